@@ -1,0 +1,71 @@
+# Leakscope: `make help` lists the targets.
+# Anything here can be overridden: make run PORT=9000, make test ARGS="-k inversion".
+
+PYTHON    ?= python3
+VENV      ?= .venv
+HOST      ?= localhost
+PORT      ?= 8501
+ARGS      ?=
+PIP_FLAGS ?=
+
+PY      := $(VENV)/bin/python
+CREATED := $(VENV)/.created
+RUNTIME := $(VENV)/.installed-runtime
+DEV     := $(VENV)/.installed-dev
+
+export HF_HUB_DISABLE_TELEMETRY = 1
+export DO_NOT_TRACK = 1
+export STREAMLIT_BROWSER_GATHER_USAGE_STATS = false
+export TOKENIZERS_PARALLELISM = false
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
+	$(PY) -m streamlit run dashboard/app.py --server.address $(HOST) --server.port $(PORT) $(ARGS)
+
+test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
+	$(PY) -m pytest $(ARGS)
+
+lint: $(DEV) ## check style, formatting and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy core
+
+format: $(DEV) ## rewrite the code to the style that lint checks
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(DEV) ## measure speed and quality (ARGS="name" for one benchmark)
+	$(PY) -m benchmarks $(ARGS)
+
+clean: ## remove the virtual environment and every cache of the tools
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: each is newer than the requirements that it stands for, or pip runs again.
+$(RUNTIME): requirements.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) -r requirements.txt
+	@touch $@
+
+$(DEV): requirements-dev.txt requirements.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) -r requirements-dev.txt
+	@touch $(RUNTIME) $@
+
+$(CREATED):
+	@command -v "$(PYTHON)" >/dev/null 2>&1 || { \
+	  echo "Leakscope needs Python 3.11 or newer, and '$(PYTHON)' was not found." >&2; \
+	  echo "Install Python, or name one: make run PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Leakscope needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)." >&2; \
+	  echo "Name a newer one: make run PYTHON=python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: its venv module is missing." >&2; \
+	  echo "On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	@touch $@

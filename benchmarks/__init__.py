@@ -1,0 +1,55 @@
+"""Measurements of speed as ratios within one run: `python -m benchmarks [NAME …]`.
+
+A benchmark is a module of this package with a function `measure() -> list[Measurement]`; its
+first docstring line is its title. Absolute times depend on the machine, ratios much less.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Measurement", "interleaved_medians"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One measured number with the goal that it is held against.
+
+    `goal` reads as "at least" or, with `is_upper_bound`, "at most".
+    """
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None = None
+    is_upper_bound: bool = False
+    n: int = 1
+    note: str = ""
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the goal is reached; None where there is none."""
+        if self.goal is None:
+            return None
+        return self.value <= self.goal if self.is_upper_bound else self.value >= self.goal
+
+
+def interleaved_medians(
+    tasks: Mapping[str, Callable[[int], object]], *, repeats: int
+) -> dict[str, float]:
+    """Return the median seconds of each task, measured in turns so that load hits all alike.
+
+    Every task is called with the number of the turn; the first tenth warms up and is not counted.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    warm_up = max(1, repeats // 10)
+    for turn in range(repeats + warm_up):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task(turn)
+            if turn >= warm_up:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}

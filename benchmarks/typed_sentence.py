@@ -1,0 +1,52 @@
+"""A typed sentence to its words, encoding included, against encoding it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks import Measurement, interleaved_medians
+from core.attacks import open_attack
+from core.encoders import load_encoder
+from core.errors import ArtifactError
+from core.protocols import Encoder
+
+GOALS = {"mlc": 1.5, "probe_mlc": 1.5, "msp": 3.0}
+REPEATS = 200
+SENTENCES = [
+    "The patient was given insulin after her blood sugar rose on Thursday evening.",
+    "Please transfer the remaining 300 pounds to my sister's account in Leeds.",
+    "Police said that two men were arrested near the harbour after the fire.",
+    "Shall we meet at the station at nine, or is it too early for you?",
+    "The minister rejected calls for an inquiry into the sale of the company.",
+    "Our flight to Lisbon was cancelled because of the storm, so we took a train.",
+    "He forgot the keys again and had to climb through the kitchen window.",
+]
+
+
+def measure() -> list[Measurement]:
+    encoder = load_encoder("minilm")
+    tasks: dict[str, Callable[[int], object]] = {"encoding": lambda i: encode(encoder, i)}
+    for name in GOALS:
+        try:
+            attack = open_attack(name, encoder)
+        except ArtifactError:  # no weights ship for it yet
+            continue
+        tasks[name] = lambda i, attack=attack: attack.invert(encoder, encode(encoder, i))
+    seconds = interleaved_medians(tasks, repeats=REPEATS)
+    alone = seconds.pop("encoding")
+    return [
+        Measurement(
+            name=f"typed sentence to words, {name}",
+            value=median / alone,
+            unit="× encoding alone",
+            goal=GOALS[name],
+            is_upper_bound=True,
+            n=REPEATS,
+            note=f"{1000 * median:.1f} ms against {1000 * alone:.1f} ms",
+        )
+        for name, median in seconds.items()
+    ]
+
+
+def encode(encoder: Encoder, turn: int):
+    return encoder.encode([SENTENCES[turn % len(SENTENCES)]])

@@ -1,0 +1,228 @@
+"""The training loop of the learned attacks: resumable, early-stopped, and reporting.
+
+A run that is killed resumes from its last checkpoint and ends with the weights that an
+uninterrupted run on the same machine ends with: the order of each epoch comes from the seed, and
+optimiser and random-number state are part of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.errors import ArtifactError
+from core.protocols import OnProgress
+from core.store import load_artifact, save_artifact
+
+__all__ = ["Loop", "TrainingLog", "train"]
+
+
+@dataclass
+class TrainingLog:
+    """What happened in a training run."""
+
+    validation: list[float] = field(default_factory=list)
+    """Validation score after each epoch."""
+    seconds: float = 0.0
+    n_sentences: int = 0
+    """Training sentences seen, repetitions counted."""
+    n_resumed: int = 0
+
+    @property
+    def sentences_per_second(self) -> float:
+        """Training speed, validation and checkpoints included."""
+        return self.n_sentences / self.seconds if self.seconds else float("nan")
+
+
+@dataclass(kw_only=True)
+class Loop:
+    """How to train: the settings shared by the learned attacks.
+
+    Parameters
+    ----------
+    n : int
+        Number of training samples.
+    identity : dict
+        What makes this run this run (settings, encoder, data); a checkpoint of another identity
+        is refused.
+    decay : bool
+        Lower the learning rate linearly to 5 % over the epochs; else keep it.
+    patience : int
+        Stop after so many epochs without a better validation score.
+    """
+
+    n: int
+    epochs: int
+    batch_size: int
+    seed: int
+    identity: dict[str, Any]
+    decay: bool = True
+    patience: int = 10
+    checkpoint_dir: Path | None = None
+    checkpoint_seconds: float = 60.0
+
+    @property
+    def n_batches(self) -> int:
+        """Batches in an epoch; the last may be smaller."""
+        return -(-self.n // self.batch_size)
+
+
+def train(
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    loss_of: Callable[[NDArray[np.int64]], Tensor],
+    validate: Callable[[], float],
+    loop: Loop,
+    on_progress: OnProgress,
+) -> TrainingLog:
+    """Minimise `loss_of(rows)` over batches of rows and leave the best epoch's weights in `module`.
+
+    Raises
+    ------
+    ArtifactError
+        The checkpoint is damaged or belongs to another run.
+    StoppedError
+        Raised by `on_progress` and passed on, after a checkpoint was written.
+    """
+    run = _Run(module, optimizer, loop)
+    run.resume()
+    clock = time.monotonic()
+    last_save = clock
+    try:
+        while run.epoch < loop.epochs and not run.is_finished:
+            order = np.random.default_rng([loop.seed, run.epoch]).permutation(loop.n)
+            while run.batch < loop.n_batches:
+                rows = order[run.batch * loop.batch_size : (run.batch + 1) * loop.batch_size]
+                run.step(loss_of, rows)
+                now = time.monotonic()
+                run.log.seconds += now - clock
+                clock = now
+                on_progress(run.fraction, run.describe())
+                if now - last_save > loop.checkpoint_seconds:
+                    run.save()
+                    last_save = now
+            run.end_epoch(validate())
+            run.save()
+            last_save = time.monotonic()
+    except BaseException:
+        run.save()
+        raise
+    run.restore_best()
+    return run.log
+
+
+class _Run:
+    """The mutable state of one training run."""
+
+    def __init__(self, module: nn.Module, optimizer: torch.optim.Optimizer, loop: Loop) -> None:
+        self.module, self.optimizer, self.loop = module, optimizer, loop
+        self.rates = [group["lr"] for group in optimizer.param_groups]
+        self.best = {k: v.detach().clone() for k, v in module.state_dict().items()}
+        self.best_score = -np.inf
+        self.epochs_without_gain = 0
+        self.epoch = self.batch = 0
+        self.log = TrainingLog()
+        torch.manual_seed(loop.seed)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.epochs_without_gain >= self.loop.patience
+
+    @property
+    def fraction(self) -> float:
+        return (self.epoch + self.batch / self.loop.n_batches) / self.loop.epochs
+
+    def describe(self) -> str:
+        left = self.log.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
+        best = f", best validation F1 {self.best_score:.1f}" if self.log.validation else ""
+        return (
+            f"Epoch {self.epoch + 1} of at most {self.loop.epochs}{best}, "
+            f"{self.log.sentences_per_second:,.0f} sentences/s, {left / 60:.1f} min left"
+        )
+
+    def step(
+        self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]
+    ) -> None:
+        if self.loop.decay:
+            share = max(0.05, 1 - self.fraction)
+            for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+                group["lr"] = rate * share
+        self.optimizer.zero_grad(set_to_none=True)
+        loss_of(rows).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.batch += 1
+        self.log.n_sentences += len(rows)
+
+    def end_epoch(self, score: float) -> None:
+        self.log.validation.append(score)
+        self.epoch, self.batch = self.epoch + 1, 0
+        self.epochs_without_gain += 1
+        if score > self.best_score:
+            self.best_score, self.epochs_without_gain = score, 0
+            self.best = {k: v.detach().clone() for k, v in self.module.state_dict().items()}
+
+    def restore_best(self) -> None:
+        self.module.load_state_dict(self.best)
+
+    def save(self) -> None:
+        """Write everything that the rest of the run depends on."""
+        if self.loop.checkpoint_dir is None:
+            return
+        arrays = {f"now.{k}": v for k, v in self.module.state_dict().items()}
+        arrays |= {f"best.{k}": v for k, v in self.best.items()}
+        for i, state in self.optimizer.state_dict()["state"].items():
+            arrays |= {f"adam.{i}.{k}": torch.as_tensor(v) for k, v in state.items()}
+        arrays["random"] = torch.get_rng_state()
+        meta = {
+            "identity": self.loop.identity,
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "best_score": None if np.isinf(self.best_score) else self.best_score,
+            "epochs_without_gain": self.epochs_without_gain,
+            "log": vars(self.log),
+        }
+        numpy = {k: v.detach().cpu().numpy() for k, v in arrays.items()}
+        save_artifact(self.loop.checkpoint_dir, numpy, meta)
+
+    def resume(self) -> None:
+        """Take up the checkpoint, if there is one."""
+        folder = self.loop.checkpoint_dir
+        if folder is None or not (folder / "model.json").exists():
+            return
+        arrays, meta = load_artifact(folder)
+        if meta.get("identity") != self.loop.identity:
+            raise ArtifactError(
+                f"{folder} holds the checkpoint of another run (other settings, encoder or "
+                "texts). Choose another folder or delete it."
+            )
+        tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
+        self.module.load_state_dict(_part(tensors, "now."))
+        self.best = _part(tensors, "best.")
+        self._load_optimizer(_part(tensors, "adam."))
+        torch.set_rng_state(tensors["random"])
+        self.epoch, self.batch = meta["epoch"], meta["batch"]
+        self.best_score = -np.inf if meta["best_score"] is None else meta["best_score"]
+        self.epochs_without_gain = meta["epochs_without_gain"]
+        self.log = TrainingLog(**meta["log"])
+        self.log.n_resumed += 1
+
+    def _load_optimizer(self, flat: dict[str, Tensor]) -> None:
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in flat.items():
+            index, key = name.split(".", 1)
+            state.setdefault(int(index), {})[key] = value
+        packed = self.optimizer.state_dict()
+        packed["state"] = state
+        self.optimizer.load_state_dict(packed)
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -1,0 +1,147 @@
+"""|V| yes-or-no classifiers on one vector: the network and the fast loss behind both classifiers.
+
+`mlc` (Song & Raghunathan 2020, Eq. 8) uses it with a random start and no hidden layer,
+`probe_mlc` starts it from the encoder's own encodings of the vocabulary words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.protocols import Vectors
+
+__all__ = ["WordClassifier", "fast_dtype", "word_bce"]
+
+
+def fast_dtype(device: torch.device) -> torch.dtype:
+    """Return the number format of large products: bfloat16 where the processor has it."""
+    if device.type == "cuda":
+        return torch.bfloat16
+    has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return torch.bfloat16 if has_bf16 else torch.float32
+
+
+class WordClassifier(nn.Module):
+    """Logits W·f(e) + b with f(e) = A(e − μ) + MLP(e − μ), or f(e) = s(e − μ) without MLP.
+
+    Parameters
+    ----------
+    words : ndarray of float32, shape (|V|, d)
+        Start of W.
+    bias : ndarray of float32, shape (|V|,)
+        Start of b.
+    center : ndarray of float32, shape (d,)
+        μ, subtracted from every vector.
+    scale : float
+        A starts as scale · I; without MLP it stays there.
+    hidden : int
+        Units of the MLP; 0 for none.
+    """
+
+    center: Tensor
+
+    def __init__(
+        self,
+        words: NDArray[Any],
+        bias: NDArray[Any],
+        center: NDArray[Any],
+        *,
+        scale: float,
+        hidden: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        d = words.shape[1]
+        self.words = nn.Parameter(torch.as_tensor(words, dtype=torch.float32).clone())
+        self.bias = nn.Parameter(torch.as_tensor(bias, dtype=torch.float32).clone())
+        self.register_buffer("center", torch.as_tensor(center, dtype=torch.float32).clone())
+        self.scale = scale
+        self.direct: nn.Linear | None = None
+        self.residual: nn.Sequential | None = None
+        if hidden:
+            self.direct = nn.Linear(d, d, bias=False)
+            nn.init.eye_(self.direct.weight)
+            self.direct.weight.data *= scale
+            last = nn.Linear(hidden, d)
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+            self.residual = nn.Sequential(
+                nn.Linear(d, hidden), nn.GELU(), nn.Dropout(dropout), last
+            )
+            # Unit-variance inputs to the hidden layer: a unit vector has entries of 1/√d.
+            self.residual[0].weight.data *= d**0.5
+
+    def features(self, vectors: Tensor) -> Tensor:
+        """Return f(e), shape (n, d)."""
+        x = vectors - self.center
+        if self.direct is None or self.residual is None:
+            return x * self.scale
+        return self.direct(x) + self.residual(x)
+
+    @torch.inference_mode()
+    def probabilities(self, vectors: Vectors) -> NDArray[np.float32]:
+        """Return P(word in text), shape (n, |V|)."""
+        self.eval()
+        x = torch.as_tensor(vectors, device=self.words.device)
+        logits = torch.addmm(self.bias, self.features(x), self.words.T)
+        return torch.sigmoid(logits).cpu().numpy()
+
+
+class _WordBCE(torch.autograd.Function):
+    """Mean over the batch of Eq. 8's sum over words, with its gradient written out.
+
+    d loss / d logits = (σ(logits) − y)/B, so the (B, |V|) matrix is touched a few times only and
+    the three products run in the fast number format.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, words: Tensor, bias: Tensor, where: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        fast = fast_dtype(words.device)
+        f, w = features.to(fast), words.to(fast)
+        logits = (f @ w.T).float().add_(bias)
+        positive = logits[where].sum()
+        gradient = torch.sigmoid(logits)
+        # log(1 + e^x) = x − log σ(x), summed in float32.
+        loss = (torch.nn.functional.softplus(logits).sum() - positive) / len(features)
+        gradient[where] -= 1
+        ctx.save_for_backward(f, w, gradient.div_(len(features)))
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        f, w, gradient = ctx.saved_tensors
+        g = gradient.to(f.dtype)
+        return (
+            (g @ w).float() * upstream,
+            (g.T @ f).float() * upstream,
+            gradient.sum(0) * upstream,
+            None,
+        )
+
+
+def word_bce(
+    model: WordClassifier, vectors: Tensor, targets: list[NDArray[np.int32]]
+) -> Tensor:
+    """Return Eq. 8 of Song & Raghunathan (2020), averaged over the batch.
+
+    L = −Σ_w [y_w log ŷ_w + (1 − y_w) log(1 − ŷ_w)].
+
+    Parameters
+    ----------
+    vectors : Tensor, shape (B, d)
+    targets : list of B int arrays
+        Positions in V of the words that each text holds.
+    """
+    row = np.repeat(np.arange(len(targets)), [len(t) for t in targets])
+    column = np.concatenate(targets).astype(np.int64)
+    device = vectors.device
+    where = (torch.from_numpy(row).to(device), torch.from_numpy(column).to(device))
+    loss: Tensor = _WordBCE.apply(model.features(vectors), model.words, model.bias, where)
+    return loss

@@ -1,0 +1,115 @@
+"""Trained attacks on disk: saved, loaded, and opened ready to answer.
+
+Weights that ship with Leakscope lie in assets/weights/<encoder>/<attack>/.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from core.attacks.registry import ATTACKS, make_attack
+from core.errors import ArtifactError, CoreError, InvalidInputError
+from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
+from core.specs import AttackSpec, settings_of
+from core.store import load_artifact, read_json, save_artifact
+from core.text import Vocabulary
+
+__all__ = ["WEIGHTS", "load_attack", "open_attack", "save_attack", "shipped_vocabulary"]
+
+WEIGHTS = Path(__file__).resolve().parents[2] / "assets" / "weights"
+
+
+def _name_of(attack: TrainedAttack) -> str:
+    kind = type(attack)
+    for name, entry in ATTACKS.items():
+        if entry.path.endswith(f"{kind.__module__}:{kind.__name__}"):
+            return name
+    raise InvalidInputError(f"{kind.__name__} is not in the registry of attacks.")
+
+
+def save_attack(
+    attack: TrainedAttack, folder: Path, *, training: dict[str, Any] | None = None
+) -> Path:
+    """Write a fitted attack: its arrays, settings, encoder fingerprint and vocabulary.
+
+    Parameters
+    ----------
+    training : dict, optional
+        What it was trained on: corpus, seed, seconds, hardware, scores.
+    """
+    arrays, meta = attack.state()
+    settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
+    head = {"attack": _name_of(attack), "settings": settings, "training": training or {}}
+    return save_artifact(folder, arrays, {**head, "state": meta})
+
+
+def load_attack(folder: Path) -> TrainedAttack:
+    """Read a fitted attack back; its `training_` tells what it was trained on.
+
+    Raises
+    ------
+    ArtifactError
+        The files are missing, damaged or do not describe an attack.
+    """
+    arrays, meta = load_artifact(folder)
+    try:
+        attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
+        assert isinstance(attack, TrainedAttack)  # noqa: S101 - narrows the type
+        attack = attack.load_state(arrays, meta["state"])
+        attack.training_ = dict(meta.get("training") or {})  # type: ignore[attr-defined]
+        return attack
+    except ArtifactError:
+        raise
+    except (KeyError, TypeError, ValueError, AssertionError, CoreError) as error:
+        raise ArtifactError(f"{folder} does not hold a trained attack: {error!r}.") from error
+
+
+def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
+    """Return the vocabulary of the weights that ship for `encoder`, or of the bundled corpora."""
+    path = _shipped_folder(encoder, "probe_mlc") / "model.json"
+    if path.exists():
+        return Vocabulary.from_dict(read_json(path)["state"]["vocabulary"])
+    from core.corpora import bundled_sentences
+
+    return Vocabulary.count(bundled_sentences())
+
+
+def _shipped_folder(encoder: Encoder, attack: str) -> Path:
+    return WEIGHTS / encoder.name.replace(":", "_").replace("/", "_") / attack
+
+
+def open_attack(
+    spec: AttackSpec | str, encoder: Encoder, on_progress: OnProgress = no_progress
+) -> InversionAttack:
+    """Return an attack that is ready to answer vectors of `encoder`, without training.
+
+    Shipped weights are loaded; attacks that learn nothing are set up from the shipped
+    vocabulary. Settings of the spec that do not change the weights override the stored ones.
+
+    Raises
+    ------
+    ArtifactError
+        No weights ship for this attack and encoder; the message names the training command.
+    """
+    spec = AttackSpec(name=spec) if isinstance(spec, str) else spec
+    fresh = make_attack(spec)
+    folder = _shipped_folder(encoder, spec.name)
+    if (folder / "model.json").exists():
+        attack = load_attack(folder)
+        overrides = dict(spec.settings)
+        names = {f.name for f in dataclasses.fields(type(attack))}  # type: ignore[arg-type]
+        for name, value in overrides.items():
+            if name in names:
+                setattr(attack, name, value)
+        return attack
+    open_untrained = getattr(fresh, "open", None)
+    if open_untrained is None:
+        raise ArtifactError(
+            f"No trained {spec.name!r} ships for encoder {encoder.name!r}. Train one: "
+            f"python -m core train --encoder {encoder.name} --attack {spec.name} "
+            "--corpus bundled --out FOLDER"
+        )
+    opened: InversionAttack = open_untrained(encoder, on_progress)
+    return opened

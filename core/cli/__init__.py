@@ -1,0 +1,70 @@
+"""The command line: invert, evaluate, train, list. `python -m core --help` explains it.
+
+Results go to standard output, progress to standard error. The exit status is 0, or 2 after one
+line that says what is wrong, or 130 after Ctrl-C. One file a command; heavy libraries are
+imported when a command runs, so that help and mistakes in the arguments answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from core.cli import evaluate, invert, listing, train
+from core.cli.arguments import Parser
+from core.cli.output import show_error
+from core.errors import CoreError, StoppedError
+
+__all__ = ["build_parser", "main"]
+
+COMMANDS = {"invert": invert, "evaluate": evaluate, "train": train, "list": listing}
+
+
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(prog="python -m core", description="What a text embedding gives away.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        summary = (module.__doc__ or "").splitlines()[0]
+        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run, when_stopped=module.WHEN_STOPPED)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    _silence_libraries()
+    arguments = build_parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, StoppedError):
+        show_error(f"Stopped. {arguments.when_stopped}")
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except CoreError as error:
+        show_error(str(error))
+        return 2
+    except Exception as error:
+        if os.environ.get("LEAKSCOPE_DEBUG"):
+            raise
+        kind = type(error).__name__
+        show_error(f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where.")
+        return 2
+    return 0
+
+
+def _silence_libraries() -> None:
+    """Keep the libraries' own notices and progress bars out of standard error."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not sys.warnoptions:
+        import warnings
+
+        warnings.simplefilter("ignore")

@@ -1,0 +1,134 @@
+"""What the commands' arguments have in common, and how settings are read from `--set`."""
+
+from __future__ import annotations
+
+import argparse
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from core.attacks.registry import ATTACKS
+from core.cli.output import show_error
+from core.errors import InvalidInputError
+from core.specs import AttackSpec, EncoderSpec, settings_of
+
+__all__ = [
+    "Parser",
+    "add_attack_arguments",
+    "add_encoder_arguments",
+    "attack_spec",
+    "encoder_spec",
+    "parse_settings",
+]
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line on standard error."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line and exit with status 2."""
+        show_error(f"{message} (see {self.prog} --help)")
+        raise SystemExit(2)
+
+
+def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses an encoder."""
+    group = parser.add_argument_group("encoder")
+    group.add_argument("--encoder", default="minilm", help="minilm, st:ID or mlm:ID")
+    group.add_argument("--layer", type=int, help="hidden layer to pool, 0 being token vectors")
+    group.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    group.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+
+
+def encoder_spec(arguments: argparse.Namespace) -> EncoderSpec:
+    """Return the encoder that the arguments choose."""
+    return EncoderSpec(
+        name=arguments.encoder,
+        layer=arguments.layer,
+        device=arguments.device,
+        precision=arguments.precision,
+    )
+
+
+def add_attack_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """Add what chooses an attack and its settings."""
+    group = parser.add_argument_group("attack")
+    shown = f" (default: {default})" if default else ""
+    group.add_argument(
+        "--attack",
+        default=default,
+        required=default is None,
+        help=f"one of {', '.join(ATTACKS)}{shown}",
+    )
+    group.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the attack; `list --attack NAME` shows them all",
+    )
+
+
+def attack_spec(arguments: argparse.Namespace) -> AttackSpec:
+    """Return the attack that the arguments choose, with its settings in their types.
+
+    Raises
+    ------
+    InvalidInputError
+        No such attack or setting, or a value of another type.
+    """
+    entry = ATTACKS.get(arguments.attack)
+    if entry is None:
+        known = ", ".join(ATTACKS)
+        raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.")
+    return AttackSpec.of(
+        arguments.attack, parse_settings(arguments.attack, entry.kind, arguments.settings)
+    )
+
+
+def parse_settings(name: str, kind: type, pairs: Sequence[str]) -> dict[str, Any]:
+    """Read `NAME=VALUE` pairs by the declared types of the settings of an attack class."""
+    declared = settings_of(kind)
+    hints = typing.get_type_hints(kind)
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise InvalidInputError(f"--set takes NAME=VALUE, got {pair!r}.")
+        if key not in declared:
+            known = ", ".join(declared) or "none"
+            raise InvalidInputError(f"{name} has no setting {key!r}; it has {known}.")
+        settings[key] = _read_value(f"--set {key}", hints[key], text)
+    return settings
+
+
+def _read_value(name: str, hint: Any, text: str) -> Any:
+    """Read a value of type bool, int, float or str, or of a union of these with None."""
+    kinds = list(typing.get_args(hint)) if isinstance(hint, types.UnionType) else [hint]
+    if type(None) in kinds and text.lower() == "none":
+        return None
+    for kind in kinds:
+        if kind is bool and text.lower() in _BOOLEANS:
+            return _BOOLEANS[text.lower()]
+        if kind in (int, float, str):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    allowed = " or ".join(_TYPE_NAMES.get(kind, str(kind)) for kind in kinds)
+    raise InvalidInputError(f"{name} must be {allowed}, got {text!r}.")
+
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_TYPE_NAMES: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+    type(None): "none",
+}

@@ -1,0 +1,98 @@
+"""Recover words of texts from their embeddings alone."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.cli.arguments import (
+    add_attack_arguments,
+    add_encoder_arguments,
+    attack_spec,
+    encoder_spec,
+)
+from core.cli.output import progress_line, show_json, show_note
+from core.errors import InvalidInputError
+from core.text import check_text, word_set
+
+if TYPE_CHECKING:
+    from core.protocols import Encoder, InversionAttack, OnProgress
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "Nothing was written."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `invert`."""
+    add_encoder_arguments(parser)
+    add_attack_arguments(parser, default="probe_mlc")
+    parser.add_argument(
+        "--text", action="append", required=True, metavar="TEXT", help="may be repeated"
+    )
+    parser.add_argument("--weights", type=Path, help="folder of an attack trained by `train`")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Invert each text and print the words. Typed texts are not written to disk."""
+    texts = [_check(text, f"--text {i}") for i, text in enumerate(arguments.text, 1)]
+    spec = attack_spec(arguments)
+    from core.cli.trained import open_for
+    from core.encoders import load_encoder
+
+    with progress_line() as on_progress:
+        encoder = load_encoder(encoder_spec(arguments))
+        attack = open_for(spec, encoder, arguments.weights, on_progress)
+        answers = [
+            {"text": text, "encoder": encoder.name, "attack": spec.name}
+            | _answer(attack, encoder, text, on_progress)
+            for text in texts
+        ]
+    _note_unknown_words(attack, texts)
+    if arguments.json:
+        show_json(answers)
+    else:
+        _show(answers)
+
+
+def _check(text: str, name: str) -> str:
+    check_text(text, name=name)
+    if not word_set(text):
+        raise InvalidInputError(
+            f"{name} holds no word of two letters or digits, so there is nothing to recover."
+        )
+    return text
+
+
+def _answer(
+    attack: InversionAttack, encoder: Encoder, text: str, on_progress: OnProgress
+) -> dict[str, Any]:
+    """Encode and invert one text; the seconds are those of both."""
+    start = time.perf_counter()
+    (recovery,) = attack.invert(encoder, encoder.encode([text]), on_progress)
+    seconds = time.perf_counter() - start
+    words = [{"word": found.word, "score": float(found.score)} for found in recovery.words]
+    return {"words": words, "n_queries": recovery.n_queries, "seconds": seconds}
+
+
+def _note_unknown_words(attack: InversionAttack, texts: list[str]) -> None:
+    vocabulary = getattr(attack, "vocabulary_", None)
+    for i, text in enumerate(texts, 1):
+        if vocabulary is not None and not vocabulary.targets(text):
+            show_note(
+                f"no word of --text {i} is among the {len(vocabulary):,} words that this attack "
+                "can answer, so its answer is a guess."
+            )
+
+
+def _show(answers: list[dict[str, Any]]) -> None:
+    for answer in answers:
+        true = word_set(answer["text"])
+        print(f"{answer['text']}\n  {answer['attack']} on {answer['encoder']}:")
+        for found in answer["words"]:
+            mark = "●" if found["word"] in true else "✗"
+            print(f"  {mark} {found['word']:<24} {found['score']:8.3f}")
+        print(f"  {answer['seconds']:.2f} s, {answer['n_queries']} queries\n")

@@ -1,0 +1,88 @@
+"""Encoders: text → vector. `load_encoder` opens one by name; ENCODERS lists the families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.errors import InvalidInputError
+from core.protocols import Encoder
+from core.specs import EncoderSpec
+
+__all__ = ["ENCODERS", "EncoderFamily", "load_encoder"]
+
+
+@dataclass(frozen=True)
+class EncoderFamily:
+    """A way to open encoders: what it is, and the function that opens one."""
+
+    title: str
+    summary: str
+    load: Callable[[EncoderSpec, str], Encoder]
+    needs_id: bool = True
+
+
+def _load_minilm(spec: EncoderSpec, _: str) -> Encoder:
+    from core.encoders.minilm import load_minilm
+
+    return load_minilm(layer=spec.layer, device=spec.device, precision=spec.precision)
+
+
+def _load_sentence_transformer(spec: EncoderSpec, source: str) -> Encoder:
+    from core.encoders.sentence_transformer import SentenceTransformerEncoder
+
+    if spec.layer is not None:
+        raise InvalidInputError("layer is for `minilm` and `mlm:` encoders; leave it out.")
+    return SentenceTransformerEncoder(source, device=spec.device, precision=spec.precision)
+
+
+def _load_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
+    from core.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder(
+        source,
+        name=f"mlm:{source}",
+        layer=spec.layer,
+        max_length=512,
+        device=spec.device,
+        precision=spec.precision,
+    )
+
+
+ENCODERS: dict[str, EncoderFamily] = {
+    "minilm": EncoderFamily(
+        "all-MiniLM-L6-v2",
+        "Sentence-BERT of 6 layers and 384 dimensions, bundled, works offline",
+        _load_minilm,
+        needs_id=False,
+    ),
+    "st": EncoderFamily(
+        "Sentence-Transformers",
+        "st:ID, any Sentence-Transformers model of the hub or a folder",
+        _load_sentence_transformer,
+    ),
+    "mlm": EncoderFamily(
+        "masked language model",
+        "mlm:ID, mean pooling over any layer of a Transformers encoder",
+        _load_masked_lm,
+    ),
+}
+
+
+def load_encoder(spec: EncoderSpec | str = "minilm") -> Encoder:
+    """Open an encoder.
+
+    Raises
+    ------
+    InvalidInputError
+        No such family, or the id is missing.
+    ModelUnavailableError
+        The weights are neither here nor reachable.
+    """
+    spec = EncoderSpec(name=spec) if isinstance(spec, str) else spec
+    family_name, _, source = spec.name.partition(":")
+    family = ENCODERS.get(family_name)
+    if family is None or family.needs_id != bool(source):
+        known = ", ".join(f"{n}:ID" if f.needs_id else n for n, f in ENCODERS.items())
+        raise InvalidInputError(f"encoder must be one of {known}, got {spec.name!r}.")
+    return family.load(spec, source)

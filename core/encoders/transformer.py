@@ -1,0 +1,194 @@
+"""Mean pooling over any layer of a Transformers encoder, open to white-box attackers.
+
+One class serves the bundled all-MiniLM-L6-v2 (normalised, last layer) and raw masked language
+models at any layer (Song & Raghunathan 2020, §6.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional as F  # noqa: N812 - PyTorch's own convention
+
+from core.encoders.devices import autocast, pick_device, pick_precision
+from core.errors import InvalidInputError, ModelUnavailableError
+from core.protocols import OnProgress, Vectors, no_progress
+from core.text import check_texts
+
+__all__ = ["TransformerEncoder"]
+
+
+class TransformerEncoder:
+    """An encoder that averages the token states of one hidden layer.
+
+    Parameters
+    ----------
+    source : str or Path
+        Folder or hub id of a Transformers model.
+    name : str
+        How results call it.
+    layer : int or None
+        Hidden layer 1…L to pool; 0 is the mean of the token-embedding vectors without special
+        tokens (Ψ of SR20 Eq. 7); None means L.
+    normalize : bool
+        Divide by the Euclidean norm, as Sentence-Transformers models that end in Normalize do.
+    max_length : int
+        Word pieces kept, special tokens included; the rest of a text is not read.
+    device, precision : str
+        See EncoderSpec.
+
+    Raises
+    ------
+    ModelUnavailableError
+        The weights are neither here nor reachable.
+    """
+
+    batch_size = 64
+
+    def __init__(
+        self,
+        source: str | Path,
+        *,
+        name: str,
+        layer: int | None = None,
+        normalize: bool = False,
+        max_length: int = 256,
+        device: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(source)
+            model = AutoModel.from_pretrained(source, use_safetensors=True)
+        except (OSError, ValueError) as error:
+            raise ModelUnavailableError(
+                f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
+                f"safetensors weights ({type(error).__name__}). Check the name and the network, "
+                "or give a local folder; `minilm` always works offline."
+            ) from error
+        self.device = pick_device(device)
+        self.precision = pick_precision(self.device, precision)
+        self._model = model.eval().requires_grad_(False).to(self.device)
+        self.n_layers: int = model.config.num_hidden_layers
+        if layer is not None and not 0 <= layer <= self.n_layers:
+            raise InvalidInputError(
+                f"layer must lie in [0, {self.n_layers}] for {name}, got {layer}."
+            )
+        self.name = name
+        self.layer = self.n_layers if layer is None else layer
+        self.normalize = normalize
+        self.max_length = min(max_length, model.config.max_position_embeddings)
+        self.dimension: int = model.config.hidden_size
+        self.fingerprint = self._compute_fingerprint()
+
+    def _compute_fingerprint(self) -> str:
+        """Hash weights, vocabulary and pooling: equal fingerprints give equal vectors."""
+        digest = hashlib.sha256(
+            f"{self.layer},{self.normalize},{self.max_length}".encode()
+        )
+        digest.update("\n".join(self.tokens).encode())
+        for key, tensor in sorted(self._model.state_dict().items()):
+            digest.update(key.encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    @property
+    def tokens(self) -> list[str]:
+        """The |V| token strings in the order of `token_vectors`."""
+        return list(self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer))))
+
+    @property
+    def special_token_ids(self) -> list[int]:
+        """Positions of [PAD], [CLS], [SEP] and the like."""
+        return sorted(self._tokenizer.all_special_ids)
+
+    @property
+    def token_vectors(self) -> torch.Tensor:
+        """The token-embedding matrix V, float32, shape (|V|, hidden size)."""
+        return self._model.get_input_embeddings().weight[: len(self._tokenizer)]
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the word-piece ids of each text, without special tokens."""
+        encoded = self._tokenizer(
+            list(texts), add_special_tokens=False, truncation=True, max_length=self.max_length - 2
+        )
+        return list(encoded["input_ids"])
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        vectors = self.encode_layer(texts, self.layer, on_progress)
+        if self.normalize:
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.maximum(norms, 1e-12)
+        return vectors
+
+    def encode_layer(
+        self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
+    ) -> Vectors:
+        """Return (n, hidden size) means of the token states of a layer, not normalised."""
+        texts = check_texts(texts)
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        done = 0
+        for rows in self._batches(texts):
+            out[rows] = self._pool([texts[i] for i in rows], layer)
+            done += len(rows)
+            on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
+        return out
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Yield positions in batches of texts of similar length, so that little is padding."""
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
+        for start in range(0, len(order), self.batch_size):
+            yield order[start : start + self.batch_size]
+
+    @torch.inference_mode()
+    def _pool(self, texts: list[str], layer: int) -> Vectors:
+        batch = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt"
+        ).to(self.device)
+        mask = batch["attention_mask"]
+        if layer == 0:
+            special = torch.tensor(self.special_token_ids, device=self.device)
+            mask = mask * ~torch.isin(batch["input_ids"], special)
+            states = self.token_vectors[batch["input_ids"]]
+        else:
+            with autocast(self.device, self.precision):
+                states = self._states(layer, **batch)
+        return _mean(states.float(), mask).cpu().numpy()
+
+    def _states(self, layer: int, **inputs: torch.Tensor) -> torch.Tensor:
+        """Return the (batch, length, hidden) states of a layer ≥ 1."""
+        if layer == self.n_layers:
+            return self._model(**inputs).last_hidden_state
+        return self._model(**inputs, output_hidden_states=True).hidden_states[layer]
+
+    def embed_token_vectors(self, vectors: torch.Tensor, layer: int | None = None) -> torch.Tensor:
+        """Map (batch, length, hidden) token vectors to (batch, d) embeddings, with gradients.
+
+        The first and last special token ([CLS], [SEP]) are put around the given vectors. With
+        `layer=None` this is `encode` for token vectors, else `encode_layer` of that layer.
+        """
+        if layer == 0:
+            return vectors.mean(1)
+        edge = self._tokenizer("")["input_ids"]
+        head, tail = self.token_vectors[edge[:1]], self.token_vectors[edge[-1:]]
+        n = len(vectors)
+        inputs = torch.cat([head.expand(n, 1, -1), vectors, tail.expand(n, 1, -1)], dim=1)
+        mask = torch.ones(inputs.shape[:2], device=self.device)
+        chosen = self.layer if layer is None else layer
+        states = self._states(chosen, inputs_embeds=inputs, attention_mask=mask)
+        pooled = _mean(states, mask)
+        return F.normalize(pooled, dim=1) if layer is None and self.normalize else pooled
+
+
+def _mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Average (batch, length, hidden) states where the (batch, length) mask is 1."""
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)

@@ -1,0 +1,55 @@
+"""The errors of the engine: each says which value is wrong, what is allowed and what to do.
+
+The dashboard and the command line show the message of a :class:`CoreError` to the user as it
+is; any other exception is a fault of ours.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "CoreError",
+    "EncoderMismatchError",
+    "InvalidInputError",
+    "MissingDependencyError",
+    "ModelUnavailableError",
+    "NotFittedError",
+    "StoppedError",
+    "StorageError",
+]
+
+
+class CoreError(Exception):
+    """A problem that the user can act on."""
+
+
+class InvalidInputError(CoreError, ValueError):
+    """A text, array, file or setting that cannot be used."""
+
+
+class ArtifactError(CoreError):
+    """A stored file that is missing, truncated, altered or of another format."""
+
+
+class EncoderMismatchError(CoreError):
+    """A trained attack met vectors of another encoder than the one it was trained on."""
+
+
+class NotFittedError(CoreError):
+    """An attack was asked to answer before it was trained or loaded."""
+
+
+class MissingDependencyError(CoreError):
+    """An optional package is needed and not installed."""
+
+
+class ModelUnavailableError(CoreError):
+    """Model weights are neither on this machine nor reachable."""
+
+
+class StorageError(CoreError):
+    """Writing to disk failed: full, read-only or not permitted."""
+
+
+class StoppedError(CoreError):
+    """The user stopped the work; everything finished before is kept."""

@@ -1,0 +1,170 @@
+"""Score an attack on texts it has not seen, with the prior-only attacker on the same targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from core.attacks.inversion.prior import PriorAttack
+from core.attacks.registry import ATTACKS
+from core.attacks.shipped import shipped_vocabulary
+from core.errors import InvalidInputError
+from core.metrics import score_words
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.results import EvaluationResult, Recovery
+from core.specs import settings_of
+from core.text import Vocabulary, check_texts, revealing_words, word_set
+
+__all__ = ["attack_name", "attack_vocabulary", "evaluate", "restrict", "sample_texts"]
+
+
+def evaluate(
+    attack: InversionAttack,
+    encoder: Encoder,
+    texts: Sequence[str],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    vocabulary: Vocabulary | None = None,
+    name: str = "texts",
+    on_progress: OnProgress = no_progress,
+) -> EvaluationResult:
+    """Invert the embeddings of texts and score the answers by their word sets.
+
+    Implements the protocol of Corò (2022): the targets are W(x) ∩ V, V being the attack's
+    vocabulary (Table A.2), and V ∩ V' where a second vocabulary V' is given (Table 5.2, with
+    V' of the other domain); answers are restricted likewise.
+    Differs from the paper: the F1 in which words outside V count as missed stands beside, and
+    so does the prior-only attacker, who picks the best constant answer to the same targets.
+
+    Parameters
+    ----------
+    attack : InversionAttack
+        Fitted on `encoder`.
+    texts : sequence of str
+        Not seen in training.
+    limit : int, optional
+        Number of texts to draw without replacement; all by default.
+    seed : int
+        Of the drawing and of the bootstrap.
+    vocabulary : Vocabulary, optional
+        V'.
+    name : str
+        How the result calls the texts.
+
+    Returns
+    -------
+    EvaluationResult
+        `sentences_per_second` times the inversion alone: the vectors are encoded before.
+
+    Raises
+    ------
+    InvalidInputError
+        No text, a text that cannot be encoded, or no text with a word to find.
+    """
+    sample = sample_texts(texts, limit, seed)
+    known = attack_vocabulary(attack, encoder)
+    scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
+    all_words = [word_set(text) - known.stop_words for text in sample]
+    targets = [scope.targets(text) for text in sample]
+
+    vectors = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
+    start = time.perf_counter()
+    answers = attack.invert(encoder, vectors, _part(on_progress, 0.5, 1.0))
+    seconds = time.perf_counter() - start
+    guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, vectors)
+
+    revealing = [revealing_words(text) for text in sample]
+    said = [answer.word_set for answer in answers]
+    open_scores = score_words([words - known.stop_words for words in said], all_words, seed=seed)
+    n_words = sum(len(words) for words in all_words)
+    return EvaluationResult(
+        attack=attack_name(attack),
+        settings={key: getattr(attack, key) for key in settings_of(type(attack))},
+        encoder=encoder.name,
+        encoder_fingerprint=encoder.fingerprint,
+        texts=name,
+        seed=seed,
+        scores=score_words(_within(answers, scope), targets, revealing=revealing, seed=seed),
+        baseline=score_words(_within(guesses, scope), targets, revealing=revealing, seed=seed),
+        vocabulary_size=len(scope),
+        vocabulary_coverage=sum(len(target) for target in targets) / n_words,
+        unrestricted_f1=open_scores.token_set_f1,
+        sentences_per_second=len(sample) / max(seconds, 1e-9),
+        device=str(getattr(encoder, "device", "cpu")),
+        n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
+        training=dict(getattr(attack, "training_", None) or {}),
+    )
+
+
+def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str]:
+    """Return `limit` checked texts, drawn without replacement, in their original order.
+
+    Raises
+    ------
+    InvalidInputError
+        No text, a limit below 1, or a text that cannot be encoded.
+    """
+    if limit is not None and limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, got {limit}.")
+    checked = check_texts(texts)
+    if not checked:
+        raise InvalidInputError("texts must hold at least one text, got none.")
+    if limit is None or limit >= len(checked):
+        return checked
+    rows = np.random.default_rng(seed).choice(len(checked), size=limit, replace=False)
+    return [checked[i] for i in sorted(rows)]
+
+
+def attack_vocabulary(attack: InversionAttack, encoder: Encoder) -> Vocabulary:
+    """Return the words that the attack was fitted to answer.
+
+    White-box attacks answer tokens and have no vocabulary of their own: the one that ships for
+    the encoder stands in, so that all attacks face the same targets.
+    """
+    own: Vocabulary | None = getattr(attack, "vocabulary_", None)
+    return shipped_vocabulary(encoder) if own is None else own
+
+
+def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
+    """Return the vocabulary with the given words alone, in its order and with its counts.
+
+    Raises
+    ------
+    InvalidInputError
+        No word is in both.
+    """
+    counts = zip(vocabulary.words, vocabulary.document_frequency, strict=True)
+    kept = [(word, count) for word, count in counts if word in words]
+    if not kept:
+        raise InvalidInputError("The two vocabularies share no word, so nothing can be scored.")
+    return Vocabulary(
+        tuple(word for word, _ in kept),
+        tuple(count for _, count in kept),
+        vocabulary.n_texts,
+        vocabulary.stop_words,
+    )
+
+
+def attack_name(attack: Any) -> str:
+    """Return the registry's name of an attack, or its class name where it has none."""
+    kind = type(attack)
+    path = f"{kind.__module__}:{kind.__name__}"
+    return next((name for name, entry in ATTACKS.items() if entry.path == path), kind.__name__)
+
+
+def _within(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:
+    return [answer.word_set & scope.index.keys() for answer in answers]
+
+
+def _part(on_progress: OnProgress, low: float, high: float) -> OnProgress:
+    """Show the progress of one step as a part of the whole."""
+
+    def report(fraction: float, message: str) -> None:
+        on_progress(low + (high - low) * fraction, message)
+
+    return report

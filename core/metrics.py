@@ -1,0 +1,140 @@
+"""Token-set scores with intervals: pure sets and arrays in, numbers out.
+
+Scores are percentages in [0, 100] averaged over samples, as Corò (2022, §4.3.2) defines them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+from core.results import Interval, Scores
+
+__all__ = ["bootstrap_interval", "idf_weights", "score_words", "token_set_scores"]
+
+
+def token_set_scores(
+    true: AbstractSet[str],
+    answered: AbstractSet[str],
+    weight: Callable[[str], float] = lambda _: 1.0,
+) -> tuple[float, float, float]:
+    """Return (precision, recall, F1) of one answer, each in [0, 1].
+
+    Implements Eq. 4.6 of Corò (2022) and, with weights, Eq. 4.7: sums of α_w over the words
+    answered correctly, over those answered (precision) and over those true (recall).
+    Differs from the paper: an empty answer has precision 0 (the paper leaves 0/0 undefined).
+
+    Examples
+    --------
+    >>> token_set_scores({"a", "b", "c", "d"}, {"a", "b", "x"})
+    (0.6666666666666666, 0.5, 0.5714285714285715)
+    """
+    hit = sum(weight(w) for w in true & answered)
+    said = sum(weight(w) for w in answered)
+    held = sum(weight(w) for w in true)
+    precision = hit / said if said else 0.0
+    recall = hit / held if held else 0.0
+    total = precision + recall
+    return precision, recall, 2 * precision * recall / total if total else 0.0
+
+
+def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
+    """Return α_w = log((|D|+1)/(c(w)+1)) of every word of the targets (Corò 2022, Eq. 4.8).
+
+    Words that no target holds weigh log(|D|+1): look them up with that default.
+    """
+    counts = Counter(w for target in targets for w in target)
+    n = len(targets)
+    return {w: float(np.log((n + 1) / (c + 1))) for w, c in counts.items()}
+
+
+def bootstrap_interval(
+    values: NDArray[np.float64], *, seed: int = 0, n_resamples: int = 2000, level: float = 0.95
+) -> Interval:
+    """Return the percentile bootstrap interval of the mean of independent samples.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+    seed : int
+        Of the resampling.
+    """
+    if len(values) == 0:
+        raise InvalidInputError("A bootstrap interval needs at least one sample, got none.")
+    rng = np.random.default_rng(seed)
+    means = np.concatenate(
+        [
+            values[rng.integers(len(values), size=(100, len(values)))].mean(1)
+            for _ in range(max(1, n_resamples // 100))
+        ]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level)
+
+
+def score_words(
+    answers: Sequence[AbstractSet[str]],
+    targets: Sequence[AbstractSet[str]],
+    *,
+    revealing: Sequence[AbstractSet[str]] | None = None,
+    weights: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Score the answers of an attack against the true word sets.
+
+    Parameters
+    ----------
+    answers, targets : sequence of set of str
+        One pair a sample; samples whose target is empty are left out of n.
+    revealing : sequence of set of str, optional
+        The names and numbers of each sample, scored by recall apart.
+    weights : mapping, optional
+        α_w; by default `idf_weights(targets)`.
+    seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    InvalidInputError
+        Unequal lengths, or no sample has a word to find.
+    """
+    if len(answers) != len(targets):
+        raise InvalidInputError(f"{len(answers)} answers for {len(targets)} targets.")
+    kept = [i for i, target in enumerate(targets) if target]
+    if not kept:
+        raise InvalidInputError(
+            "No sample holds a word to find: the texts have stop words or unknown words only."
+        )
+    alpha = idf_weights([targets[i] for i in kept]) if weights is None else weights
+    unseen = float(np.log(len(kept) + 1))
+    plain = np.array([token_set_scores(targets[i], answers[i]) for i in kept]) * 100
+    weighted = np.array(
+        [token_set_scores(targets[i], answers[i], lambda w: alpha.get(w, unseen)) for i in kept]
+    )
+    weighted *= 100
+    names = [(revealing[i] & targets[i], answers[i]) for i in kept] if revealing else []
+    n_names = sum(len(name) for name, _ in names)
+    n_found = sum(len(name & answer) for name, answer in names)
+    return Scores(
+        n=len(kept),
+        precision=float(plain[:, 0].mean()),
+        precision_ci95=bootstrap_interval(plain[:, 0], seed=seed),
+        recall=float(plain[:, 1].mean()),
+        recall_ci95=bootstrap_interval(plain[:, 1], seed=seed),
+        token_set_f1=float(plain[:, 2].mean()),
+        token_set_f1_ci95=bootstrap_interval(plain[:, 2], seed=seed),
+        weighted_precision=float(weighted[:, 0].mean()),
+        weighted_recall=float(weighted[:, 1].mean()),
+        weighted_f1=float(weighted[:, 2].mean()),
+        weighted_f1_ci95=bootstrap_interval(weighted[:, 2], seed=seed),
+        exact_set_rate=100 * float(np.mean([targets[i] == answers[i] for i in kept])),
+        n_names=n_names,
+        name_recall=100 * n_found / n_names if n_names else float("nan"),
+        mean_words_true=float(np.mean([len(targets[i]) for i in kept])),
+        mean_words_answered=float(np.mean([len(answers[i]) for i in kept])),
+    )

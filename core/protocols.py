@@ -1,0 +1,143 @@
+"""What encoders, attacks and defences look like to each other: structural types, no base classes.
+
+An encoder turns texts into vectors. An attack is fitted against an encoder and turns vectors
+back into words. A defence wraps an encoder and *is* an encoder, so every attack runs on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+    from core.results import Recovery
+
+__all__ = [
+    "Access",
+    "Defence",
+    "Encoder",
+    "InversionAttack",
+    "OnProgress",
+    "TrainedAttack",
+    "Vectors",
+    "WhiteBoxEncoder",
+    "no_progress",
+]
+
+Vectors = NDArray[np.float32]
+"""A float32 array of shape (n, dimension): one embedding a row."""
+
+OnProgress = Callable[[float, str], None]
+"""Called with a fraction in [0, 1] and a sentence; may raise StoppedError to stop the work."""
+
+
+def no_progress(fraction: float, message: str) -> None:
+    """Ignore progress: the default of every ``on_progress`` argument."""
+
+
+class Access(StrEnum):
+    """What an attacker needs besides the vector under attack."""
+
+    NOTHING = "nothing: never looks at the vector"
+    PAIRS = "black box: pairs of texts and their vectors to train on"
+    QUERIES = "black box: may encode texts of their choice while attacking"
+    WHITE_BOX = "white box: the encoder's weights"
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors."""
+
+    name: str
+    dimension: int
+    fingerprint: str
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        ...
+
+
+@runtime_checkable
+class WhiteBoxEncoder(Encoder, Protocol):
+    """An encoder whose token vectors, hidden states and gradients are open to the attacker."""
+
+    n_layers: int
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The |V| token strings, in the order of the rows of `token_vectors`."""
+        ...
+
+    @property
+    def token_vectors(self) -> torch.Tensor:
+        """The token-embedding matrix, shape (|V|, hidden size)."""
+        ...
+
+    @property
+    def special_token_ids(self) -> Sequence[int]:
+        """Positions of [PAD], [CLS], [SEP] and the like, which no text holds."""
+        ...
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token positions of each text, without special tokens."""
+        ...
+
+    def encode_layer(
+        self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
+    ) -> Vectors:
+        """Return mean-pooled hidden states of a layer, 0 being the mean of token vectors."""
+        ...
+
+    def embed_token_vectors(self, vectors: torch.Tensor, layer: int | None = None) -> torch.Tensor:
+        """Map (batch, length, hidden) token vectors to (batch, d) embeddings, with gradients."""
+        ...
+
+
+@runtime_checkable
+class InversionAttack(Protocol):
+    """Turns vectors back into words (Song & Raghunathan 2020, §3)."""
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train on auxiliary texts; `vectors` are their embeddings where they exist already."""
+        ...
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return one Recovery per vector."""
+        ...
+
+
+@runtime_checkable
+class TrainedAttack(InversionAttack, Protocol):
+    """An attack whose fitted state can be stored without pickle."""
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the fitted arrays and the JSON-able rest."""
+        ...
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        ...
+
+
+class Defence(Protocol):
+    """Wraps an encoder and is an encoder, so that every attack and every task runs on it."""
+
+    def protect(self, encoder: Encoder) -> Encoder:
+        """Return the encoder as the defence lets the world see it."""
+        ...

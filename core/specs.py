@@ -1,0 +1,91 @@
+"""What to run: frozen, validated configurations, usable as cache keys and written into results."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import InvalidInputError
+
+__all__ = ["AttackSpec", "EncoderSpec", "setting", "settings_of", "validate_settings"]
+
+
+def setting(
+    default: Any,
+    help: str,  # noqa: A002 - the word the user interface uses too
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Any, ...] | None = None,
+    paper: str = "",
+) -> Any:
+    """Declare a setting of an attack: a dataclass field that knows its help and its range.
+
+    The dashboard draws a control from it and the command line checks `--set name=value` by it.
+    `paper` says where the default comes from.
+    """
+    meta = {"help": help, "low": low, "high": high, "choices": choices, "paper": paper}
+    return field(default=default, metadata=meta)
+
+
+def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
+    """Return the declared settings of an attack class by name."""
+    return {f.name: f for f in dataclasses.fields(kind) if "help" in f.metadata}
+
+
+def validate_settings(instance: Any) -> None:
+    """Raise InvalidInputError for a setting outside its declared range, naming the range."""
+    for name, spec in settings_of(type(instance)).items():
+        value, meta = getattr(instance, name), spec.metadata
+        where = f"{type(instance).__name__}.{name}"
+        if meta["choices"] is not None and value not in meta["choices"]:
+            raise InvalidInputError(f"{where} must be one of {meta['choices']}, got {value!r}.")
+        if value is None or isinstance(value, bool | str):
+            continue
+        low, high = meta["low"], meta["high"]
+        if not (low is None or value >= low) or not (high is None or value <= high):
+            raise InvalidInputError(f"{where} must lie in [{low}, {high}], got {value!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSpec:
+    """An encoder to load.
+
+    Parameters
+    ----------
+    name : str
+        `minilm` (bundled), `st:ID` for a Sentence-Transformers model or `mlm:ID` for a masked
+        language model, ID being a hub id or a folder.
+    layer : int or None
+        Hidden layer to pool, 0 being the mean of token vectors; None for the last.
+    device, precision : str
+        `auto`, or the device and the precision of matrix products.
+    """
+
+    name: str = "minilm"
+    layer: int | None = None
+    device: str = "auto"
+    precision: str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackSpec:
+    """An attack by its registry name, with the settings that differ from its defaults."""
+
+    name: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, settings: Mapping[str, Any] | None = None) -> AttackSpec:
+        """Build a spec from a mapping of settings."""
+        return cls(name=name, settings=tuple(sorted((settings or {}).items())))
+
+    @property
+    def key(self) -> str:
+        """A short stable hash of the spec, for file names."""
+        text = json.dumps([self.name, self.settings], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

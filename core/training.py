@@ -1,0 +1,234 @@
+"""Train an attack so that it can be stopped, resumed, scored on held-out texts and stored."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.shipped import save_attack
+from core.errors import InvalidInputError
+from core.evaluation import evaluate
+from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
+from core.specs import AttackSpec, settings_of
+from core.store import read_json, write_json
+from core.text import check_texts
+
+__all__ = ["TrainingPlan", "split_held_out", "train_attack"]
+
+_CLOCK_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+    """What to train on what; two runs of one plan and encoder end with the same attack.
+
+    Parameters
+    ----------
+    attack : AttackSpec
+    corpus, corpus_hash : str
+        Name and content hash of the texts.
+    seed : int
+        Of the drawing, of the held-out split and, where the attack has one, of the attack.
+    limit : int or None
+        Number of texts drawn, the held-out ones included.
+    n_held_out : int
+        Texts kept apart for scoring; at most a tenth.
+    """
+
+    attack: AttackSpec
+    corpus: str
+    corpus_hash: str
+    seed: int = 0
+    limit: int | None = None
+    n_held_out: int = 500
+
+    def identity(self, encoder: Encoder) -> dict[str, Any]:
+        """Return what tells this run from another, JSON-able."""
+        return {
+            "attack": self.attack.name,
+            "settings": dict(self.attack.settings),
+            "encoder": encoder.name,
+            "encoder_fingerprint": encoder.fingerprint,
+            "corpus": self.corpus,
+            "corpus_hash": self.corpus_hash,
+            "seed": self.seed,
+            "limit": self.limit,
+            "n_held_out": self.n_held_out,
+        }
+
+
+def train_attack(
+    plan: TrainingPlan,
+    encoder: Encoder,
+    texts: Sequence[str],
+    out: Path,
+    on_progress: OnProgress = no_progress,
+) -> dict[str, Any]:
+    """Train the attack of a plan, write it to `out` and return its training record.
+
+    A run that was killed resumes from `out/checkpoint`; one that had finished is returned as it
+    is. `core.encoders.cache.CachedEncoder` keeps the vectors over a kill, too.
+
+    Returns
+    -------
+    dict
+        The plan, n_texts, seconds (of all parts of a resumed run), hardware, library versions
+        and held-out scores.
+
+    Raises
+    ------
+    InvalidInputError
+        Too few texts, or `out` holds something else.
+    StorageError
+        The disk is full; what was finished before is kept.
+    """
+    identity = plan.identity(encoder)
+    finished = _finished_record(out, identity)
+    if finished is not None:
+        return finished
+    known, held_out = split_held_out(texts, plan)
+    attack = make_attack(_seeded(plan))
+    if not isinstance(attack, TrainedAttack):
+        raise InvalidInputError(f"attack {plan.attack.name!r} learns nothing that can be stored.")
+    clock = _Clock(out / "checkpoint" / "run.json", identity, on_progress)
+    attack.fit(encoder, known, on_progress=clock.report, checkpoint_dir=str(out / "checkpoint"))
+    clock.save()
+    record = {
+        **identity,
+        "n_texts": len(known),
+        "seconds": round(clock.seconds, 1),
+        "hardware": _hardware(encoder),
+        "versions": _versions(),
+        "held_out": _held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
+    }
+    save_attack(attack, out, training=record)
+    shutil.rmtree(out / "checkpoint", ignore_errors=True)
+    return record
+
+
+def split_held_out(texts: Sequence[str], plan: TrainingPlan) -> tuple[list[str], list[str]]:
+    """Return the training texts and the held-out ones, without repetition between them.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than 10 different texts are left, or a text cannot be encoded.
+    """
+    if plan.limit is not None and plan.limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, got {plan.limit}.")
+    if plan.n_held_out < 1:
+        raise InvalidInputError(f"held-out must be at least 1, got {plan.n_held_out}.")
+    distinct = list(dict.fromkeys(check_texts(texts)))
+    order = np.random.default_rng(plan.seed).permutation(len(distinct))[: plan.limit]
+    if len(order) < 10:
+        raise InvalidInputError(
+            f"Training needs at least 10 different texts, got {len(order)}. "
+            "Give a larger corpus or limit."
+        )
+    n_held_out = min(plan.n_held_out, len(order) // 10)
+    held_out, known = order[:n_held_out], order[n_held_out:]
+    return [distinct[i] for i in sorted(known)], [distinct[i] for i in sorted(held_out)]
+
+
+def _seeded(plan: TrainingPlan) -> AttackSpec:
+    """Give the plan's seed to an attack that has one, unless the plan sets it apart."""
+    entry = ATTACKS.get(plan.attack.name)
+    settings = dict(plan.attack.settings)
+    if entry is not None and "seed" in settings_of(entry.kind):
+        settings.setdefault("seed", plan.seed)
+    return AttackSpec.of(plan.attack.name, settings)
+
+
+def _finished_record(out: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the record of a finished run of the same identity, or None if there is no run."""
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"{out} is a file; give a folder to write to.")
+    if not (out / "model.json").exists():
+        return None
+    record = read_json(out / "model.json").get("training") or {}
+    if {key: record.get(key) for key in identity} != identity:
+        raise InvalidInputError(f"{out} holds another trained attack; choose another folder.")
+    return dict(record)
+
+
+class _Clock:
+    """Seconds of work, kept over kills beside the checkpoint."""
+
+    def __init__(self, path: Path, identity: dict[str, Any], on_progress: OnProgress) -> None:
+        self._path, self._identity, self._on_progress = path, identity, on_progress
+        self.seconds = 0.0
+        if path.exists():
+            before = read_json(path)
+            if before.get("identity") != identity:
+                raise InvalidInputError(
+                    f"{path.parent} is the checkpoint of another run (other attack, settings, "
+                    "encoder, corpus or seed). Choose another folder or delete it."
+                )
+            self.seconds = float(before["seconds"])
+        self.save()
+        self._saved_at = self._started_at = time.monotonic()
+        self._before = self.seconds
+
+    def report(self, fraction: float, message: str) -> None:
+        """Pass progress on, and note the time now and then."""
+        now = time.monotonic()
+        self.seconds = self._before + now - self._started_at
+        if now - self._saved_at > _CLOCK_SECONDS:
+            self.save()
+            self._saved_at = now
+        self._on_progress(fraction, message)
+
+    def save(self) -> None:
+        """Write the seconds so far."""
+        write_json(self._path, {"identity": self._identity, "seconds": self.seconds})
+
+
+def _held_out_scores(
+    attack: InversionAttack,
+    encoder: Encoder,
+    texts: list[str],
+    seed: int,
+    on_progress: OnProgress,
+) -> dict[str, Any]:
+    """Score the attack and the prior-only attacker on the held-out texts."""
+    result = evaluate(attack, encoder, texts, seed=seed, name="held out", on_progress=on_progress)
+    scores = result.scores
+    return {
+        "n": scores.n,
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "token_set_f1": scores.token_set_f1,
+        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        "weighted_f1": scores.weighted_f1,
+        "prior_f1": result.baseline.token_set_f1,
+    }
+
+
+def _hardware(encoder: Encoder) -> dict[str, Any]:
+    import os
+
+    import torch
+
+    device = str(getattr(encoder, "device", "cpu"))
+    chip = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
+    return {"device": device, "chip": chip, "n_cpus": os.cpu_count()}
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the libraries that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "torch", "transformers", "sentence-transformers", "safetensors"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

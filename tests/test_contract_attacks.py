@@ -1,0 +1,268 @@
+"""One contract over every entry of the registry of attacks."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks import ATTACKS, load_attack, make_attack, save_attack
+from core.encoders.transformer import TransformerEncoder
+from core.errors import (
+    ArtifactError,
+    EncoderMismatchError,
+    InvalidInputError,
+    NotFittedError,
+    StoppedError,
+)
+from core.evaluation import evaluate
+from core.protocols import Access, OnProgress, TrainedAttack, Vectors, no_progress
+from core.results import Recovery
+from core.specs import AttackSpec, settings_of
+from core.text import words
+
+# Applied where an attack declares a setting of that name, within its declared range.
+TINY: dict[str, Any] = {
+    "vocabulary_size": 40,
+    "epochs": 2,
+    "batch_size": 64,
+    "hidden": 32,
+    "n_steps": 15,
+    "steps": 15,
+    "n_iterations": 30,
+    "iterations": 30,
+    "n_candidates": 8,
+    "max_queries": 30,
+    "n_neighbours": 20,
+    "length": 6,
+}
+OVERRIDES: dict[str, dict[str, Any]] = {}
+N_TEST = 6
+
+
+def tiny_spec(name: str) -> AttackSpec:
+    settings: dict[str, Any] = {}
+    for key, spec in settings_of(ATTACKS[name].kind).items():
+        if key in TINY:
+            value, low, high = TINY[key], spec.metadata["low"], spec.metadata["high"]
+            value = value if low is None else max(low, value)
+            settings[key] = value if high is None else min(high, value)
+    return AttackSpec.of(name, settings | OVERRIDES.get(name, {}))
+
+
+@dataclass
+class Fitted:
+    name: str
+    attack: TrainedAttack
+    encoder: TransformerEncoder
+    texts: list[str]
+    vectors: Vectors
+    tests: Vectors
+    answers: list[Recovery]
+
+
+@pytest.fixture(scope="module", params=list(ATTACKS))
+def fitted(
+    request: pytest.FixtureRequest, tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> Fitted:
+    attack = make_attack(tiny_spec(request.param))
+    known, unseen = small_texts[:-N_TEST], small_texts[-N_TEST:]
+    vectors = tiny_encoder.encode(known)
+    assert attack.fit(tiny_encoder, known, vectors) is attack
+    tests = tiny_encoder.encode(unseen)
+    answers = attack.invert(tiny_encoder, tests)
+    assert isinstance(attack, TrainedAttack)
+    return Fitted(request.param, attack, tiny_encoder, known, vectors, tests, answers)
+
+
+class CountingEncoder:
+    """Counts the texts that an attack has encoded."""
+
+    def __init__(self, encoder: TransformerEncoder) -> None:
+        self.encoder = encoder
+        self.n_asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.encoder, name)
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        self.n_asked += len(texts)
+        return self.encoder.encode(texts, on_progress)
+
+
+def assert_same(answers: list[Recovery], others: list[Recovery], *, atol: float = 0.0) -> None:
+    assert [[w.word for w in a.words] for a in answers] == [
+        [w.word for w in a.words] for a in others
+    ]
+    for answer, other in zip(answers, others, strict=True):
+        np.testing.assert_allclose(
+            [w.score for w in answer.words], [w.score for w in other.words], atol=atol
+        )
+        assert answer.n_queries == other.n_queries
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_entry_tells_what_a_user_should_know(name: str) -> None:
+    entry = ATTACKS[name]
+    assert all([entry.title, entry.summary, entry.reference, entry.score])
+    assert entry.kind.__doc__
+    for key, spec in settings_of(entry.kind).items():
+        assert spec.metadata["help"], key
+    fitted_attributes = [key for key in vars(make_attack(name)) if key.endswith("_")]
+    assert fitted_attributes == []
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_settings_outside_their_range_are_refused_by_name(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"{name} has no setting 'nonsense'"):
+        make_attack(AttackSpec.of(name, {"nonsense": 1}))
+    for key, spec in settings_of(ATTACKS[name].kind).items():
+        bad = []
+        if spec.metadata["low"] is not None:
+            bad.append(spec.metadata["low"] - 1)
+        if spec.metadata["high"] is not None:
+            bad.append(spec.metadata["high"] + 1)
+        if spec.metadata["choices"] is not None:
+            bad.append("nonsense")
+        for value in bad:
+            with pytest.raises(InvalidInputError, match=key):
+                make_attack(AttackSpec.of(name, {key: value}))
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_unfitted_attack_says_so(name: str, tiny_encoder: TransformerEncoder) -> None:
+    with pytest.raises(NotFittedError):
+        make_attack(name).invert(tiny_encoder, np.zeros((1, 32), np.float32))
+
+
+def test_answers_are_well_formed(fitted: Fitted) -> None:
+    assert len(fitted.answers) == N_TEST
+    vocabulary = getattr(fitted.attack, "vocabulary_", None)
+    for answer in fitted.answers:
+        said = [w.word for w in answer.words]
+        assert len(said) == len(set(said))
+        assert all(words(word) == [word] for word in said)
+        assert all(math.isfinite(w.score) for w in answer.words + answer.runners_up)
+        assert not answer.word_set & {w.word for w in answer.runners_up}
+        if vocabulary is not None:
+            assert answer.word_set <= vocabulary.index.keys()
+    assert any(answer.words for answer in fitted.answers)
+
+
+def test_queries_are_reported_in_full(fitted: Fitted) -> None:
+    if ATTACKS[fitted.name].access is Access.WHITE_BOX:
+        pytest.skip("has the weights and need not ask")
+    counting = CountingEncoder(fitted.encoder)
+    answers = fitted.attack.invert(counting, fitted.tests)
+    assert sum(answer.n_queries for answer in answers) >= counting.n_asked
+    if ATTACKS[fitted.name].access is not Access.QUERIES:
+        assert counting.n_asked == 0
+
+
+def test_inversion_is_repeatable_and_takes_vectors_as_they_come(fitted: Fitted) -> None:
+    again = fitted.attack.invert(fitted.encoder, fitted.tests)
+    assert_same(again, fitted.answers)
+    strided = np.repeat(fitted.tests, 2, axis=1).astype(np.float64)[:, ::2]
+    assert_same(fitted.attack.invert(fitted.encoder, strided), fitted.answers)  # type: ignore[arg-type]
+    assert fitted.attack.invert(fitted.encoder, fitted.tests[:0]) == []
+
+
+def test_training_is_deterministic_under_a_seed(fitted: Fitted) -> None:
+    # Without vectors the attack encodes for itself and ends in the same place.
+    other = make_attack(tiny_spec(fitted.name)).fit(fitted.encoder, fitted.texts)
+    assert isinstance(other, TrainedAttack)
+    arrays, _ = fitted.attack.state()
+    others, _ = other.state()
+    assert arrays.keys() == others.keys()
+    for key in arrays:
+        np.testing.assert_allclose(others[key], arrays[key], atol=1e-5, err_msg=key)
+
+
+def test_saved_and_loaded_it_answers_the_same(fitted: Fitted, tmp_path: Path) -> None:
+    save_attack(fitted.attack, tmp_path, training={"corpus": "small"})
+    loaded = load_attack(tmp_path)
+    assert type(loaded) is type(fitted.attack)
+    for key in settings_of(type(loaded)):
+        assert getattr(loaded, key) == getattr(fitted.attack, key)
+    # Weights are kept in half precision, so scores may move in the third digit.
+    assert_same(loaded.invert(fitted.encoder, fitted.tests), fitted.answers, atol=5e-3)
+    save_attack(loaded, tmp_path / "again")
+    again = load_attack(tmp_path / "again").invert(fitted.encoder, fitted.tests)
+    assert_same(again, loaded.invert(fitted.encoder, fitted.tests))
+    assert json.loads((tmp_path / "model.json").read_text())["attack"] == fitted.name
+
+
+def test_damaged_state_is_refused_by_folder(fitted: Fitted, tmp_path: Path) -> None:
+    save_attack(fitted.attack, tmp_path)
+    meta = json.loads((tmp_path / "model.json").read_text())
+    del meta["state"]
+    (tmp_path / "model.json").write_text(json.dumps(meta))
+    with pytest.raises(ArtifactError, match="does not hold a trained attack"):
+        load_attack(tmp_path)
+
+
+def test_another_encoder_is_refused_by_name(fitted: Fitted, tiny_bert: Path) -> None:
+    other = TransformerEncoder(tiny_bert, name="mlm:another", layer=1, max_length=64, device="cpu")
+    with pytest.raises(EncoderMismatchError, match=r"mlm:tiny.*mlm:another"):
+        fitted.attack.invert(other, fitted.tests)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda v: np.where(np.arange(v.shape[1]) == 3, np.nan, v), "NaN or infinity.*row 0"),
+        (lambda v: v * np.float32(np.inf), "NaN or infinity"),
+        (lambda v: v[:, :-1], r"shape \(n, 32\), got \(6, 31\)"),
+        (lambda v: v[0], r"shape \(n, 32\), got \(32,\)"),
+        (lambda v: np.array([["a"] * 32]), "array of numbers"),
+    ],
+)
+def test_unusable_vectors_are_refused(fitted: Fitted, spoil: Any, says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        fitted.attack.invert(fitted.encoder, spoil(fitted.tests))
+
+
+def test_training_vectors_must_match_the_texts(fitted: Fitted) -> None:
+    if fitted.name == "prior":
+        pytest.skip("never looks at vectors")
+    attack = make_attack(tiny_spec(fitted.name))
+    with pytest.raises(InvalidInputError):
+        attack.fit(fitted.encoder, fitted.texts, fitted.vectors[:5])
+
+
+def test_texts_without_a_word_cannot_train(fitted: Fitted) -> None:
+    if getattr(fitted.attack, "vocabulary_", None) is None:
+        pytest.skip("answers tokens, so it counts no words")
+    with pytest.raises(InvalidInputError):
+        make_attack(tiny_spec(fitted.name)).fit(fitted.encoder, ["the and", "with the"] * 10)
+
+
+def test_progress_stays_within_bounds_and_can_stop_training(fitted: Fitted) -> None:
+    seen: list[float] = []
+    make_attack(tiny_spec(fitted.name)).fit(
+        fitted.encoder, fitted.texts, on_progress=lambda fraction, _: seen.append(fraction)
+    )
+    assert all(0 <= fraction <= 1 for fraction in seen)
+    if not seen:
+        return
+
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("enough")
+
+    with pytest.raises(StoppedError):
+        make_attack(tiny_spec(fitted.name)).fit(fitted.encoder, fitted.texts, on_progress=stop)
+
+
+def test_every_attack_can_be_evaluated(fitted: Fitted, small_texts: list[str]) -> None:
+    result = evaluate(fitted.attack, fitted.encoder, small_texts[-N_TEST:], limit=4, seed=1)
+    assert result.attack == fitted.name
+    assert result.scores.n == 4
+    assert 0 <= result.scores.token_set_f1 <= 100
+    assert result.sentences_per_second > 0
+    json.dumps(result.to_dict())

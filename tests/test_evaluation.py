@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.prior import PriorAttack
+from core.errors import InvalidInputError, StoppedError
+from core.evaluation import attack_vocabulary, evaluate, restrict, sample_texts
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.specs import setting
+from core.text import Vocabulary
+
+
+class RowEncoder:
+    """Gives every text its own number, so that an attack can know which text it sees."""
+
+    name = "rows"
+    dimension = 1
+    fingerprint = "a" * 64
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.row = {text: i for i, text in enumerate(texts)}
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        on_progress(1.0, "encoded")
+        return np.array([[self.row[text]] for text in texts], np.float32)
+
+
+@dataclass
+class ScriptedAttack:
+    """Answers what the test wrote down."""
+
+    answers: list[set[str]]
+    vocabulary_: Vocabulary
+    n_queries: int = 0
+    strength: float = setting(0.5, "Nothing", low=0, high=1)
+    training_: dict[str, Any] = field(default_factory=lambda: {"corpus": "hand"})
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        on_progress(1.0, "inverted")
+        chosen = [self.answers[int(v)] for v in vectors[:, 0]]
+        return [
+            Recovery(tuple(RecoveredWord(w, 1.0) for w in sorted(words)), self.n_queries)
+            for words in chosen
+        ]
+
+
+# Document frequencies: pear 3, apple 2, fig 1 of 4 auxiliary texts; "the" is a stop word.
+KNOWN = Vocabulary(("pear", "apple", "fig"), (3, 2, 1), 4, frozenset({"the"}))
+TEXTS = ["The pear, the apple!", "A fig for Zanzibar", "the pear", "The the"]
+ANSWERS = [{"pear", "fig"}, {"fig", "mango", "the"}, {"pear"}, {"apple"}]
+
+
+def scripted(**changes: Any) -> tuple[ScriptedAttack, RowEncoder]:
+    return ScriptedAttack(ANSWERS, KNOWN, **changes), RowEncoder(TEXTS)
+
+
+def test_scores_of_a_hand_worked_evaluation() -> None:
+    result = evaluate(*scripted(n_queries=7), TEXTS, seed=5, name="fruit")  # type: ignore[arg-type]
+    scores = result.scores
+    # Targets: {pear, apple}, {fig}, {pear}; the fourth text has none and does not count.
+    # Answers within V: {pear, fig} (P 1/2, R 1/2), {fig} (1, 1), {pear} (1, 1).
+    assert scores.n == 3
+    assert scores.precision == pytest.approx(100 * 2.5 / 3)
+    assert scores.token_set_f1 == pytest.approx(100 * 2.5 / 3)
+    assert scores.exact_set_rate == pytest.approx(100 * 2 / 3)
+    # "Zanzibar" is a name outside V, so no name is left to find.
+    assert scores.n_names == 0
+    assert math.isnan(scores.name_recall)
+    # Words but stop words: pear apple | fig for zanzibar | pear, 4 of 6 in V.
+    assert result.vocabulary_coverage == pytest.approx(4 / 6)
+    # Unrestricted: {pear, fig} on {pear, apple} 1/2; {fig, mango} on {fig, for, zanzibar}
+    # P 1/2, R 1/3, F1 2/5; {pear} 1.
+    assert result.unrestricted_f1 == pytest.approx(100 * (1 / 2 + 2 / 5 + 1) / 3)
+    assert (result.attack, result.encoder, result.texts) == ("ScriptedAttack", "rows", "fruit")
+    assert (result.seed, result.vocabulary_size, result.n_queries_mean) == (5, 3, 7)
+    assert result.settings == {"strength": 0.5}
+    assert result.training == {"corpus": "hand"}
+    assert result.sentences_per_second > 0
+    json.dumps(result.to_dict())
+
+
+def test_baseline_is_the_best_constant_answer_to_the_same_targets() -> None:
+    result = evaluate(*scripted(), TEXTS)  # type: ignore[arg-type]
+    # Shares 3/4, 1/2, 1/4 sum to 3/2: expected F1 of 1, 2, 3 words is 2(.75)/2.5 = .6,
+    # 2(1.25)/3.5 = .714, 2(1.5)/4.5 = .667, so the answer is {pear, apple}.
+    # Against {pear, apple}, {fig}, {pear}: F1 1, 0, 2/3.
+    assert result.baseline.token_set_f1 == pytest.approx(100 * (1 + 2 / 3) / 3)
+    assert result.baseline.n == result.scores.n
+    prior = PriorAttack().fit_vocabulary(RowEncoder(TEXTS), KNOWN)
+    itself = evaluate(prior, RowEncoder(TEXTS), TEXTS)
+    assert itself.attack == "prior"
+    assert itself.scores.token_set_f1 == itself.baseline.token_set_f1
+
+
+def test_second_vocabulary_restricts_targets_answers_and_baseline() -> None:
+    other = Vocabulary(("fig", "pear", "kiwi"), (9, 1, 1), 10)
+    result = evaluate(*scripted(), TEXTS, vocabulary=other)  # type: ignore[arg-type]
+    # V_in ∩ V_cross = {pear, fig}: targets {pear}, {fig}, {pear}; answers {pear, fig}, {fig},
+    # {pear}: F1 2/3, 1, 1.
+    assert result.vocabulary_size == 2
+    assert result.scores.token_set_f1 == pytest.approx(100 * (2 / 3 + 2) / 3)
+    # The counts are the attack's own: shares 3/4 and 1/4, and {pear} alone is the best guess.
+    assert result.baseline.mean_words_answered == 1
+    assert result.baseline.token_set_f1 == pytest.approx(100 * 2 / 3)
+
+
+def test_perfect_and_silent_attacks_reach_the_extremes() -> None:
+    encoder = RowEncoder(TEXTS)
+    perfect = ScriptedAttack([set(KNOWN.targets(text)) for text in TEXTS], KNOWN)
+    silent = ScriptedAttack([set() for _ in TEXTS], KNOWN)
+    assert evaluate(perfect, encoder, TEXTS).scores.token_set_f1 == 100  # type: ignore[arg-type]
+    assert evaluate(silent, encoder, TEXTS).scores.token_set_f1 == 0  # type: ignore[arg-type]
+
+
+def test_names_and_numbers_within_the_vocabulary_are_counted_apart() -> None:
+    texts = ["we met Ada and Bob in 1999"]
+    known = Vocabulary(("ada", "bob", "1999", "met"), (1, 1, 1, 1), 2, frozenset({"and", "in"}))
+    attack = ScriptedAttack([{"ada", "met"}], known)
+    scores = evaluate(attack, RowEncoder(texts), texts).scores  # type: ignore[arg-type]
+    assert (scores.n_names, scores.name_recall) == (3, pytest.approx(100 / 3))
+
+
+def test_sampling_is_without_replacement_and_by_the_seed() -> None:
+    texts = [f"text {i}" for i in range(100)]
+    drawn = sample_texts(texts, 30, seed=1)
+    assert len(set(drawn)) == 30
+    assert drawn == sample_texts(texts, 30, seed=1) == sorted(drawn, key=texts.index)
+    assert drawn != sample_texts(texts, 30, seed=2)
+    assert sample_texts(texts, 100, seed=1) == sample_texts(texts, None, seed=1) == texts
+    assert sample_texts(texts, 1000, seed=1) == texts
+
+
+def test_limit_changes_what_is_scored() -> None:
+    result = evaluate(*scripted(), TEXTS, limit=2, seed=0)  # type: ignore[arg-type]
+    targets = [KNOWN.targets(text) for text in sample_texts(TEXTS, 2, 0)]
+    assert result.scores.n == sum(bool(target) for target in targets)
+
+
+@pytest.mark.parametrize(
+    ("texts", "limit", "says"),
+    [
+        ([], None, "at least one text"),
+        (["fine", ""], None, "text 2 is empty"),
+        (TEXTS, 0, "limit must be at least 1, got 0"),
+        (TEXTS, -3, "limit must be at least 1, got -3"),
+        (["The the"], None, "No sample holds a word to find"),
+        ("one string", None, "list of strings"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(texts: Any, limit: int | None, says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        evaluate(ScriptedAttack(ANSWERS, KNOWN), RowEncoder(texts), texts, limit=limit)  # type: ignore[arg-type]
+
+
+def test_vocabularies_without_a_common_word_are_refused() -> None:
+    other = Vocabulary(("kiwi",), (1,), 10)
+    with pytest.raises(InvalidInputError, match="share no word"):
+        evaluate(*scripted(), TEXTS, vocabulary=other)  # type: ignore[arg-type]
+
+
+def test_restrict_keeps_order_counts_and_stop_words() -> None:
+    kept = restrict(KNOWN, {"fig", "pear", "kiwi"})
+    assert kept == Vocabulary(("pear", "fig"), (3, 1), 4, frozenset({"the"}))
+
+
+def test_progress_runs_from_encoding_to_inversion_and_can_stop() -> None:
+    seen: list[tuple[float, str]] = []
+    evaluate(*scripted(), TEXTS, on_progress=lambda *s: seen.append(s))  # type: ignore[arg-type]
+    assert seen == [(0.5, "encoded"), (1.0, "inverted")]
+
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("enough")
+
+    with pytest.raises(StoppedError):
+        evaluate(*scripted(), TEXTS, on_progress=stop)  # type: ignore[arg-type]
+
+
+def test_attacks_without_words_of_their_own_face_the_shipped_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shipped = Vocabulary(("kiwi",), (1,), 2)
+    monkeypatch.setattr("core.evaluation.shipped_vocabulary", lambda encoder: shipped)
+    attack, encoder = scripted()
+    assert attack_vocabulary(attack, encoder) is KNOWN  # type: ignore[arg-type]
+    attack.vocabulary_ = None  # type: ignore[assignment]
+    assert attack_vocabulary(attack, encoder) is shipped  # type: ignore[arg-type]

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LAYERS = {"core": 0, "dashboard": 1, "pages": 2}
+FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+EVERYWHERE = sorted([*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the full names of all modules imported anywhere in a file, functions included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module or ""
+
+
+def violations(tree: ast.AST, layer: str) -> list[str]:
+    """Return what a file of `layer` imports and may not."""
+    found = []
+    for module in imported(tree):
+        top = module.partition(".")[0]
+        if LAYERS.get(top, -1) > LAYERS[layer] or (layer == "core" and top == "streamlit"):
+            found.append(module)
+    return found
+
+
+def unpickling(tree: ast.AST) -> list[str]:
+    """Return what in a file could execute code from a data file."""
+    found = [m for m in imported(tree) if m.partition(".")[0] in UNPICKLERS]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            allows = [k for k in node.keywords if k.arg in ("allow_pickle", "weights_only")]
+            if called in ("torch.load", "pd.read_pickle", "pandas.read_pickle"):
+                found.append(called)
+            if any(k.arg == "allow_pickle" and ast.unparse(k.value) != "False" for k in allows):
+                found.append(f"{called}(allow_pickle)")
+            if called in ("np.load", "numpy.load") and not allows:
+                found.append(f"{called} without allow_pickle=False")
+            if called in ("eval", "exec"):
+                found.append(called)
+    return found
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), name_of(path))
+
+
+def test_there_is_something_to_check() -> None:
+    assert {"core/text.py", "core/cli/__init__.py"} <= set(map(name_of, FILES))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_run_pages_dashboard_core_and_never_back(path: Path) -> None:
+    assert violations(parse(path), name_of(path).partition("/")[0]) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_nothing_is_unpickled(path: Path) -> None:
+    assert unpickling(parse(path)) == []
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if not p.is_relative_to(ROOT / "core")], ids=name_of
+)
+def test_no_html_is_passed_unescaped(path: Path) -> None:
+    assert "unsafe_allow_html" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_file_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if not text.strip():
+        assert path.name == "__init__.py"
+        return
+    assert len(text.splitlines()) <= 300, "split it: a file is read in one go"
+    if not path.is_relative_to(ROOT / "pages"):
+        assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("path", EVERYWHERE, ids=name_of)
+def test_annotations_are_not_evaluated(path: Path) -> None:
+    tree = parse(path)
+    annotated = any(
+        isinstance(node, ast.AnnAssign)
+        or (isinstance(node, ast.FunctionDef) and (node.returns or node.args.args))
+        for node in ast.walk(tree)
+    )
+    has_future = any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body
+    )
+    assert has_future or not annotated
+
+
+@pytest.mark.parametrize(
+    ("source", "layer", "expected"),
+    [
+        ("import streamlit as st", "core", ["streamlit"]),
+        ("def f():\n from dashboard.state import x", "core", ["dashboard.state"]),
+        ("import core.text", "dashboard", []),
+        ("import pages.inversion", "dashboard", ["pages.inversion"]),
+        ("import dashboard.app, streamlit", "pages", []),
+    ],
+)
+def test_the_import_check_can_fail(source: str, layer: str, expected: list[str]) -> None:
+    assert violations(ast.parse(source), layer) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from joblib import load",
+        "import torch\ntorch.load('x', weights_only=True)",
+        "np.load('x')",
+        "np.load('x', allow_pickle=True)",
+        "eval('1')",
+    ],
+)
+def test_the_unpickling_check_can_fail(source: str) -> None:
+    assert len(unpickling(ast.parse(source))) == 1
+
+
+def test_safe_loading_passes_the_unpickling_check() -> None:
+    assert unpickling(ast.parse("np.load('x', allow_pickle=False)\nload_file('x')")) == []

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval, idf_weights, score_words, token_set_scores
+
+SETS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
+
+
+def test_scores_of_a_hand_worked_answer() -> None:
+    # Answered a, b, x of a, b, c, d: 2 of 3 right, 2 of 4 found, F1 = 2·(2/3)(1/2)/(7/6) = 4/7.
+    precision, recall, f1 = token_set_scores(set("abcd"), set("abx"))
+    assert (precision, recall, f1) == pytest.approx((2 / 3, 1 / 2, 4 / 7))
+
+
+def test_weighted_scores_of_a_hand_worked_answer() -> None:
+    # Weights a 1, b 3, c 2, x 4: precision 1/(1+4), recall 1/(1+3+2), F1 = 2/(5+6).
+    weight = {"a": 1.0, "b": 3.0, "c": 2.0, "x": 4.0}
+    scores = token_set_scores(set("abc"), set("ax"), weight.__getitem__)
+    assert scores == pytest.approx((1 / 5, 1 / 6, 2 / 11))
+
+
+@pytest.mark.parametrize(
+    ("true", "answered", "expected"),
+    [
+        (set("ab"), set("ab"), (1, 1, 1)),
+        (set("ab"), set("cd"), (0, 0, 0)),
+        (set("ab"), set(), (0, 0, 0)),
+        (set(), set("ab"), (0, 0, 0)),
+        (set(), set(), (0, 0, 0)),
+    ],
+)
+def test_extreme_answers(true: set[str], answered: set[str], expected: tuple[int, ...]) -> None:
+    assert token_set_scores(true, answered) == expected
+
+
+@given(SETS, SETS)
+def test_f1_is_symmetric_and_between_precision_and_recall(
+    true: frozenset[str], answered: frozenset[str]
+) -> None:
+    precision, recall, f1 = token_set_scores(true, answered)
+    mirrored = token_set_scores(answered, true)
+    assert mirrored == pytest.approx((recall, precision, f1))
+    assert min(precision, recall) - 1e-12 <= f1 <= max(precision, recall) + 1e-12
+    if true and answered:  # F1 of sets is the Dice coefficient
+        assert f1 == pytest.approx(2 * len(true & answered) / (len(true) + len(answered)))
+
+
+def test_idf_weights_of_a_hand_worked_collection() -> None:
+    # Three targets: a in all, b in one: log(4/4) = 0 and log(4/2).
+    weights = idf_weights([{"a", "b"}, {"a"}, {"a"}])
+    assert weights == pytest.approx({"a": 0.0, "b": math.log(2)})
+
+
+def test_score_words_averages_over_samples() -> None:
+    # F1 of the samples: 4/7, 1, 0; the fourth holds no word to find and does not count.
+    targets = [set("abcd"), set("ab"), set("c"), set()]
+    answers = [set("abx"), set("ab"), set("y"), set("z")]
+    revealing = [set("ad"), set(), set("cq"), set("z")]
+    scores = score_words(answers, targets, revealing=revealing)
+    assert scores.n == 3
+    assert scores.token_set_f1 == pytest.approx(100 * (4 / 7 + 1) / 3)
+    assert scores.precision == pytest.approx(100 * (2 / 3 + 1) / 3)
+    assert scores.recall == pytest.approx(100 * (1 / 2 + 1) / 3)
+    assert scores.exact_set_rate == pytest.approx(100 / 3)
+    # Names within the targets: a, d, c (q is no target); a alone is found.
+    assert (scores.n_names, scores.name_recall) == (3, pytest.approx(100 / 3))
+    assert (scores.mean_words_true, scores.mean_words_answered) == pytest.approx((7 / 3, 2))
+    assert scores.token_set_f1_ci95.low <= scores.token_set_f1 <= scores.token_set_f1_ci95.high
+
+
+def test_weighted_f1_uses_the_idf_of_the_targets() -> None:
+    # D = 2: a is in both (log 3/3 = 0), b and c in one (log 3/2), unseen x weighs log 3.
+    scores = score_words([{"a", "b"}, {"a", "x"}], [{"a", "b"}, {"a", "c"}])
+    assert scores.weighted_f1 == pytest.approx(50)
+    half = score_words([{"b", "x"}, {"c"}], [{"a", "b"}, {"a", "c"}])
+    rare, unseen = math.log(3 / 2), math.log(3)
+    first = 2 / ((rare + unseen) / rare + 1)
+    assert half.weighted_f1 == pytest.approx(100 * (first + 1) / 2)
+
+
+def test_given_weights_replace_the_idf() -> None:
+    scores = score_words([{"a"}], [{"a", "b"}], weights={"a": 3.0, "b": 1.0})
+    assert scores.weighted_recall == pytest.approx(75)
+
+
+def test_perfect_and_useless_answers_have_degenerate_intervals() -> None:
+    targets = [{"a", str(i)} for i in range(20)]
+    perfect = score_words(targets, targets)
+    assert (perfect.token_set_f1, perfect.weighted_f1, perfect.exact_set_rate) == (100, 100, 100)
+    assert (perfect.token_set_f1_ci95.low, perfect.token_set_f1_ci95.high) == (100, 100)
+    useless = score_words([set()] * 20, targets)
+    assert (useless.token_set_f1, useless.token_set_f1_ci95.high) == (0, 0)
+    assert math.isnan(useless.name_recall)
+
+
+def test_scoring_refuses_what_cannot_be_scored() -> None:
+    with pytest.raises(InvalidInputError, match="1 answers for 2 targets"):
+        score_words([set()], [{"a"}, {"b"}])
+    with pytest.raises(InvalidInputError, match="No sample holds a word to find"):
+        score_words([{"a"}], [set()])
+    with pytest.raises(InvalidInputError, match="at least one sample"):
+        bootstrap_interval(np.array([]))
+
+
+def test_bootstrap_interval_covers_the_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for seed in range(300):
+        interval = bootstrap_interval(rng.exponential(10, size=80), seed=seed, n_resamples=500)
+        hits += interval.low <= 10 <= interval.high
+    # 95 % nominal; the percentile bootstrap of 80 skewed values reaches about 93 %, and three
+    # standard errors of 300 trials are 4 %.
+    assert 0.89 <= hits / 300 <= 0.99
+
+
+def test_bootstrap_interval_is_repeatable_and_narrows_with_the_level() -> None:
+    values = np.random.default_rng(1).normal(size=50)
+    assert bootstrap_interval(values, seed=3) == bootstrap_interval(values, seed=3)
+    assert bootstrap_interval(values, seed=3) != bootstrap_interval(values, seed=4)
+    wide, narrow = bootstrap_interval(values), bootstrap_interval(values, level=0.5)
+    assert wide.low < narrow.low < values.mean() < narrow.high < wide.high
