@@ -1,0 +1,24 @@
+"""Leakscope's engine: what an attacker reads out of text embeddings, and what a defence costs.
+
+Nothing below this package imports the dashboard. In reading order:
+
+- `core.protocols`: what an encoder, an attack and a defence are to each other;
+- `core.text`: words, word sets and the vocabulary of an attack;
+- `core.corpora`: texts to attack and to train on;
+- `core.encoders`: text → vector, with a cache on disk;
+- `core.attacks`: vector → words, one attack a file in `core/attacks/inversion`;
+- `core.metrics` and `core.evaluation`: how well an attack does, with intervals and a baseline;
+- `core.training` and `core.store`: attacks that stop, resume and are kept without pickle;
+- `core.studies`: the tables and figures of the documentation;
+- `core.__main__`: the command line, `python -m core --help`.
+
+Examples
+--------
+>>> from core.attacks import open_attack
+>>> from core.encoders import load_encoder
+>>> encoder = load_encoder("minilm")
+>>> attack = open_attack("probe_mlc", encoder)
+>>> vectors = encoder.encode(["The patient was given insulin on Thursday."])
+>>> "insulin" in attack.invert(encoder, vectors)[0].word_set
+True
+"""

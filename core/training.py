@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +15,12 @@ from core.attacks.shipped import save_attack
 from core.errors import InvalidInputError
 from core.evaluation import evaluate
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
+from core.run_record import WorkClock, hardware, versions
 from core.specs import AttackSpec, settings_of
-from core.store import read_json, write_json
+from core.store import read_json
 from core.text import check_texts
 
 __all__ = ["TrainingPlan", "split_held_out", "train_attack"]
-
-_CLOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,15 +95,15 @@ def train_attack(
     attack = make_attack(_seeded(plan))
     if not isinstance(attack, TrainedAttack):
         raise InvalidInputError(f"attack {plan.attack.name!r} learns nothing that can be stored.")
-    clock = _Clock(out / "checkpoint" / "run.json", identity, on_progress)
+    clock = WorkClock(out / "checkpoint" / "run.json", identity, on_progress)
     attack.fit(encoder, known, on_progress=clock.report, checkpoint_dir=str(out / "checkpoint"))
     clock.save()
     record = {
         **identity,
         "n_texts": len(known),
         "seconds": round(clock.seconds, 1),
-        "hardware": _hardware(encoder),
-        "versions": _versions(),
+        "hardware": hardware(encoder),
+        "versions": versions(),
         "held_out": _held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
     }
     save_attack(attack, out, training=record)
@@ -160,38 +156,6 @@ def _finished_record(out: Path, identity: dict[str, Any]) -> dict[str, Any] | No
     return dict(record)
 
 
-class _Clock:
-    """Seconds of work, kept over kills beside the checkpoint."""
-
-    def __init__(self, path: Path, identity: dict[str, Any], on_progress: OnProgress) -> None:
-        self._path, self._identity, self._on_progress = path, identity, on_progress
-        self.seconds = 0.0
-        if path.exists():
-            before = read_json(path)
-            if before.get("identity") != identity:
-                raise InvalidInputError(
-                    f"{path.parent} is the checkpoint of another run (other attack, settings, "
-                    "encoder, corpus or seed). Choose another folder or delete it."
-                )
-            self.seconds = float(before["seconds"])
-        self.save()
-        self._saved_at = self._started_at = time.monotonic()
-        self._before = self.seconds
-
-    def report(self, fraction: float, message: str) -> None:
-        """Pass progress on, and note the time now and then."""
-        now = time.monotonic()
-        self.seconds = self._before + now - self._started_at
-        if now - self._saved_at > _CLOCK_SECONDS:
-            self.save()
-            self._saved_at = now
-        self._on_progress(fraction, message)
-
-    def save(self) -> None:
-        """Write the seconds so far."""
-        write_json(self._path, {"identity": self._identity, "seconds": self.seconds})
-
-
 def _held_out_scores(
     attack: InversionAttack,
     encoder: Encoder,
@@ -211,24 +175,3 @@ def _held_out_scores(
         "weighted_f1": scores.weighted_f1,
         "prior_f1": result.baseline.token_set_f1,
     }
-
-
-def _hardware(encoder: Encoder) -> dict[str, Any]:
-    import os
-
-    import torch
-
-    device = str(getattr(encoder, "device", "cpu"))
-    chip = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
-    return {"device": device, "chip": chip, "n_cpus": os.cpu_count()}
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of the libraries that the numbers depend on."""
-    found = {"python": platform.python_version()}
-    for name in ("numpy", "torch", "transformers", "sentence-transformers", "safetensors"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

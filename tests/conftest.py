@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_line import Outcome
 
 from core.encoders.transformer import TransformerEncoder
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
 
 SMALL_WORDS = """
     minister money river doctor garden winter letter bridge market harbour teacher window engine
@@ -74,15 +80,95 @@ def tiny_encoder(tiny_bert: Path) -> TransformerEncoder:
 
 @pytest.fixture(scope="session")
 def small_texts() -> list[str]:
-    """400 sentences of 3 to 6 of SMALL_WORDS, common ones more often, between stop words."""
+    """400 sentences of 4 to 7 of SMALL_WORDS, common ones more often, between stop words."""
     import numpy as np
 
     rng = np.random.default_rng(0)
     share = 1 / np.arange(3, len(SMALL_WORDS) + 3)
     texts = []
     for _ in range(400):
-        n = rng.integers(3, 7)
+        n = rng.integers(4, 8)
         chosen = rng.choice(SMALL_WORDS, size=n, replace=False, p=share / share.sum())
         pairs = zip(rng.choice(SMALL_STOP_WORDS, size=n), chosen, strict=True)
-        texts.append(" ".join(f"{stop} {word}" for stop, word in pairs) + ".")
+        texts.append(" ".join(f"{stop} {word}" for stop, word in pairs).capitalize() + ".")
     return texts
+
+
+@pytest.fixture
+def core(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command of the command line in this process."""
+    from core.cli import main
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as stop:  # argparse: --help and mistakes in the arguments
+            status = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, small_texts: list[str]) -> Path:
+    """The small texts as a file, one a line."""
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(small_texts), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def trained(core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path) -> Path:
+    """The prior-only attack of the tiny encoder, trained by the command line."""
+    out = tmp_path / "prior"
+    core("train", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--corpus", corpus,
+         "--out", out, "--json").json()  # fmt: skip
+    return out
+
+
+@pytest.fixture(scope="session")
+def small_weights(
+    tmp_path_factory: pytest.TempPathFactory, minilm: TransformerEncoder, bundled: list[str]
+) -> Path:
+    """A folder like assets/weights with attacks of MiniLM trained on 300 sentences for a moment."""
+    from core.attacks import make_attack, save_attack
+    from core.specs import AttackSpec
+
+    folder = tmp_path_factory.mktemp("weights")
+    texts = bundled[::60][:300]
+    vectors = minilm.encode(texts)
+    settings = {
+        "mlc": {"vocabulary_size": 400, "epochs": 2},
+        "probe_mlc": {"vocabulary_size": 400, "epochs": 1, "hidden": 8, "substitutions": 0},
+        "msp": {"vocabulary_size": 400, "epochs": 1, "hidden": 16},
+        "search": {"vocabulary_size": 200, "base_epochs": 1, "base_substitutions": 0,
+                   "n_calibration": 20, "n_candidates": 5, "n_rounds": 1},
+    }  # fmt: skip
+    scores = {"n": 20, "token_set_f1": 12.0, "token_set_f1_ci95": [10.0, 14.0], "prior_f1": 6.0}
+    for name, chosen in settings.items():
+        attack = make_attack(AttackSpec.of(name, chosen)).fit(minilm, texts, vectors)
+        record = {"n_texts": len(texts), "seconds": 90.0, "held_out": scores,
+                  "hardware": {"device": "cpu", "chip": "x86_64", "n_cpus": 2}}  # fmt: skip
+        save_attack(attack, folder / "minilm" / name, training=record)
+    return folder
+
+
+@pytest.fixture
+def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The dashboard with `small_weights`, before its first run."""
+    from streamlit.testing.v1 import AppTest
+
+    from core.attacks import shipped
+    from dashboard import cache
+
+    def forget() -> None:
+        for cached in (cache.attack, cache.guess, cache.shipped_records, cache.opened):
+            cached.clear()
+
+    forget()
+    monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
+    app = Path(__file__).parents[1] / "dashboard" / "app.py"
+    yield AppTest.from_file(str(app), default_timeout=180)
+    forget()

@@ -1,45 +1,21 @@
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from counting import CountingEncoder
 
 from core.encoders.cache import CachedEncoder
 from core.encoders.shards import list_shards, write_shard
 from core.errors import ArtifactError, InvalidInputError, StoppedError, StorageError
-from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
+from core.protocols import Encoder, WhiteBoxEncoder
 
 if TYPE_CHECKING:  # a subprocess imports this file, and should not wait for PyTorch
     from core.encoders.transformer import TransformerEncoder
-
-
-class CountingEncoder:
-    """Encodes a text as numbers drawn from its bytes, and keeps what it was asked."""
-
-    name = "counting"
-    dimension = 4
-    fingerprint = "f" * 64
-    precision = "float32"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        self.asked += texts
-        out = np.empty((len(texts), self.dimension), np.float32)
-        for i, text in enumerate(texts):
-            seed = list(text.encode())
-            out[i] = np.random.default_rng(seed).normal(size=self.dimension)
-        on_progress(1.0, "done")
-        return out
 
 
 TEXTS = [f"text {'x' * (i % 17)} {i}" for i in range(50)]
@@ -204,77 +180,6 @@ def test_pickle_under_a_shards_name_is_refused(
         CachedEncoder(inner, tmp_path).encode(TEXTS)
 
 
-SCRIPT = """
-import json, resource, sys, time
-from pathlib import Path
-sys.path.insert(0, "tests")
-from test_cache import CountingEncoder
-from core.encoders.cache import CachedEncoder
-
-folder, first, last, seconds, limit = sys.argv[1:]
-inner = CountingEncoder()
-quick = inner.encode
-def slow(texts, on_progress):
-    time.sleep(float(seconds))
-    print("block", flush=True)
-    return quick(texts, on_progress)
-inner.encode = slow
-if int(limit):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-cached = CachedEncoder(inner, Path(folder), block_size=10)
-texts = [f"text {i:04}" for i in range(int(first), int(last))]
-try:
-    vectors = cached.encode(texts)
-    print(json.dumps({"asked": len(inner.asked), "sum": float(vectors.sum())}))
-except Exception as error:
-    print(json.dumps({"error": type(error).__name__, "message": str(error)}))
-"""
-
-
-def start(
-    folder: Path, first: int, last: int, *, seconds: float = 0.0, limit: int = 0
-) -> subprocess.Popen[str]:
-    arguments = [str(folder), str(first), str(last), str(seconds), str(limit)]
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parent.parent,
-    )
-
-
-def numbered(first: int, last: int) -> list[str]:
-    return [f"text {i:04}" for i in range(first, last)]
-
-
-def test_kill_loses_one_block_at_most(tmp_path: Path) -> None:
-    with start(tmp_path, 0, 200, seconds=0.2) as process:
-        assert process.stdout is not None
-        for _ in range(4):  # three blocks are written when the fourth is announced
-            assert process.stdout.readline() == "block\n"
-        process.kill()
-    (folder,) = tmp_path.iterdir()
-    n_kept = 10 * len(list_shards(folder))
-    assert n_kept >= 30
-    inner = CountingEncoder()
-    vectors = CachedEncoder(inner, tmp_path, block_size=10).encode(numbered(0, 200))
-    assert len(inner.asked) == 200 - n_kept
-    np.testing.assert_array_equal(vectors, CountingEncoder().encode(numbered(0, 200)))
-
-
-def test_full_disk_is_told_and_loses_nothing(
-    inner: CountingEncoder, filled: list[Path], tmp_path: Path
-) -> None:
-    before = {path: path.read_bytes() for path in filled}
-    with start(tmp_path, 0, 30, limit=100) as process:  # no file may grow beyond 100 bytes
-        out = process.communicate()[0].splitlines()
-    problem = json.loads(out[-1])
-    assert problem["error"] == "StorageError"
-    assert "File too large" in problem["message"]
-    assert "kept" in problem["message"]
-    assert {path: path.read_bytes() for path in filled[0].parent.iterdir()} == before
-
-
 def test_a_folder_that_cannot_be_made_is_a_storage_error(
     inner: CountingEncoder, tmp_path: Path
 ) -> None:
@@ -282,22 +187,6 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(
     blocker.write_text("x")
     with pytest.raises(StorageError, match="Could not write"):
         CachedEncoder(inner, blocker).encode(["a"])
-
-
-def test_processes_that_write_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
-    ranges = [(0, 120), (60, 180), (0, 120)]
-    running = [start(tmp_path, *span, seconds=0.02) for span in ranges]
-    for process, span in zip(running, ranges, strict=True):
-        result = json.loads(process.communicate()[0].splitlines()[-1])
-        assert result["sum"] == pytest.approx(
-            float(CountingEncoder().encode(numbered(*span)).sum())
-        )
-    inner = CountingEncoder()
-    vectors = CachedEncoder(inner, tmp_path).encode(numbered(0, 180))
-    assert inner.asked == []
-    np.testing.assert_array_equal(vectors, CountingEncoder().encode(numbered(0, 180)))
-    (folder,) = tmp_path.iterdir()
-    assert {path.suffix for path in folder.iterdir()} == {".safetensors"}
 
 
 def test_a_running_encoder_sees_what_others_have_written(

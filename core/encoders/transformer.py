@@ -175,17 +175,19 @@ class TransformerEncoder:
         The first and last special token ([CLS], [SEP]) are put around the given vectors. With
         `layer=None` this is `encode` for token vectors, else `encode_layer` of that layer.
         """
-        if layer == 0:
-            return vectors.mean(1)
+        chosen = self.layer if layer is None else layer
+        is_encode = layer is None and self.normalize
+        if chosen == 0:
+            pooled = vectors.mean(1)
+            return F.normalize(pooled, dim=1) if is_encode else pooled
         edge = self._tokenizer("")["input_ids"]
         head, tail = self.token_vectors[edge[:1]], self.token_vectors[edge[-1:]]
         n = len(vectors)
         inputs = torch.cat([head.expand(n, 1, -1), vectors, tail.expand(n, 1, -1)], dim=1)
         mask = torch.ones(inputs.shape[:2], device=self.device)
-        chosen = self.layer if layer is None else layer
         states = self._states(chosen, inputs_embeds=inputs, attention_mask=mask)
         pooled = _mean(states, mask)
-        return F.normalize(pooled, dim=1) if layer is None and self.normalize else pooled
+        return F.normalize(pooled, dim=1) if is_encode else pooled
 
 
 def _mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -38,8 +38,8 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
     attack.vocabulary_ = None if words is None else Vocabulary.from_dict(words)
 
 
-def check_vectors(vectors: Vectors, dimension: int) -> Vectors:
-    """Return the vectors as float32 of shape (n, dimension).
+def check_vectors(vectors: Vectors, dimension: int, n_texts: int | None = None) -> Vectors:
+    """Return the vectors as float32 of shape (n, dimension), n being n_texts where it is given.
 
     Raises
     ------
@@ -54,6 +54,11 @@ def check_vectors(vectors: Vectors, dimension: int) -> Vectors:
         raise InvalidInputError(
             f"vectors must have shape (n, {dimension}), got {array.shape}. "
             "Encode the texts with the encoder under attack."
+        )
+    if n_texts is not None and len(array) != n_texts:
+        raise InvalidInputError(
+            f"vectors must be the embeddings of the texts, one each: got {len(array)} vectors for "
+            f"{n_texts} texts."
         )
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])

@@ -46,7 +46,7 @@ class LinearMap:
         vectors: Vectors | None = None,
         *,
         layer: int = 0,
-        ridge: float = 1.0,
+        ridge: float = 0.3,
         held_out: float = 0.05,
         seed: int = 0,
         on_progress: OnProgress = no_progress,
@@ -55,8 +55,8 @@ class LinearMap:
         """Minimise Σ ‖M(Φ(x_i)) − Ψ(x_i)‖² over auxiliary texts.
 
         Implements Song & Raghunathan (2020), Alg. 1 line 3, in closed form.
-        Differs from the paper: adds an intercept and ridge·‖M‖² (encoders may have constant
-        output dimensions), and measures R² on a share `held_out` of the texts.
+        Differs from the paper: adds an intercept and a ridge penalty (encoders may have
+        constant output dimensions), and measures R² on a share `held_out` of the texts.
 
         Parameters
         ----------

@@ -57,11 +57,14 @@ class Moments:
     def solve(self, ridge: float) -> NDArray[np.float64]:
         """Return the (n_inputs + 1, n_outputs) least-squares solution, intercept last.
 
-        The intercept is not shrunk. Without `ridge`, constant inputs make the system singular.
+        Minimises Σ‖y − ŷ‖² + ridge·σ²·‖weights‖², σ² being the total variance of x, so that
+        `ridge` does not depend on the scale of the encoder. The intercept is not shrunk.
         """
-        penalty = np.full(self.n_inputs + 1, ridge)
+        mean: NDArray[Any] = self.xx[-1, :-1] / self.n
+        variance = np.trace(self.xx[:-1, :-1]) / self.n - (mean**2).sum()
+        penalty = np.full(self.n_inputs + 1, ridge * variance)
         penalty[-1] = 0.0
-        solution: NDArray[np.float64] = np.linalg.solve(self.xx + np.diag(penalty), self.xy)
+        solution: NDArray[Any] = np.linalg.solve(self.xx + np.diag(penalty), self.xy)
         return solution
 
     def r_squared(self, solution: NDArray[np.float64]) -> float:
@@ -98,6 +101,7 @@ class LayerSums:
             self.resume(self.folder)
 
     def go(self, vectors: Vectors | None, on_progress: OnProgress) -> None:
+        """Add all texts that are not yet counted; stopped or killed, keep what is done."""
         last_save = time.monotonic()
         try:
             while self.done < len(self.texts):
@@ -115,6 +119,7 @@ class LayerSums:
             raise
 
     def step(self, vectors: Vectors | None) -> None:
+        """Add the next CHUNK of texts."""
         rows = slice(self.done, self.done + CHUNK)
         texts, out = self.texts[rows], self.is_held_out[rows]
         x = self.encoder.encode(texts) if vectors is None else vectors[rows]
@@ -124,15 +129,17 @@ class LayerSums:
         self.done += len(texts)
 
     def save(self) -> None:
+        """Write the sums, if there is where to."""
         if self.folder is None:
             return
-        arrays = {}
+        arrays: dict[str, NDArray[Any]] = {}
         for name, part in (("fitted", self.fitted), ("held_out", self.held_out)):
             arrays |= {f"{name}.{k}": getattr(part, k) for k in ("xx", "xy", "yy")}
         counts = {"done": self.done, "n": [self.fitted.n, self.held_out.n]}
         save_artifact(self.folder, arrays, {"identity": self.identity, **counts})
 
     def resume(self, folder: Path) -> None:
+        """Take up the sums of a checkpoint, if there is one."""
         if not (folder / "model.json").exists():
             return
         arrays, meta = load_artifact(folder)

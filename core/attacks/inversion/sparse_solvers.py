@@ -7,6 +7,7 @@ h_j = v_j·(t − Vᵀz) − λ/2, is 0 where z_j > 0 and at most 0 elsewhere.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from sklearn.linear_model import enet_path
 
 from core.protocols import OnProgress, no_progress
 
-__all__ = ["kkt_residual", "objective", "projected_adam", "solve_sparse", "working_set"]
+__all__ = ["SOLVERS", "kkt_residual", "objective", "projected_adam", "working_set"]
 
 Floats = NDArray[np.float32]
 
@@ -111,7 +112,7 @@ def working_set(
     open_rows = np.arange(len(targets))
     basis = torch.from_numpy(tokens)
     allowed = tolerance * lambda_ / 2
-    for _ in range(max_rounds):
+    for turn in range(max_rounds):
         current = torch.from_numpy(z[open_rows])
         pull = (torch.from_numpy(targets[open_rows]) - current @ basis) @ basis.T - lambda_ / 2
         is_on = current > 0
@@ -125,34 +126,49 @@ def working_set(
             if is_open[row]:
                 new = entering.indices[row][entering.values[row] > 0].numpy()
                 chosen = np.concatenate([np.flatnonzero(z[i]), new])
-                z[i, chosen] = _descend(tokens[chosen], targets[i], z[i, chosen], lambda_)
+                z[i, chosen] = _descend(
+                    tokens[chosen], targets[i], z[i, chosen], lambda_, max(1e-5 * 0.1**turn, 1e-14)
+                )
         open_rows = open_rows[is_open]
     return z
 
 
-def _descend(tokens: Floats, target: Floats, start: Floats, lambda_: float) -> Floats:
-    """Solve on a working set; scikit-learn minimises ‖…‖²/(2d) + α‖z‖₁, so α = λ/(2d)."""
+def _descend(
+    tokens: Floats, target: Floats, start: Floats, lambda_: float, tolerance: float
+) -> Floats:
+    """Solve on a working set: coordinate descent, then one exact step on the tokens it kept.
+
+    scikit-learn minimises ‖…‖²/(2d) + α‖z‖₁, so α = λ/(2d).
+    """
+    gram, pull = (tokens @ tokens.T).astype(np.float64), (tokens @ target).astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the outer loop looks at the pulls
         _, path, _ = enet_path(
-            tokens.T,
-            target,
+            np.asfortranarray(tokens.T, dtype=np.float64),
+            target.astype(np.float64),
             l1_ratio=1.0,
             alphas=[lambda_ / (2 * len(target))],
-            precompute=tokens @ tokens.T,
-            Xy=tokens @ target,
-            coef_init=start,
+            precompute=gram,
+            Xy=pull,
+            coef_init=start.astype(np.float64),
             positive=True,
             check_input=False,
-            tol=1e-6,
+            tol=tolerance,
             max_iter=2000,
         )
-    return np.asarray(path[:, 0], dtype=np.float32)
+    z = np.asarray(path[:, 0])
+    kept = np.flatnonzero(z)
+    try:
+        exact = np.linalg.solve(gram[np.ix_(kept, kept)], pull[kept] - lambda_ / 2)
+    except np.linalg.LinAlgError:  # tokens with equal vectors: descent has split them somehow
+        return z.astype(np.float32)
+    if (exact > 0).all():
+        z[kept] = exact
+    return z.astype(np.float32)
 
 
-def solve_sparse(
-    solver: str, tokens: Floats, targets: Floats, lambda_: float, on_progress: OnProgress
-) -> Floats:
-    """Run a solver by the name that settings use."""
-    solve = projected_adam if solver == "projected_adam" else working_set
-    return solve(tokens, targets, lambda_, on_progress=on_progress)
+SOLVERS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
+    "working_set": working_set,
+    "projected_adam": projected_adam,
+}
+"""The solvers by the name that the attack's setting uses."""

@@ -1,0 +1,306 @@
+"""Multi-set prediction: a recurrent network names one word after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.attacks.inversion.decision import best_counts
+from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.inversion.msp_network import (
+    Candidates,
+    MSPNetwork,
+    all_candidates,
+    decode,
+    draw_candidates,
+    msp_loss,
+)
+from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
+from core.attacks.inversion.stopping import StepCalibration
+from core.attacks.inversion.training import Loop, TrainingLog, train
+from core.attacks.inversion.word_start import encode_words
+from core.encoders.devices import pick_device
+from core.errors import InvalidInputError
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.specs import setting, settings_of
+
+__all__ = ["MSPAttack"]
+
+_MAX_STEPS = 30
+_WORD_SCALE, _VECTOR_SCALE = 3.0, 8.0
+"""Lengths at which an encoder's start gives first logits of the size of log-odds."""
+
+
+@dataclass
+class MSPAttack:
+    """Greedy prediction of the set of words, one after another.
+
+    Implements Eq. 9 of Song & Raghunathan (2020) with the network and the tuned settings of
+    Corò (2022, Alg. 1 and §4.3.3). Differs from the papers where a setting says so: the number of
+    words may be chosen per text, the softmax may be sampled, and word vectors may start from the
+    encoder's own encodings (both proposed in C22 §6.1).
+    """
+
+    hidden: int = setting(512, "Units H of the LSTM and of the word vectors", low=8, paper="C22")
+    batch_size: int = setting(64, "Texts a step", low=1, paper="C22")
+    learning_rate: float = setting(4e-4, "Of Adam", low=1e-6, high=1.0, paper="C22")
+    weight_decay: float = setting(
+        1e-4, "L2 penalty; decoupled from Adam with a sampled softmax", low=0.0, paper="C22"
+    )
+    dropout: float = setting(0.2, "Before each LSTM input", low=0.0, high=0.9, paper="C22")
+    epochs: int = setting(100, "At most", low=1, paper="C22")
+    decay: bool = setting(False, "Lower the learning rate linearly to 5 %")
+    patience: int = setting(10, "Epochs without a better F1 before stopping", low=1, paper="C22")
+    validation_share: float = setting(0.1, "Texts set aside", low=0.001, high=0.5, paper="C22")
+    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
+    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+    end_token: bool = setting(False, "Train with [EOS] among the words to predict (C22 §A.1)")
+    rare_weight: float = setting(
+        0.0, "Power of the inverse frequency that weights words in the loss (C22 §6.1)", low=0.0
+    )
+    start: str = setting(
+        "random",
+        "Start of the word vectors: random, or the encoder's encoding of each word (C22 §6.1)",
+        choices=("random", "encoder"),
+    )
+    n_negatives: int = setting(
+        1000, "Random words in the sampled softmax; 0 for the papers' full softmax", low=0
+    )
+    train_steps: int = setting(0, "L in training; 0 for the mean |W(x)| (C22)", low=0, high=64)
+    answer_count: str = setting(
+        "expected_f1",
+        "How many words to answer: as many as maximise the expected F1, or L for every text (C22)",
+        choices=("expected_f1", "mean"),
+    )
+    size_factor: float = setting(
+        1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
+    )
+    substitutions: int = setting(
+        0, "Copies of each training text with words exchanged", low=0, high=10
+    )
+    shortlist: int = setting(1000, "Words scored after the first step", low=10)
+    seed: int = setting(0, "Of the split, the start and the order", low=0)
+    device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train on auxiliary texts; see `InversionAttack.fit`."""
+        pairs = collect_pairs(
+            encoder,
+            texts,
+            vectors,
+            vocabulary_size=self.vocabulary_size,
+            keep_stop_words=self.keep_stop_words,
+            validation_share=self.validation_share,
+            substitutions=self.substitutions,
+            seed=self.seed,
+            on_progress=on_progress,
+        )
+        bind(self, encoder, pairs.vocabulary)
+        self.n_steps_ = self.train_steps or max(1, round(pairs.mean_words))
+        self.network_ = self._new_network(encoder, on_progress).to(pick_device(self.device))
+        self.log_ = self._train(pairs, encoder, on_progress, checkpoint_dir)
+        self._calibrate(pairs)
+        return self
+
+    def _new_network(self, encoder: Encoder, on_progress: OnProgress) -> MSPNetwork:
+        torch.manual_seed(self.seed)
+        n_words = len(self.vocabulary_)
+        shape = (n_words + self.end_token, self.hidden)
+        table = np.random.default_rng(self.seed).normal(0, self.hidden**-0.5, shape)
+        bias = np.zeros(len(table), dtype=np.float32)
+        if self.start == "encoder":
+            if self.hidden != encoder.dimension:
+                raise InvalidInputError(
+                    f"start='encoder' needs hidden={encoder.dimension}, the dimension of "
+                    f"{encoder.name}; got {self.hidden}."
+                )
+            table[:n_words] = _WORD_SCALE * encode_words(encoder, self.vocabulary_, on_progress)
+            bias[:n_words] = self.vocabulary_.log_odds
+        network = MSPNetwork(
+            encoder.dimension, table.astype(np.float32), bias, dropout=self.dropout
+        )
+        if self.start == "encoder":
+            network.listen_to_vector(_VECTOR_SCALE)
+        return network
+
+    def _train(
+        self,
+        pairs: TrainingPairs,
+        encoder: Encoder,
+        on_progress: OnProgress,
+        checkpoint_dir: str | None,
+    ) -> TrainingLog:
+        network = self.network_
+        device = network.words.device
+        x = torch.from_numpy(pairs.vectors).to(device)
+        # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
+        kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
+        optimizer = kind(
+            network.parameters(),
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=device.type in ("cpu", "cuda"),
+        )
+        share = np.asarray(self.vocabulary_.document_frequency) / self.vocabulary_.n_texts
+        share = np.append(share, 0.0) if self.end_token else share
+        weights = self._word_weights(device)
+        end = np.array([len(self.vocabulary_)] if self.end_token else [], dtype=np.int32)
+
+        def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            network.train()
+            targets = [np.append(pairs.rows[i], end) for i in rows]
+            drawn = self._candidates(targets, share)
+            return msp_loss(network, x[rows], targets, drawn, self.n_steps_, weights)
+
+        loop = Loop(
+            n=len(pairs.rows),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            identity={
+                "attack": "msp",
+                "settings": {name: getattr(self, name) for name in settings_of(type(self))},
+                "encoder": encoder.fingerprint,
+                "texts": pairs.digest,
+            },
+            decay=self.decay,
+            patience=self.patience,
+            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+        )
+        return train(network, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
+
+    def _candidates(
+        self, targets: list[NDArray[np.int32]], share: NDArray[np.float64]
+    ) -> Candidates:
+        if self.n_negatives == 0:
+            return all_candidates(len(share))
+        # Seeded by PyTorch's generator, whose state is in the checkpoint: a resumed run draws
+        # the same words.
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,))))
+        return draw_candidates(targets, share, self.n_negatives, rng)
+
+    def _word_weights(self, device: torch.device) -> Tensor | None:
+        """Return (N/df)^rare_weight, with mean 1 over the words of a text."""
+        if not self.rare_weight:
+            return None
+        counts = np.asarray(self.vocabulary_.document_frequency, dtype=np.float64)
+        weight = (self.vocabulary_.n_texts / counts) ** self.rare_weight
+        weight /= (weight * counts).sum() / counts.sum()
+        if self.end_token:
+            weight = np.append(weight, 1.0)
+        return torch.from_numpy(weight.astype(np.float32)).to(device)
+
+    def _decode(self, vectors: Vectors, n_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        network = self.network_
+        parts = [
+            decode(
+                network,
+                torch.from_numpy(vectors[i : i + 64]).to(network.words.device),
+                n_steps,
+                shortlist=self.shortlist,
+            )
+            for i in range(0, len(vectors), 64)
+        ]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _validate(self, pairs: TrainingPairs) -> float:
+        """Return the mean F1 (×100) of L words on at most 2,000 validation texts."""
+        rows = pairs.validation_rows[:2000]
+        named, _ = self._decode(pairs.validation_vectors[:2000], self.n_steps_)
+        end = len(self.vocabulary_)
+        scores = []
+        for answer, true in zip(named, rows, strict=True):
+            stop = np.flatnonzero(answer == end)
+            said = answer[: stop[0]] if len(stop) else answer
+            scores.append(2 * np.isin(said, true).sum() / (len(said) + len(true)))
+        return 100 * float(np.mean(scores))
+
+    def _calibrate(self, pairs: TrainingPairs) -> None:
+        named, p = self._decode(pairs.validation_vectors, _MAX_STEPS)
+        right = np.stack(
+            [np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)]
+        )
+        self.calibration_ = StepCalibration.fit(p, right)
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words in the order in which the network named them."""
+        vectors = check_fitted(self, encoder, vectors)
+        if not len(vectors):
+            return []
+        named, p = self._decode(vectors, _MAX_STEPS)
+        counts = self._counts(named, p)
+        words = self.vocabulary_.words
+        return [
+            Recovery(
+                tuple(RecoveredWord(words[w], float(s)) for w, s in pairs[:count]),
+                runners_up=tuple(
+                    RecoveredWord(words[w], float(s)) for w, s in pairs[count:] if w < len(words)
+                ),
+            )
+            for pairs, count in zip(
+                [list(zip(a, b, strict=True)) for a, b in zip(named, p, strict=True)],
+                counts,
+                strict=True,
+            )
+        ]
+
+    def _counts(self, named: NDArray[Any], p: NDArray[Any]) -> NDArray[np.int64]:
+        """Return how many of the named words to answer."""
+        if self.answer_count == "mean":
+            counts = np.full(len(named), min(self.n_steps_, named.shape[1]))
+        else:
+            right = self.calibration_(p)
+            counts = best_counts(right, self.size_factor * right.sum(1))
+        ends = named == len(self.vocabulary_)
+        return np.where(ends.any(1), np.minimum(counts, ends.argmax(1)), counts)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the network in float16, the calibration and the vocabulary."""
+        arrays = {
+            name: tensor.detach().cpu().numpy().astype(np.float16)
+            for name, tensor in self.network_.state_dict().items()
+        }
+        extra = {
+            "n_steps": self.n_steps_,
+            "calibration": {
+                "weights": self.calibration_.weights,
+                "intercept": self.calibration_.intercept,
+            },
+        }
+        return arrays, bound_meta(self) | extra
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        rebind(self, meta)
+        self.n_steps_ = int(meta["n_steps"])
+        kept = meta["calibration"]
+        a, b, c = kept["weights"]
+        self.calibration_ = StepCalibration((a, b, c), kept["intercept"])
+        tensors = {name: np.asarray(a, dtype=np.float32) for name, a in arrays.items()}
+        network = MSPNetwork(
+            tensors["first.weight"].shape[1],
+            tensors["words"],
+            tensors["bias"],
+            dropout=self.dropout,
+        )
+        network.load_state_dict({k: torch.from_numpy(v) for k, v in tensors.items()})
+        self.network_ = network.eval()
+        return self

@@ -1,0 +1,92 @@
+"""Zero-shot: the words whose own encodings lie nearest to the vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.inversion.word_start import encode_words
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.specs import setting
+from core.text import STOP_WORDS, Vocabulary
+
+__all__ = ["ProbeAttack"]
+
+
+@dataclass
+class ProbeAttack:
+    """Encodes every vocabulary word alone and answers those most similar to the vector.
+
+    Needs no training text but a list of words: one query a word, once. A baseline of ours for
+    what an attacker has within a minute.
+    """
+
+    n_words: int = setting(10, "Words answered", low=1, high=100)
+    vocabulary_size: int = setting(20_000, "Words encoded", low=10)
+    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Take the word list from the texts and encode each word; text vectors are not used."""
+        stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
+        vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
+        return self.fit_vocabulary(encoder, vocabulary, on_progress)
+
+    def fit_vocabulary(
+        self, encoder: Encoder, vocabulary: Vocabulary, on_progress: OnProgress = no_progress
+    ) -> Self:
+        """Encode the words of a list."""
+        bind(self, encoder, vocabulary)
+        vectors = encode_words(encoder, vocabulary, on_progress)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        self.directions_ = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
+        return self
+
+    def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
+        """Encode the word list that ships with the trained attacks."""
+        from core.attacks.shipped import shipped_vocabulary
+        from core.encoders.cache import CachedEncoder
+
+        return self.fit_vocabulary(CachedEncoder(encoder), shipped_vocabulary(encoder), on_progress)
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the `n_words` nearest words of each vector."""
+        vectors = check_fitted(self, encoder, vectors)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosine = (vectors / np.maximum(norms, 1e-12)) @ self.directions_.T
+        n_listed = min(self.n_words + 25, cosine.shape[1])
+        top = np.argsort(-cosine, axis=1)[:, :n_listed]
+        recoveries = []
+        for row, found in enumerate(top):
+            listed = tuple(
+                RecoveredWord(self.vocabulary_.words[w], float(cosine[row, w])) for w in found
+            )
+            recoveries.append(Recovery(listed[: self.n_words], runners_up=listed[self.n_words :]))
+        return recoveries
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the word directions in float16 and the vocabulary."""
+        return {"directions": self.directions_.astype(np.float16)}, bound_meta(self)
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        rebind(self, meta)
+        self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)
+        return self

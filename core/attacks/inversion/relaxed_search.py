@@ -1,0 +1,141 @@
+"""Batches, candidates and restarts around the relaxed optimisation of Eq. 5 and Eq. 6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.attacks.inversion.soft_tokens import Choice, Schedule, relax_tokens
+from core.attacks.inversion.token_words import regular_token_ids, whole_words
+from core.protocols import Vectors, WhiteBoxEncoder
+from core.results import RecoveredWord, Recovery
+from core.text import STOP_WORDS
+
+if TYPE_CHECKING:
+    from core.attacks.inversion.relaxation import RelaxationAttack
+
+__all__ = ["RelaxedSearch", "TokenEncodings"]
+
+MEMORY = 384 * 2**20
+"""Bytes for z, its gradient, Adam's two moments, the softmax and its gradient."""
+MAX_CHUNK = 16
+
+
+class TokenEncodings:
+    """The embedding of each candidate token alone, computed once per encoder and layer."""
+
+    def __init__(self) -> None:
+        self.key: Hashable = None
+        self.directions = torch.empty(0)
+
+    def compute(
+        self, key: Hashable, embed: Callable[[Tensor], Tensor], token_vectors: Tensor
+    ) -> None:
+        """Encode (m, hidden) token vectors as texts of one token, unless it was done before."""
+        if key == self.key:
+            return
+        with torch.inference_mode():
+            encodings = torch.cat([embed(part[:, None]) for part in token_vectors.split(512)])
+        self.directions = F.normalize(encodings - encodings.mean(0), dim=1)
+        self.key = key
+
+    def nearest(self, targets: Tensor, n_kept: int) -> Tensor:
+        """Return the (n, n_kept) candidates with the highest cosine to each centred target."""
+        return (targets @ self.directions.T).topk(n_kept, dim=1).indices
+
+
+class RelaxedSearch:
+    """One inversion by relaxation with the settings of an attack.
+
+    Parameters
+    ----------
+    layer : int or None
+        Where the soft text must meet its target; None is the encoder's own output.
+    centre : ndarray, shape (d,)
+        Mean of what targets of texts look like, for the shortlist.
+    """
+
+    def __init__(
+        self,
+        encoder: WhiteBoxEncoder,
+        settings: RelaxationAttack,
+        layer: int | None,
+        centre: NDArray[np.float32],
+        encodings: TokenEncodings,
+    ) -> None:
+        self.settings, self.centre, self.encodings = settings, centre, encodings
+        self.embed = lambda vectors: encoder.embed_token_vectors(vectors, layer)
+        ids = regular_token_ids(encoder, words_only=settings.candidates == "words")
+        names = whole_words(encoder.tokens)
+        left_out = frozenset() if settings.keep_stop_words else STOP_WORDS
+        self.words = [None if names[i] in left_out else names[i] for i in ids]
+        vectors = encoder.token_vectors.detach().float()
+        self.token_vectors = vectors[torch.from_numpy(ids).to(vectors.device)]
+        self.length = settings.length or settings.mean_length_
+        self.n_kept = min(settings.shortlist or len(ids), len(ids))
+        self.key = (encoder.fingerprint, layer, settings.candidates)
+        self.schedule = Schedule(
+            learning_rate=settings.learning_rate,
+            temperature=settings.temperature,
+            final_temperature=settings.final_temperature,
+            n_steps=settings.n_steps,
+        )
+
+    @property
+    def chunk_size(self) -> int:
+        """How many vectors fit into MEMORY at a time."""
+        return max(1, min(MAX_CHUNK, MEMORY // (6 * 4 * self.length * self.n_kept)))
+
+    def run(
+        self, targets: Vectors, rows: NDArray[np.int64], report: Callable[[float], None]
+    ) -> list[Recovery]:
+        """Return the answers to targets (n, d), `rows` being their positions for the seeds."""
+        goal = torch.from_numpy(targets).to(self.token_vectors.device)
+        centre = torch.from_numpy(self.centre).to(goal.device)
+        columns, token_vectors = None, self.token_vectors
+        if self.n_kept < len(self.words):
+            self.encodings.compute(self.key, self.embed, self.token_vectors)
+            columns = self.encodings.nearest(goal - centre, self.n_kept)
+            token_vectors = self.token_vectors[columns]
+        n_total = self.settings.n_restarts * self.schedule.n_steps
+        best: list[Recovery] = []
+        losses = np.full(len(rows), np.inf)
+        for restart in range(self.settings.n_restarts):
+            done = restart * self.schedule.n_steps
+            choice = relax_tokens(
+                self.embed,
+                goal,
+                token_vectors,
+                length=self.length,
+                schedule=self.schedule,
+                seeds=[[self.settings.seed, restart, int(row)] for row in rows],
+                on_step=lambda step, done=done: report((done + step) / n_total),  # type: ignore[misc]
+            )
+            answers = self._answers(choice, columns)
+            best = [
+                new if choice.losses[i] < losses[i] else best[i] for i, new in enumerate(answers)
+            ]
+            losses = np.minimum(losses, choice.losses)
+        return best
+
+    def _answers(self, choice: Choice, columns: Tensor | None) -> list[Recovery]:
+        """Turn chosen candidates into words; a word keeps its firmest position's weight."""
+        chosen = choice.columns
+        if columns is not None:
+            chosen = np.take_along_axis(columns.cpu().numpy(), chosen, axis=1)
+        answers = []
+        for row, weights in zip(chosen, choice.weights, strict=True):
+            scores: dict[str, float] = {}
+            for column, weight in zip(row, weights, strict=True):
+                word = self.words[column]
+                if word is not None:
+                    scores[word] = max(scores.get(word, 0.0), float(weight))
+            ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+            answers.append(Recovery(tuple(RecoveredWord(w, s) for w, s in ranked)))
+        return answers

@@ -1,0 +1,119 @@
+"""The second honest baseline: look up the most similar auxiliary sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from core.attacks.inversion.decision import best_counts
+from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.specs import setting
+from core.text import STOP_WORDS, Vocabulary, check_texts
+
+__all__ = ["RetrievalAttack"]
+
+
+@dataclass
+class RetrievalAttack:
+    """Answers the words that the nearest auxiliary sentences agree on.
+
+    Neighbours by cosine, weighted by exp(cosine / temperature); a word's score is its share of
+    the weight. No learning: what leaks to somebody who merely owns similar texts.
+    """
+
+    n_neighbors: int = setting(200, "Auxiliary sentences that vote", low=1, high=5000)
+    temperature: float = setting(0.05, "How much nearer sentences weigh more", low=1e-3)
+    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10)
+    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Keep the auxiliary vectors and the words of their texts."""
+        texts = check_texts(texts)
+        stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
+        vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
+        bind(self, encoder, vocabulary)
+        if vectors is None:
+            vectors = encoder.encode(texts, on_progress)
+        self.vectors_ = _unit(check_vectors(vectors, encoder.dimension, len(texts)))
+        self.words_ = self.vocabulary_.matrix(texts)
+        return self
+
+    def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
+        """Use the bundled corpora as the auxiliary pool, encoded once and kept on disk."""
+        from core.corpora import bundled_sentences
+        from core.encoders.cache import CachedEncoder
+
+        self.fit(CachedEncoder(encoder), bundled_sentences(), on_progress=on_progress)
+        return self
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words with the largest share of the neighbours' weight."""
+        vectors = _unit(check_fitted(self, encoder, vectors))
+        recoveries: list[Recovery] = []
+        for start in range(0, len(vectors), 64):
+            recoveries += self._vote(vectors[start : start + 64])
+            on_progress(len(recoveries) / len(vectors), "Looking up the nearest sentences")
+        return recoveries
+
+    def _vote(self, vectors: Vectors) -> list[Recovery]:
+        cosine = vectors @ self.vectors_.T
+        k = min(self.n_neighbors, cosine.shape[1])
+        near = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
+        similarity = np.take_along_axis(cosine, near, axis=1)
+        weight = np.exp((similarity - similarity.max(1, keepdims=True)) / self.temperature)
+        weight /= weight.sum(1, keepdims=True)
+        rows = np.repeat(np.arange(len(vectors)), k)
+        votes = sparse.csr_array(
+            (weight.ravel(), (rows, near.ravel())), shape=(len(vectors), cosine.shape[1])
+        )
+        return [self._answer(share) for share in (votes @ self.words_).toarray()]
+
+    def _answer(self, share: NDArray[np.float32]) -> Recovery:
+        ranked = np.argsort(-share, kind="stable")[:100]
+        count = int(best_counts(share[ranked][None], share.sum()[None])[0])
+        words = self.vocabulary_.words
+        listed = tuple(RecoveredWord(words[w], float(share[w])) for w in ranked if share[w] > 0)
+        return Recovery(listed[:count], runners_up=listed[count : count + 25])
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the pool's vectors in float16, its words and the vocabulary."""
+        arrays = {
+            "vectors": self.vectors_.astype(np.float16),
+            "indptr": self.words_.indptr.astype(np.int64),
+            "indices": self.words_.indices.astype(np.int32),
+        }
+        return arrays, bound_meta(self)
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        rebind(self, meta)
+        self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
+        ones = np.ones(len(arrays["indices"]), dtype=np.float32)
+        shape = (len(self.vectors_), len(self.vocabulary_))
+        self.words_ = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
+        return self
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Vectors = vectors / np.maximum(norms, 1e-12)
+    return scaled

@@ -1,0 +1,222 @@
+"""Ours: re-embedding search. Candidate word lists are encoded and compared with the vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.augmentation import substitute_words
+from core.attacks.inversion.decision import best_counts
+from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.inversion.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.search_evidence import (
+    BagMap,
+    Toggles,
+    WordJudge,
+    features,
+    toggle_candidates,
+)
+from core.errors import ArtifactError
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.specs import setting, settings_of
+from core.text import Vocabulary, check_texts
+
+__all__ = ["SearchAttack"]
+
+_BLOCK = 16
+"""Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
+
+
+@dataclass
+class SearchAttack:
+    """`probe_mlc`'s likeliest words, judged by what each does to the vector of the word list.
+
+    The attacker writes the words believed so far as a text, encodes it with and without each
+    candidate, and measures how much nearer the vector comes. A logistic regression turns that
+    evidence and the classifier's belief into a new belief; a second round repeats it around the
+    improved list. Black box: by default 61 + 37 queries a vector.
+
+    The regressions and the linear map from the vector of a word list to that of a sentence are
+    learned on auxiliary texts that the classifier was not trained on, half of them with words
+    exchanged, so that they know how far the classifier can be trusted outside its domain.
+    """
+
+    n_candidates: int = setting(60, "Words tried in the first round", low=2, high=100)
+    n_later_candidates: int = setting(36, "Words tried in each later round", low=2, high=100)
+    n_rounds: int = setting(2, "Times that the list is improved", low=1, high=5)
+    n_calibration: int = setting(
+        2000, "Held-out auxiliary texts to learn the judgement from", low=20
+    )
+    size_factor: float = setting(
+        1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
+    )
+    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
+    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+    base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
+    base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
+    seed: int = setting(0, "Of the split, the start and the order", low=0)
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train the classifier on most texts and the judgement on the rest."""
+        texts = check_texts(texts)
+        if vectors is None:
+            vectors = encoder.encode(texts, lambda f, m: on_progress(0.3 * f, m))
+        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+        order = np.random.default_rng([self.seed, 1]).permutation(len(texts))
+        n_held = min(self.n_calibration, len(texts) // 5)
+        held, kept = order[:n_held], order[n_held:]
+        base = ProbeMLCAttack(
+            vocabulary_size=self.vocabulary_size,
+            keep_stop_words=self.keep_stop_words,
+            epochs=self.base_epochs,
+            substitutions=self.base_substitutions,
+            seed=self.seed,
+        ).fit(
+            encoder,
+            [texts[i] for i in kept],
+            vectors[kept],
+            on_progress=lambda f, m: on_progress(0.3 + 0.4 * f, m),
+            checkpoint_dir=checkpoint_dir,
+        )
+        return self.fit_judgement(
+            encoder, base, [texts[i] for i in held], lambda f, m: on_progress(0.7 + 0.3 * f, m)
+        )
+
+    def fit_judgement(
+        self,
+        encoder: Encoder,
+        base: ProbeMLCAttack,
+        held_out: Sequence[str],
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Learn the map and the regressions on texts that `base` was not trained on."""
+        bind(self, encoder, base.vocabulary_)
+        self.base_ = base
+        half = len(held_out) // 2
+        changed = substitute_words(held_out[half:], base.vocabulary_, seed=self.seed + 11)
+        texts = [t for t in [*held_out[:half], *changed] if base.vocabulary_.targets(t)]
+        vectors = encoder.encode(texts)
+        targets = [base.vocabulary_.targets(t) for t in texts]
+        bags = [" ".join(sorted(t)) for t in targets]
+        self.bag_map_ = BagMap.fit(encoder.encode(bags), vectors)
+        self.judges_: list[WordJudge] = []
+        for number in range(self.n_rounds):
+            steps = self._collect(encoder, vectors, on_progress, number)
+            rows = np.concatenate([features(s) for s in steps])
+            right = np.concatenate(
+                [[s.words[i] in t for i in s.tried] for s, t in zip(steps, targets, strict=True)]
+            )
+            self.judges_.append(WordJudge.fit(rows, right))
+        return self
+
+    def _collect(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress, number: int
+    ) -> list[Toggles]:
+        """Run the rounds learned so far and return the evidence of the next."""
+        steps: list[Toggles] = []
+        for start in range(0, len(vectors), _BLOCK):
+            block = self._first(vectors[start : start + _BLOCK])
+            for earlier in range(number):
+                block = self._revise(encoder, block, earlier)
+            steps += self._try(encoder, block, number)
+            share = (number + (start + len(block)) / len(vectors)) / self.n_rounds
+            on_progress(share, f"Learning to judge evidence, round {number + 1}")
+        return steps
+
+    def _first(self, vectors: Vectors) -> list[Toggles]:
+        """Return the classifier's likeliest words and its choice among them."""
+        ranked, likely, counts = self.base_.rank(vectors)
+        total = self.base_.model_.probabilities(vectors).sum(1)
+        prior = self.vocabulary_.log_odds
+        return [
+            Toggles(
+                vector=vector,
+                words=tuple(self.vocabulary_.words[w] for w in words),
+                belief=p.astype(np.float64),
+                prior=prior[words],
+                chosen=np.arange(len(words)) < count,
+                tail_mass=max(float(mass - p.sum()), 0.0),
+            )
+            for vector, words, p, count, mass in zip(
+                vectors, ranked, likely, counts, total, strict=True
+            )
+        ]
+
+    def _try(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
+        """Measure the evidence around the current lists."""
+        n = self.n_later_candidates if number else self.n_candidates
+        return toggle_candidates(encoder, self.bag_map_, [s.try_likeliest(n) for s in block])
+
+    def _revise(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
+        """Weigh the evidence of a round and choose anew."""
+        revised = []
+        for step in self._try(encoder, block, number):
+            belief = step.belief.copy()
+            belief[step.tried] = self.judges_[number](features(step))
+            size = self.size_factor * (belief.sum() + step.tail_mass)
+            count = int(best_counts(np.sort(belief)[None, ::-1], np.array([size]))[0])
+            revised.append(step.choose(belief, count))
+        return revised
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words believed after the last round, most believed first."""
+        vectors = check_fitted(self, encoder, vectors)
+        recoveries: list[Recovery] = []
+        for start in range(0, len(vectors), _BLOCK):
+            block = self._first(vectors[start : start + _BLOCK])
+            for number in range(len(self.judges_)):
+                done = (start + len(block) * number / len(self.judges_)) / len(vectors)
+                on_progress(done, f"Re-encoding candidate lists, round {number + 1}")
+                block = self._revise(encoder, block, number)
+            recoveries += [self._answer(step) for step in block]
+        return recoveries
+
+    def _answer(self, step: Toggles) -> Recovery:
+        ranked = np.argsort(-step.belief, kind="stable")
+        listed = [RecoveredWord(step.words[i], float(step.belief[i])) for i in ranked]
+        chosen = {step.words[i] for i in np.flatnonzero(step.chosen)}
+        return Recovery(
+            tuple(w for w in listed if w.word in chosen),
+            n_queries=step.n_queries,
+            runners_up=tuple(w for w in listed if w.word not in chosen)[:25],
+        )
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the classifier, the map and the regressions."""
+        base_arrays, base_meta = self.base_.state()
+        settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
+        arrays = {f"base.{name}": a for name, a in base_arrays.items()}
+        return arrays | self.bag_map_.arrays(), bound_meta(self) | {
+            "base": {"settings": settings, "state": base_meta | {"vocabulary": None}},
+            "judges": [judge.to_list() for judge in self.judges_],
+        }
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        rebind(self, meta)
+        base_arrays = {k.removeprefix("base."): a for k, a in arrays.items() if "base." in k}
+        if not base_arrays:
+            raise ArtifactError("The classifier under the search is missing from the file.")
+        stored = meta["base"]
+        base_meta = stored["state"] | {"vocabulary": meta["vocabulary"]}
+        self.base_ = ProbeMLCAttack(**stored["settings"]).load_state(base_arrays, base_meta)
+        self.bag_map_ = BagMap.from_arrays(arrays)
+        self.judges_ = [WordJudge.from_list(values) for values in meta["judges"]]
+        return self

@@ -1,0 +1,101 @@
+"""Staged relaxation: map the vector to a lower layer, then relax there (SR20 Eq. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.linear_map import LinearMap
+from core.attacks.inversion.relaxation import TUNED as RELAXATION_TUNED
+from core.attacks.inversion.relaxation import RelaxationAttack
+from core.attacks.inversion.token_words import require_white_box
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.specs import setting
+
+__all__ = ["TUNED", "StagedAttack"]
+
+TUNED: dict[str, Any] = {
+    **RELAXATION_TUNED,
+    "length": 24,
+    "candidates": "tokens",
+    "shortlist": 2000,
+    "layer": 0,
+    "stretch": True,
+}
+"""Settings for MiniLM. A lower layer holds every token, so all positions and tokens are needed;
+without the stretch, the target lies nearer to the mean than any text's."""
+
+
+@dataclass
+class StagedAttack(RelaxationAttack):
+    """Maps Φ(x*) to a lower layer with a learned M and relaxes against that layer.
+
+    Implements Song & Raghunathan (2020), Eq. 6 and Alg. 1 lines 2–3 and 10–14: min over Z of
+    ‖Ψ(relaxed(Z, T)) − M(Φ(x*))‖².
+    Differs from the paper: as RelaxationAttack; M has an intercept and a small ridge. The paper
+    does not say which layer: `layer` is a setting. `stretch` (off by default) undoes the
+    shrinkage of least squares towards the mean, by 1/√R².
+    """
+
+    layer: int = setting(1, "ℓ: the lower layer that M predicts; 0: mean of token vectors", low=0)
+    ridge: float = setting(0.3, "Shrinkage of the map to the layer", low=1e-6, high=1e6)
+
+    stretch: bool = setting(
+        False, "Give mapped vectors back the spread that least squares takes from them"
+    )
+
+    _name: ClassVar[str] = "StagedAttack"
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn M from auxiliary texts.
+
+        Raises
+        ------
+        InvalidInputError
+            The encoder is a black box, it has no such layer, or texts and vectors do not match.
+        """
+        self.map_ = LinearMap.fit(
+            require_white_box(encoder, self._name),
+            texts,
+            vectors,
+            layer=self.layer,
+            ridge=self.ridge,
+            seed=self.seed,
+            on_progress=on_progress,
+            checkpoint_dir=checkpoint_dir,
+        )
+        return super().fit(encoder, texts, vectors)
+
+    # Unlike its parent it cannot answer without training: M has to be learned.
+    open = None  # type: ignore[assignment]
+
+    def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
+        centre = self.map_.apply(self.mean_vector_[None])[0]
+        mapped = self.map_.apply(vectors)
+        if self.stretch and self.map_.r_squared > 0:
+            # A prediction varies less than what it predicts, by R²; hard tokens cannot do that.
+            mapped = centre + (mapped - centre) / np.float32(self.map_.r_squared**0.5)
+        return mapped, self.map_.layer, centre
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return M, the mean length and the encoder they are bound to."""
+        arrays, meta = super().state()
+        return {**arrays, **self.map_.arrays()}, {**meta, "map": self.map_.meta()}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        super().load_state(arrays, meta)
+        self.map_ = LinearMap.from_arrays(arrays, meta["map"])
+        return self

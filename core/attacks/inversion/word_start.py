@@ -1,0 +1,23 @@
+"""The start that the encoder itself offers: each vocabulary word, encoded alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.text import Vocabulary
+
+__all__ = ["encode_words"]
+
+
+def encode_words(
+    encoder: Encoder, vocabulary: Vocabulary, on_progress: OnProgress = no_progress
+) -> Vectors:
+    """Return Φ(w) − mean Φ(w) of every vocabulary word, shape (|V|, d) float32.
+
+    A zero-shot attacker needs nothing else, and a learned one starts from it. The mean direction
+    is common to all short texts and says nothing about the word.
+    """
+    vectors = encoder.encode(list(vocabulary.words), on_progress)
+    centred: Vectors = np.asarray(vectors - vectors.mean(0), dtype=np.float32)
+    return centred

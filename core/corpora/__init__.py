@@ -1,0 +1,198 @@
+"""Corpora: where texts come from, read by one name or path.
+
+`load_corpus` opens one; CORPORA lists the sources. A corpus is documents in a fixed order with a
+content hash; sentences, paragraphs and splits are taken from it. Reading order: documents,
+sentences, passages, splits; then one module a source: lee, wikipedia (with wikitext),
+nltk_corpora (with detokenise), files (with raw_files, rows, tables), hub.
+
+Importing this package is cheap: a source's libraries are imported when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from core.corpora.documents import Corpus, Document, check_limit
+from core.corpora.passages import Paragraph, Sentences
+from core.corpora.rows import Columns
+from core.corpora.sentences import split_sentences
+from core.errors import ArtifactError, InvalidInputError
+
+__all__ = [
+    "CORPORA",
+    "Columns",
+    "Corpus",
+    "CorpusSource",
+    "Document",
+    "Paragraph",
+    "Sentences",
+    "bundled_sentences",
+    "load_bundled",
+    "load_corpus",
+    "split_sentences",
+]
+
+
+@dataclass(frozen=True)
+class CorpusSource:
+    """A source of corpora: what it is, and the function that reads it."""
+
+    title: str
+    summary: str
+    licence: str
+    path: str
+    """module:function, imported only when used."""
+
+    argument: str = ""
+    """What follows the name and a colon, if anything."""
+
+    has_columns: bool = False
+
+    @property
+    def load(self) -> Callable[..., Corpus]:
+        """The function that reads the source."""
+        module, _, name = self.path.partition(":")
+        loaded: Callable[..., Corpus] = getattr(import_module(module), name)
+        return loaded
+
+
+CORPORA: dict[str, CorpusSource] = {
+    "bundled": CorpusSource(
+        "News and encyclopaedia",
+        "lee and wikipedia together, about 18,000 sentences, works offline",
+        "research use; CC BY-SA 3.0",
+        "core.corpora:load_bundled",
+    ),
+    "lee": CorpusSource(
+        "News (Lee)",
+        "300 short news items of 2000 to 2001, works offline",
+        "no licence stated; for research",
+        "core.corpora.lee:load_lee",
+    ),
+    "wikipedia": CorpusSource(
+        "Wikipedia extract",
+        "about 100 English articles of April 2016, works offline",
+        "CC BY-SA 3.0",
+        "core.corpora.wikipedia:load_wikipedia",
+    ),
+    "nltk": CorpusSource(
+        "NLTK corpus",
+        "nltk:NAME, such as nltk:brown, from the data that NLTK finds on this machine",
+        "by corpus",
+        "core.corpora.nltk_corpora:load_nltk",
+        argument="NAME",
+    ),
+    "hub": CorpusSource(
+        "Hugging Face dataset",
+        "hub:OWNER/NAME[:CONFIG][:SPLIT], streamed; needs pip install leakscope[hub]",
+        "by dataset",
+        "core.corpora.hub:load_hub",
+        argument="OWNER/NAME",
+        has_columns=True,
+    ),
+    "file": CorpusSource(
+        "Your own file",
+        "a path: one text a line, or CSV, TSV, JSONL or Parquet with a column `text`",
+        "your own",
+        "core.corpora.files:load_file",
+        argument="PATH",
+        has_columns=True,
+    ),
+}
+
+
+def load_corpus(
+    name_or_path: str | Path,
+    *,
+    columns: Columns | None = None,
+    limit: int | None = None,
+    content_hash: str | None = None,
+) -> Corpus:
+    """Read a corpus: `bundled`, `lee`, `wikipedia`, `nltk:NAME`, `hub:OWNER/NAME` or a path.
+
+    A file called like a source is read as `./lee`.
+
+    Parameters
+    ----------
+    columns : Columns, optional
+        Of a file or a dataset of the hub.
+    limit : int, optional
+        Number of documents (rows, in a table) read, from the first.
+    content_hash : str, optional
+        The `content_hash` that the corpus had when it was used before.
+
+    Raises
+    ------
+    InvalidInputError
+        No such source or file, or one that cannot be used; the message says what is wrong.
+    ArtifactError
+        Damaged data, or a content other than `content_hash` tells.
+    MissingDependencyError, ModelUnavailableError
+        A package or data that is not here; the message tells how to get it.
+    """
+    check_limit(limit)
+    source, argument = _find(name_or_path)
+    if columns is not None and not source.has_columns:
+        raise InvalidInputError(
+            f"columns are for files and datasets of the hub; leave them out for {name_or_path}."
+        )
+    if not source.argument:
+        corpus = source.load().head(limit)
+    elif source.has_columns:
+        corpus = source.load(argument, columns=columns, limit=limit)
+    else:
+        corpus = source.load(argument, limit=limit)
+    if content_hash is not None and corpus.content_hash != content_hash:
+        raise ArtifactError(
+            f"Corpus {name_or_path} was altered: its content hash is {corpus.content_hash}, not "
+            f"{content_hash}. Restore it, or start anew with its present content."
+        )
+    return corpus
+
+
+def _find(name_or_path: str | Path) -> tuple[CorpusSource, Any]:
+    """Return the source that a name or path means, and the argument for it."""
+    if isinstance(name_or_path, Path):
+        return CORPORA["file"], name_or_path
+    name, colon, argument = name_or_path.partition(":")
+    source = CORPORA.get(name)
+    if source is not None and bool(colon) == bool(source.argument):
+        return source, argument
+    if source is None and _exists(name_or_path):
+        return CORPORA["file"], name_or_path
+    known = ", ".join(f"{n}:{s.argument}" if s.argument else n for n, s in CORPORA.items())
+    raise InvalidInputError(
+        f"corpus must be one of {known}, or the path of a file that exists, got {name_or_path!r}."
+    )
+
+
+def _exists(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).exists()
+    except OSError:  # a name too long for a file
+        return False
+
+
+def load_bundled() -> Corpus:
+    """Return lee and wikipedia as one corpus; the label tells which."""
+    documents = [
+        replace(document, id=f"{name}/{document.id}", label=name)
+        for name in ("lee", "wikipedia")
+        for document in CORPORA[name].load().documents
+    ]
+    return Corpus("bundled", tuple(documents), licence=CORPORA["bundled"].licence)
+
+
+@cache
+def _bundled_texts() -> tuple[str, ...]:
+    return load_bundled().texts
+
+
+def bundled_sentences() -> list[str]:
+    """Return the sentences of 8 to 40 words of the bundled corpora, read once a process."""
+    return list(_bundled_texts())

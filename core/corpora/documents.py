@@ -1,0 +1,138 @@
+"""Documents and the corpora they form: read once, never changed, identified by their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from core.corpora.passages import Paragraph, Sentences, gather_paragraphs, gather_sentences
+from core.corpora.splits import split_by_class, split_by_document
+from core.errors import InvalidInputError
+
+__all__ = ["Corpus", "Document", "check_limit", "digest_fields"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with its name, and its class and author where these are known.
+
+    Parameters
+    ----------
+    id : str
+        Unique within a corpus.
+    text : str
+        As its author wrote it. An empty line separates paragraphs.
+    label, author : str or None
+        Class (topic, source, polarity …) and author.
+    """
+
+    id: str
+    text: str
+    label: str | None = None
+    author: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents of one source, in a fixed order.
+
+    Parameters
+    ----------
+    name : str
+        How results call it.
+    documents : tuple of Document
+        With ids that differ.
+    licence : str
+        Under which terms the texts may be used, as far as it is known.
+    language : str
+        Two-letter code, for the sentence splitter.
+    is_split : bool
+        Whether each document is one sentence already.
+
+    Raises
+    ------
+    InvalidInputError
+        Two documents have the same id.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    licence: str = "not known"
+    language: str = "en"
+    is_split: bool = False
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for document in self.documents:
+            if document.id in seen:
+                raise InvalidInputError(
+                    f"Corpus {self.name!r} has two documents with the id {document.id!r}. "
+                    "Give each document an id of its own."
+                )
+            seen.add(document.id)
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.documents)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the documents in order and over what decides how they are read.
+
+        This is the identity of the corpus in caches and results; name and licence do not count.
+        """
+        fields = (f for d in self.documents for f in (d.id, d.text, d.label, d.author))
+        return digest_fields([self.language, str(self.is_split), *fields])
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The classes, in the order of their first documents."""
+        return tuple(dict.fromkeys(d.label for d in self.documents if d.label is not None))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What attacks train on: the sentences of 8 to 40 words."""
+        return self.sentences().texts
+
+    def sentences(self, min_words: int = 8, max_words: int = 40) -> Sentences:
+        """Return the sentences whose length lies within the bounds, each once (C22 §4.3.1)."""
+        return gather_sentences(self, min_words, max_words)
+
+    def paragraphs(self, min_words: int = 128, max_words: int = 168) -> tuple[Paragraph, ...]:
+        """Return consecutive sentences of one document joined to that length (C22 §4.3.1)."""
+        return gather_paragraphs(self.sentences(), min_words, max_words)
+
+    def split_by_document(self, fractions: Sequence[float], seed: int = 0) -> tuple[Corpus, ...]:
+        """Draw documents into parts that share none; see core.corpora.splits."""
+        return split_by_document(self, fractions, seed)
+
+    def split_by_class(
+        self, classes: Collection[str], leave_out: Collection[str] = ()
+    ) -> tuple[Corpus, Corpus]:
+        """Return the in-domain and the cross-domain corpus; see core.corpora.splits."""
+        return split_by_class(self, classes, leave_out)
+
+    def head(self, limit: int | None) -> Corpus:
+        """Return the corpus of the first `limit` documents, or itself for None."""
+        check_limit(limit)
+        return self if limit is None else replace(self, documents=self.documents[:limit])
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise InvalidInputError unless `limit` is None or a number of rows."""
+    if limit is not None and limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, got {limit}. Leave it out to read all.")
+
+
+def digest_fields(fields: Iterable[str | None]) -> str:
+    """Return the SHA-256 of a sequence of fields; None, empty and split fields all differ."""
+    digest = hashlib.sha256()
+    for field in fields:
+        if field is None:
+            digest.update(b"-")
+            continue
+        content = field.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(content) + content)
+    return digest.hexdigest()

@@ -1,0 +1,108 @@
+"""Any dataset of the Hugging Face hub, through the optional `datasets` package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.corpora.documents import Corpus
+from core.corpora.rows import Columns, Row, check_rows, documents_of
+from core.errors import (
+    CoreError,
+    InvalidInputError,
+    MissingDependencyError,
+    ModelUnavailableError,
+)
+
+__all__ = ["load_hub"]
+
+_REFERENCE = re.compile(r"([\w.-]{1,96}/[\w.-]{1,96})(?::([\w.-]*))?(?::([\w.-]+))?")
+
+
+def load_hub(reference: str, *, columns: Columns | None = None, limit: int | None = None) -> Corpus:
+    """Return the rows of a dataset as documents, streamed up to `limit`.
+
+    Code that comes with a dataset is never run: `datasets` does so only where it is asked to
+    trust it, and here it is not.
+
+    Parameters
+    ----------
+    reference : str
+        OWNER/NAME, OWNER/NAME:CONFIG or OWNER/NAME:CONFIG:SPLIT; CONFIG may be empty, the split
+        is `train` by default. The owner is needed, since a bare name can also mean a reader of
+        local files, one of which unpickles.
+    columns : Columns, optional
+        The column `text` by default, with `label` and `author` where they exist.
+
+    Raises
+    ------
+    MissingDependencyError
+        The `datasets` package is not installed.
+    ModelUnavailableError
+        The hub cannot be reached, or has no such dataset, configuration or split.
+    InvalidInputError
+        The reference, a column or a row cannot be used.
+    """
+    name, config, split = _parse(reference)
+    source, columns = f"hub:{reference}", columns or Columns()
+    try:
+        from datasets import load_dataset
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{source} needs the `datasets` package: pip install leakscope[hub]"
+        ) from error
+    try:
+        dataset = load_dataset(name, config, split=split, streaming=True)
+        rows = _rows(source, dataset, columns)
+        documents = documents_of(source, check_rows(source, rows, columns, limit), columns)
+    except CoreError:
+        raise
+    except Exception as error:  # what a reader, a download or a server raises is not one family
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ModelUnavailableError(
+            f"{source} could not be read: {reason}. Check the name, the configuration, the split "
+            "and the network; `bundled` always works offline."
+        ) from error
+    return Corpus(source, documents, licence=_licence(dataset))
+
+
+def _parse(reference: str) -> tuple[str, str | None, str]:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        raise InvalidInputError(
+            f"hub: takes OWNER/NAME[:CONFIG][:SPLIT], such as stanfordnlp/imdb::test, got "
+            f"{reference!r}."
+        )
+    name, config, split = match.groups()
+    if Path(name).exists():
+        raise InvalidInputError(
+            f"hub:{name} is a local path here. Name a file in it instead, without `hub:`."
+        )
+    return name, config or None, split or "train"
+
+
+def _rows(source: str, dataset: Any, columns: Columns) -> Iterator[Row]:
+    """Yield the rows, class numbers replaced by their names where the dataset has them."""
+    features: Mapping[str, Any] = dataset.features or {}
+    chosen: dict[str, str] = {}
+    for number, record in enumerate(dataset, 1):
+        chosen = chosen or columns.within(source, list(record))
+        values = {
+            role: _class_name(features.get(column), record[column])
+            for role, column in chosen.items()
+        }
+        yield Row(f"row {number}", **values)
+
+
+def _class_name(feature: Any, value: Any) -> Any:
+    """Return the name of a class that is stored as a number; -1 stands for none."""
+    if not hasattr(feature, "int2str") or not isinstance(value, int):
+        return value
+    return feature.int2str(value) if value >= 0 else None
+
+
+def _licence(dataset: Any) -> str:
+    info = getattr(dataset, "info", None)
+    return getattr(info, "license", None) or "see the dataset's page"

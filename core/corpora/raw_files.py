@@ -1,0 +1,107 @@
+"""Files as the user gave them: there, readable, of the kind their name says, UTF-8, in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InvalidInputError
+
+__all__ = ["MAX_TEXT_CHARACTERS", "Source", "check_file", "read_lines", "refusal"]
+
+Source = Path | str
+"""A file, or what else rows came from, as messages call it."""
+
+MAX_TEXT_CHARACTERS = 1_000_000
+"""Longest text in a row, about a novel."""
+
+_MAX_LINE_BYTES = 8 * MAX_TEXT_CHARACTERS
+
+_KINDS = {
+    b"PK\x03\x04": "a ZIP archive or an Excel or Word file; export it as CSV in UTF-8",
+    b"PK\x05\x06": "an empty ZIP archive; put the text file itself here",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word file; export it as CSV in UTF-8",
+    b"\x1f\x8b": "compressed by gzip; uncompress it first",
+    b"BZh": "compressed by bzip2; uncompress it first",
+    b"\xfd7zXZ": "compressed by xz; uncompress it first",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; uncompress it first",
+    b"%PDF": "a PDF; copy its text into a text file",
+    b"PAR1": "a Parquet file; give it the ending .parquet",
+    b"\xff\xfe": "text in UTF-16; save it as UTF-8",
+    b"\xfe\xff": "text in UTF-16; save it as UTF-8",
+    b"\x93NUMPY": "a NumPy array; only texts can be read",
+}
+_PICKLES = tuple(bytes([0x80, version]) for version in range(2, 6))
+
+
+def refusal(source: Source, place: str, problem: str) -> InvalidInputError:
+    """Return the error that names a source, a place in it and what is wrong there."""
+    where = f"{source}, {place}" if place else f"{source}"
+    return InvalidInputError(f"{where}: {problem}")
+
+
+def check_file(path: Path, *, is_parquet: bool = False) -> None:
+    """Raise InvalidInputError unless there is a file of the expected kind that can be opened."""
+    head = _head_of(path)
+    if not head:
+        raise refusal(path, "", "is empty. Give a file with at least one text.")
+    if is_parquet:
+        if not head.startswith(b"PAR1"):
+            raise refusal(path, "", "is not Parquet. Write it again, or name it by what it is.")
+        return
+    if head.startswith(_PICKLES):
+        raise refusal(
+            path, "", "looks like a Python pickle, which is never opened. Save the texts as CSV."
+        )
+    for magic, kind in _KINDS.items():
+        if head.startswith(magic):
+            raise refusal(path, "", f"is {kind}.")
+
+
+def _head_of(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise refusal(path, "", "is a folder. Name one file in it.")
+        if not path.exists():
+            raise refusal(path, "", "does not exist. Check the path.")
+        if not path.is_file():
+            raise refusal(path, "", "is not an ordinary file. Copy its content into one.")
+        with path.open("rb") as file:
+            return file.read(8)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise refusal(path, "", f"cannot be read ({reason}). Check the path.") from error
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield ("line n", line with its end) of a UTF-8 file, without a byte order mark.
+
+    Raises
+    ------
+    InvalidInputError
+        Another encoding, a null byte or an endless line, with its number.
+    """
+    check_file(path)
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(_MAX_LINE_BYTES + 1):
+            number += 1
+            place = f"line {number}"
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if len(line) > _MAX_LINE_BYTES:
+                raise refusal(
+                    path, place, f"has more than {_MAX_LINE_BYTES:,} bytes. Write one text a line."
+                )
+            if b"\0" in line:
+                raise refusal(
+                    path, place, "holds a null byte, so it is not plain text. Save it as UTF-8."
+                )
+            try:
+                yield place, line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise refusal(
+                    path, place, f"is not UTF-8 (byte {error.start + 1}). Save the file as UTF-8."
+                ) from error

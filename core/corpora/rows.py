@@ -1,0 +1,169 @@
+"""Rows of any table: which column holds what, what a usable row is, rows to documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import regex
+
+from core.corpora.documents import Document, check_limit
+from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
+
+__all__ = ["Columns", "Row", "check_rows", "documents_of"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WRITTEN = regex.compile(r"[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which column holds what.
+
+    Parameters
+    ----------
+    text : str
+        Must be there.
+    label, author : str or None
+        Class and author; where None, the columns `label` and `author` are used if present.
+    document : str or None
+        Rows with the same value in this column are one document, such as the sentences of an
+        article.
+    """
+
+    text: str = "text"
+    label: str | None = None
+    author: str | None = None
+    document: str | None = None
+
+    def within(self, source: Source, found: Sequence[str]) -> dict[str, str]:
+        """Return which of the columns found holds the text, the label and so on.
+
+        Raises
+        ------
+        InvalidInputError
+            A named column is not there; the message names those that are.
+        """
+        named = {"text": self.text, "label": self.label}
+        named |= {"author": self.author, "document": self.document}
+        chosen = {}
+        for role, column in named.items():
+            if column is not None and column not in found:
+                raise refusal(source, "", f"has no column {column!r}. {_say(found)}")
+            if column is None and role in ("label", "author") and role in found:
+                column = role
+            if column is not None:
+                chosen[role] = column
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as it stands in the file: not checked yet, and where to find it."""
+
+    place: str
+    text: Any
+    label: Any = None
+    author: Any = None
+    document: Any = None
+
+
+def documents_of(source: Source, rows: Iterable[Row], columns: Columns) -> tuple[Document, ...]:
+    """Return checked rows as documents numbered from 1, or grouped by `columns.document`.
+
+    In a group, each row is a paragraph, so that no sentence spans two rows.
+    """
+    if columns.document is not None:
+        return _grouped(source, rows)
+    return tuple(Document(f"{i}", r.text, r.label, r.author) for i, r in enumerate(rows, 1))
+
+
+def check_rows(
+    source: Source, rows: Iterable[Row], columns: Columns, limit: int | None
+) -> Iterator[Row]:
+    """Yield the first `limit` rows, each with a usable text, labels and authors as strings.
+
+    Raises
+    ------
+    InvalidInputError
+        A text that is missing, not text, empty, too long or broken, with its place; no row.
+    """
+    check_limit(limit)
+    n_rows = 0
+    for row in islice(rows, limit):
+        n_rows += 1
+        text = _checked_text(source, row, columns.text)
+        yield Row(row.place, text, _name(row.label), _name(row.author), _name(row.document))
+    if not n_rows:
+        raise refusal(source, "", "holds no text. Give at least one.")
+
+
+def _checked_text(source: Source, row: Row, column: str) -> str:
+    if row.text is None or row.text != row.text:  # NaN is unequal to itself
+        raise refusal(
+            source, row.place, f"has no {column!r}. Fill the cell in or take the row out."
+        )
+    if not isinstance(row.text, str):
+        raise refusal(
+            source,
+            row.place,
+            f"{column!r} is not text but {type(row.text).__name__}. Name the column of the texts.",
+        )
+    problem = _problem_of(row.text)
+    if problem:
+        raise refusal(source, row.place, f"{column!r} {problem}")
+    return row.text
+
+
+def _problem_of(text: str) -> str:
+    """Say what keeps a text from being used, or nothing."""
+    if len(text) > MAX_TEXT_CHARACTERS:
+        return (
+            f"has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read. "
+            "Write one text a row."
+        )
+    if "\0" in text:
+        return "holds a null byte, so it is not plain text. Remove it."
+    if _SURROGATE.search(text):
+        return "holds a broken character (lone surrogate). Write it again as UTF-8."
+    if not _WRITTEN.search(text):
+        return "is empty. Fill it in or take the row out."
+    return ""
+
+
+def _name(value: Any) -> str | None:
+    """Return a label as a string; missing, empty and NaN ones as None."""
+    if value is None or value != value or value == "":
+        return None
+    return str(value)
+
+
+def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:
+    """Join the rows of each document, in the order of its first row."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.document is None:
+            raise refusal(source, row.place, "names no document. Fill the cell in.")
+        groups.setdefault(row.document, []).append(row)
+    for document, members in groups.items():
+        for row in members:
+            if (row.label, row.author) != (members[0].label, members[0].author):
+                raise refusal(
+                    source,
+                    row.place,
+                    f"document {document!r} has two labels or authors. Give it one of each.",
+                )
+    return tuple(
+        Document(name, "\n\n".join(r.text for r in members), members[0].label, members[0].author)
+        for name, members in groups.items()
+    )
+
+
+def _say(found: Sequence[str]) -> str:
+    """Name the columns that are there, shortened where a file is not what it says."""
+    names = [repr(name if len(name) <= 40 else f"{name[:39]}…") for name in found[:20]]
+    more = f" and {len(found) - 20} more" if len(found) > 20 else ""
+    return f"Its columns are {', '.join(names)}{more}: rename one or name the one to use."

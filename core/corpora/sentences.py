@@ -1,0 +1,111 @@
+"""Running text to sentences: sentencex, guarded against open brackets and very long paragraphs.
+
+docs/decisions/0001-one-sentence-splitter.md says why it is sentencex and what it cannot do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import sentencex
+
+from core.text import words
+
+__all__ = ["MAX_SEGMENT_CHARACTERS", "MAX_SEGMENT_WORDS", "sentence_spans", "split_sentences"]
+
+MAX_SEGMENT_WORDS = 40
+"""A longer segment is split again, blind to quotation marks and brackets."""
+
+MAX_SEGMENT_CHARACTERS = 10_000
+"""Longest text given to the splitter at once: its time grows with the square of open quotes."""
+
+_EMPTY_LINE = re.compile(r"\n\s*\n")
+_ENCLOSING = str.maketrans(dict.fromkeys("\"'()[]{}«»‘’‚‛“”„‟‹›", " "))
+_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def split_sentences(text: str, language: str = "en") -> list[str]:
+    """Return the sentences of a text in order, white space collapsed, case kept.
+
+    An empty line ends a sentence, a single line break does not.
+
+    Parameters
+    ----------
+    text : str
+        Of any length; the time is linear in it.
+    language : str
+        Two-letter code of the language whose abbreviations are known, such as `en` or `it`.
+        The English rules stand in for a language without rules.
+
+    Examples
+    --------
+    >>> split_sentences("Dr. A. Lovelace paid 3.5 million. Was it enough?")
+    ['Dr. A. Lovelace paid 3.5 million.', 'Was it enough?']
+    """
+    pieces = (" ".join(text[start:end].split()) for start, end in sentence_spans(text, language))
+    return [piece for piece in pieces if piece]
+
+
+def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
+    """Return the (start, end) of consecutive segments that together are the text.
+
+    A segment ends after the white space that follows its sentence; some may hold nothing else.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, end in _blocks(text):
+        for left, right in _segments(text[start:end], language):
+            spans.append((start + left, start + right))
+    return spans
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Cut at empty lines, and paragraphs of excessive length at white space where there is any."""
+    start = 0
+    for gap in [*_EMPTY_LINE.finditer(text), None]:
+        end = len(text) if gap is None else gap.end()
+        while end - start > MAX_SEGMENT_CHARACTERS:
+            cut = _last_space(text, start, start + MAX_SEGMENT_CHARACTERS)
+            yield start, cut
+            start = cut
+        if end > start:
+            yield start, end
+        start = end
+
+
+def _last_space(text: str, start: int, end: int) -> int:
+    """Return the position after the last space or line break in the second half, or `end`."""
+    middle = (start + end) // 2
+    found = max(text.rfind(space, middle, end) for space in (" ", "\n", "\t"))
+    return end if found < 0 else found + 1
+
+
+def _segments(block: str, language: str) -> Iterator[tuple[int, int]]:
+    """Split a block, and once more what is too long to be one sentence."""
+    for start, end in _split(block, language):
+        segment = block[start:end]
+        if len(segment) <= 2 * MAX_SEGMENT_WORDS or len(words(segment)) <= MAX_SEGMENT_WORDS:
+            yield start, end
+            continue
+        for left, right in _split(_unenclosed(segment), language):
+            yield start + left, start + right
+
+
+def _split(text: str, language: str) -> list[tuple[int, int]]:
+    """Return sentencex's segments as offsets."""
+    pieces = sentencex.segment(language, _SURROGATE.sub("\ufffd", text))
+    ends = []
+    end = 0
+    for piece in pieces:
+        end += len(piece)
+        ends.append(end)
+    if end != len(text):  # it dropped characters, so the offsets mean nothing
+        return [(0, len(text))]
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def _unenclosed(text: str) -> str:
+    """Replace quotation marks and brackets by spaces, apostrophes within words excepted."""
+    kept = _APOSTROPHE.sub("\ue000", text)
+    return kept.translate(_ENCLOSING).replace("\ue000", "'")

@@ -1,0 +1,242 @@
+"""Results as Plotly figures: one visual language, no computing, readable on light and dark.
+
+Backgrounds are transparent and text has no colour of its own, so that the page's theme rules.
+Colour never speaks alone: filled or hollow, hatched or plain, or a glyph says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.attacks.registry import ATTACKS
+from core.protocols import Vectors
+from core.reading import Reading
+from core.results import RecoveredWord
+
+__all__ = [
+    "BASELINE",
+    "LEAKED",
+    "MISSED",
+    "PALETTE",
+    "WRONG",
+    "scores_beside_prior",
+    "shipped_scores",
+    "vector_strip",
+    "word_scores",
+]
+
+LEAKED = "#D55E00"
+MISSED = "#009E73"
+WRONG = "#8A8F96"
+BASELINE = "#8A8F96"
+
+PALETTE: dict[str, tuple[str, str]] = {
+    "prior": (BASELINE, "line-ns"),
+    "retrieval": ("#56B4E9", "square"),
+    "probe": ("#CC79A7", "triangle-up"),
+    "mlc": ("#0072B2", "circle"),
+    "msp": ("#E69F00", "circle"),
+    "relaxation": ("#B5A900", "cross"),
+    "staged": ("#B5A900", "x"),
+    "sparse": ("#7A5FA8", "cross"),
+    "probe_mlc": ("#CC79A7", "circle"),
+    "search": ("#CC79A7", "star"),
+}
+"""The colour and the symbol of each attack, the same on every page."""
+
+_GRID = "rgba(128,128,128,0.25)"
+
+
+def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
+    """Return a bar for each answered word in the order chosen, then words that nearly made it.
+
+    Parameters
+    ----------
+    n_nearly : int
+        At most so many words of the text among those that the attack did not answer, hollow.
+    """
+    nearly = [w for w in reading.recovery.runners_up if w.word in reading.targets][:n_nearly]
+    hits = {w.word for w in reading.hits}
+    figure = go.Figure()
+    _add_bars(figure, [w for w in reading.recovery.words if w.word in hits], "recovered")
+    _add_bars(figure, [w for w in reading.recovery.words if w.word not in hits], "wrong guess")
+    _add_bars(figure, nearly, "in the text, not answered")
+    labels = [
+        _label(w, "recovered" if w.word in hits else "wrong guess") for w in reading.recovery.words
+    ]
+    labels += [_label(w, "in the text, not answered") for w in nearly]
+    _style(figure, height=64 + 26 * len(labels))
+    meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
+    figure.update_layout(
+        title={"text": f"<b>Score of each word</b><br><sup>{meaning}</sup>", "yref": "container"},
+        margin={"t": 44 + 14 * meaning.count("<br>") + 14, "b": 30},
+        height=88 + 14 * meaning.count("<br>") + 26 * len(labels),
+        bargap=0.28,
+        showlegend=False,
+    )
+    figure.update_xaxes(rangemode="tozero", showgrid=True, gridcolor=_GRID, nticks=5)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=labels[::-1], automargin=True, ticklabelstandoff=4
+    )
+    return figure
+
+
+_BARS: dict[str, tuple[str, dict[str, Any]]] = {
+    "recovered": ("●", {"color": LEAKED}),
+    "wrong guess": (
+        "✕",
+        {"color": "rgba(138,143,150,0.25)", "line": {"color": WRONG, "width": 1},
+         "pattern": {"shape": "/", "fgcolor": WRONG, "size": 5}},
+    ),
+    "in the text, not answered": (
+        "○", {"color": "rgba(0,0,0,0)", "line": {"color": MISSED, "width": 2}}
+    ),
+}  # fmt: skip
+
+
+def _label(found: RecoveredWord, outcome: str) -> str:
+    return f"{escape(found.word)} {_BARS[outcome][0]}"
+
+
+def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -> None:
+    figure.add_bar(
+        x=[w.score for w in found],
+        y=[_label(w, outcome) for w in found],
+        orientation="h",
+        name=outcome,
+        marker=_BARS[outcome][1],
+        text=[f"{w.score:.2f}" for w in found],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{y}: %{x:.3f} (" + outcome + ")<extra></extra>",
+    )
+
+
+def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
+    """Return, for each attack, precision, recall and F1, and the F1 of pure guessing dotted."""
+    names = [_attack_label(reading.attack) for reading in readings]
+    figure = go.Figure()
+    for name, reading in zip(names, readings, strict=True):
+        ends = [reading.scores.precision, reading.scores.recall]
+        figure.add_scatter(
+            x=[min(ends), max(ends)], y=[name, name], mode="lines", hoverinfo="skip",
+            line={"color": PALETTE[reading.attack][0], "width": 3}, showlegend=False,
+        )  # fmt: skip
+    for title, symbol, values in (
+        ("recall", "line-ns-open", [r.scores.recall for r in readings]),
+        ("precision", "diamond-open", [r.scores.precision for r in readings]),
+    ):
+        figure.add_scatter(
+            x=values, y=names, mode="markers", name=title, cliponaxis=False,
+            marker={"symbol": symbol, "size": 13, "color": WRONG, "line": {"width": 2.5}},
+            hovertemplate="%{y}: " + title + " %{x:.0f}<extra></extra>",
+        )  # fmt: skip
+    figure.add_scatter(
+        x=[r.scores.f1 for r in readings], y=names, mode="markers+text", name="F1",
+        marker={
+            "symbol": [PALETTE[r.attack][1] for r in readings], "size": 16,
+            "color": [PALETTE[r.attack][0] for r in readings],
+        },
+        text=[f"<b>{r.scores.f1:.0f}</b>" for r in readings],
+        textposition="top center", cliponaxis=False,
+        hovertemplate="%{y}: F1 %{x:.0f}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[r.prior.f1 for r in readings], y=names, mode="markers", name="F1 of guessing alone",
+        marker={"symbol": "circle-open-dot", "size": 12, "color": BASELINE, "line": {"width": 2}},
+        cliponaxis=False, hovertemplate="guessing alone: F1 %{x:.0f}<extra></extra>",
+    )  # fmt: skip
+    _style(figure, height=150 + 46 * len(names))
+    figure.update_layout(
+        title={"text": "<b>Words read, by attack</b>"},
+        legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
+        margin={"t": 52, "b": 96},
+    )
+    figure.update_xaxes(
+        range=[0, 100], title="0 = no word, 100 = every word and no other",
+        gridcolor=_GRID, zeroline=False, dtick=25,
+    )  # fmt: skip
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
+    return figure
+
+
+def shipped_scores(records: Mapping[str, Mapping[str, Any]]) -> go.Figure:
+    """Return the held-out F1 of each shipped attack with its interval, guessing alone dotted.
+
+    Parameters
+    ----------
+    records : mapping
+        Attack name to `token_set_f1`, `token_set_f1_ci95` (low, high) and `prior_f1`.
+    """
+    names = [_attack_label(name) for name in records]
+    f1 = [record["token_set_f1"] for record in records.values()]
+    low, high = np.array([record["token_set_f1_ci95"] for record in records.values()]).T
+    colours = [PALETTE[name][0] for name in records]
+    figure = go.Figure(
+        go.Bar(
+            x=f1, y=names, orientation="h", marker={"color": colours}, showlegend=False,
+            error_x={"array": high - f1, "arrayminus": f1 - low, "thickness": 2, "width": 5},
+            hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
+        )
+    )  # fmt: skip
+    for x, y, label in zip(high, names, f1, strict=True):
+        figure.add_annotation(x=x, y=y, text=f"<b>{label:.0f}</b>", showarrow=False, xshift=16)
+    guess = float(np.mean([record["prior_f1"] for record in records.values()]))
+    figure.add_vline(x=guess, line={"dash": "dot", "color": BASELINE, "width": 2})
+    figure.add_annotation(
+        x=guess, y=1.0, yref="paper", yanchor="bottom", text=f"guessing alone {guess:.0f}",
+        showarrow=False, xanchor="left",
+    )  # fmt: skip
+    _style(figure, height=100 + 38 * len(names))
+    figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
+    figure.update_xaxes(
+        range=[0, 100], title="Words read (F1, 0 to 100)", gridcolor=_GRID, dtick=25
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
+    return figure
+
+
+def vector_strip(vector: Vectors, *, n_rows: int = 4) -> go.Figure:
+    """Return the numbers of one embedding as a strip of coloured cells, `n_rows` deep."""
+    values = np.asarray(vector, dtype=np.float32).ravel()
+    width = -(-len(values) // n_rows)
+    cells = np.full(n_rows * width, np.nan, dtype=np.float32)
+    cells[: len(values)] = values
+    bound = float(np.abs(values).max()) or 1.0
+    positions = np.arange(n_rows * width).reshape(n_rows, width)
+    figure = go.Figure(
+        go.Heatmap(
+            z=cells.reshape(n_rows, width), zmin=-bound, zmax=bound, colorscale="Cividis",
+            customdata=positions + 1, showscale=False, xgap=1, ygap=1,
+            hovertemplate="number %{customdata}: %{z:.3f}<extra></extra>",
+        )
+    )  # fmt: skip
+    _style(figure, height=16 * n_rows + 4)
+    figure.update_layout(margin={"l": 0, "r": 0, "t": 2, "b": 2})
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, autorange="reversed")
+    return figure
+
+
+def _attack_label(attack: str) -> str:
+    return "<br>".join(wrap(ATTACKS[attack].title, 14))
+
+
+def _style(figure: go.Figure, *, height: int) -> None:
+    """Apply what all figures share: no background, no zooming that traps a scrolling finger."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 24, "t": 30, "b": 30},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        hoverlabel={"namelength": -1},
+    )
+    figure.update_xaxes(fixedrange=True)
+    figure.update_yaxes(fixedrange=True)

@@ -1,0 +1,210 @@
+"""What one attack reads of one text: each word marked, scored, and set beside pure guessing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from core.attacks.inversion.prior import PriorAttack
+from core.errors import InvalidInputError
+from core.evaluation import attack_vocabulary
+from core.metrics import token_set_scores
+from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.text import STOP_WORDS, check_text, mark_words, revealing_words, word_set
+
+__all__ = ["Mark", "Reading", "TokenScores", "check_sentence", "kin_of", "prior_words", "read_vector"]
+
+
+class Mark(StrEnum):
+    """What became of a piece of the text."""
+
+    RECOVERED = "recovered"
+    MISSED = "missed"
+    UNKNOWN = "outside the attack's vocabulary, not scored"
+    STOP_WORD = "stop word, not scored"
+    BETWEEN = "between words"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenScores:
+    """Precision, recall and F1 of one answer, in [0, 100]."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One attack's answer for one text, with what it is measured against."""
+
+    attack: str
+    encoder: str
+    text: str
+    counts_stop_words: bool
+    pieces: tuple[tuple[str, Mark], ...]
+    """The text in order; joined, the pieces give its NFKC form."""
+    hits: tuple[RecoveredWord, ...]
+    wrong: tuple[RecoveredWord, ...]
+    recovery: Recovery
+    targets: frozenset[str]
+    """The words of the text that this attack is scored on."""
+    unknown: frozenset[str]
+    """Words of the text that the attack cannot answer."""
+    kin: dict[str, str]
+    """Wrong answers that share their stem with a word of the text, and that word."""
+    revealing: frozenset[str]
+    """Those targets that look like names or numbers."""
+    scores: TokenScores
+    all_words_f1: float
+    """F1 when the words outside the vocabulary count as missed."""
+    prior: TokenScores
+    """The same scores of the attacker who never sees the vector."""
+    seconds: float
+    """From vector to words."""
+    training: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_recovered(self) -> int:
+        """How many different words of the text were answered."""
+        return len(self.hits)
+
+    def marked(self, mark: Mark) -> list[str]:
+        """Return the pieces with a mark, as they stand in the text, without repetition."""
+        found = dict.fromkeys(piece for piece, m in self.pieces if m is mark)
+        return list(found)
+
+
+def check_sentence(text: str, *, counts_stop_words: bool = False) -> str:
+    """Return the text if it holds a word to find.
+
+    Raises
+    ------
+    InvalidInputError
+        It is empty, too long, damaged, holds no word of two letters or digits, or stop words
+        alone while these do not count.
+    """
+    found = word_set(check_text(text))
+    if not found:
+        raise InvalidInputError(
+            "There is no word of at least two letters or digits, so there is nothing to recover. "
+            "Type a sentence."
+        )
+    if not counts_stop_words and found <= STOP_WORDS:
+        raise InvalidInputError(
+            "The text holds stop words alone (such as the, of, and), which are not scored. "
+            "Type a word with content, or count stop words under More settings."
+        )
+    return text
+
+
+def prior_words(encoder: Encoder, attack: InversionAttack, stop_words: bool) -> frozenset[str]:
+    """Return what the attacker who never sees the vector answers, always the same words.
+
+    With stop words counted, the guess comes from the bundled corpora: the vocabularies of
+    trained attacks have no count of them.
+    """
+    from core.corpora import bundled_sentences
+
+    if stop_words:
+        prior = PriorAttack(keep_stop_words=True).fit(encoder, bundled_sentences())
+    else:
+        prior = PriorAttack().fit_vocabulary(encoder, attack_vocabulary(attack, encoder))
+    import numpy as np
+
+    (guess,) = prior.invert(encoder, np.zeros((1, encoder.dimension), dtype=np.float32))
+    return guess.word_set
+
+
+def read_vector(
+    name: str,
+    attack: InversionAttack,
+    encoder: Encoder,
+    text: str,
+    vector: Vectors,
+    prior: AbstractSet[str],
+    *,
+    counts_stop_words: bool = False,
+    on_progress: OnProgress = no_progress,
+) -> Reading:
+    """Invert one vector and hold the answer against the text.
+
+    Parameters
+    ----------
+    name : str
+        The attack in the registry.
+    vector : ndarray of float32, shape (1, dimension)
+        The embedding of `text`, the only thing that the attack is given.
+    prior : set of str
+        From `prior_words`.
+    counts_stop_words : bool
+        Count stop words as words to find, and as answers.
+    """
+    start = time.perf_counter()
+    (recovery,) = attack.invert(encoder, vector, on_progress)
+    seconds = time.perf_counter() - start
+    known = attack_vocabulary(attack, encoder).index.keys()
+    left_out = frozenset() if counts_stop_words else STOP_WORDS
+    words = word_set(text) - left_out
+    answered = tuple(w for w in recovery.words if w.word not in left_out)
+    said = {w.word for w in answered}
+    # What was read although no trained vocabulary holds it (white-box attacks) counts as well.
+    targets = frozenset(w for w in words if w in known or w in STOP_WORDS or w in said)
+    return Reading(
+        attack=name,
+        encoder=encoder.name,
+        text=text,
+        counts_stop_words=counts_stop_words,
+        pieces=_mark(text, targets, said, left_out),
+        hits=tuple(w for w in answered if w.word in targets),
+        wrong=tuple(w for w in answered if w.word not in targets),
+        recovery=recovery,
+        targets=targets,
+        unknown=words - targets,
+        kin=kin_of(said - words, words - said),
+        revealing=revealing_words(text) & targets,
+        scores=_scores(targets, said),
+        all_words_f1=_scores(words, said).f1,
+        prior=_scores(targets, prior - left_out),
+        seconds=seconds,
+        training=dict(getattr(attack, "training_", None) or {}),
+    )
+
+
+def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
+    """Return the wrong words that share their English stem with a word, and that word.
+
+    Examples
+    --------
+    >>> kin_of({"resigned", "bank"}, {"resigns", "minister"})
+    {'resigned': 'resigns'}
+    """
+    from nltk.stem.snowball import SnowballStemmer
+
+    stem = SnowballStemmer("english").stem
+    by_stem = {stem(word): word for word in sorted(words, reverse=True)}
+    return {word: by_stem[stem(word)] for word in sorted(wrong) if stem(word) in by_stem}
+
+
+def _mark(
+    text: str, targets: AbstractSet[str], said: AbstractSet[str], left_out: AbstractSet[str]
+) -> tuple[tuple[str, Mark], ...]:
+    def mark(word: str | None) -> Mark:
+        if word is None:
+            return Mark.BETWEEN
+        if word in left_out:
+            return Mark.STOP_WORD
+        if word not in targets:
+            return Mark.UNKNOWN
+        return Mark.RECOVERED if word in said else Mark.MISSED
+
+    return tuple((piece, mark(word)) for piece, word in mark_words(text))
+
+
+def _scores(true: AbstractSet[str], said: AbstractSet[str]) -> TokenScores:
+    precision, recall, f1 = (100 * value for value in token_set_scores(true, said))
+    return TokenScores(precision=precision, recall=recall, f1=f1)

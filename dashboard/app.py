@@ -1,0 +1,40 @@
+"""The frame around every page: navigation, logo, style, and the handling of errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.calm import calm
+
+ROOT = Path(__file__).resolve().parents[1]
+IS_DARK = st.context.theme.type == "dark"
+PAGES = [
+    st.Page(
+        ROOT / "pages" / "overview.py",
+        title="Overview",
+        icon=":material/visibility:",
+        url_path="overview",
+        default=True,
+        help="What a text embedding gives away, with one live example.",
+    ),
+    st.Page(
+        ROOT / "pages" / "inversion.py",
+        title="Inversion",
+        icon=":material/undo:",
+        url_path="inversion",
+        help="Type a sentence and see which of its words an attacker reads from the vector alone.",
+    ),
+]
+
+st.set_page_config(
+    page_title="Leakscope", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide"
+)
+st.html(ROOT / "dashboard" / "style.css")
+page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
+st.logo(str(ROOT / "assets" / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
+
+with calm():
+    page.run()

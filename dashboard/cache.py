@@ -1,0 +1,129 @@
+"""What is loaded once and shared by all sessions; never anything that a user typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.jobs import Jobs
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.specs import AttackSpec, EncoderSpec
+
+__all__ = [
+    "ASSETS",
+    "attack",
+    "corpus_sentences",
+    "encoder",
+    "guess",
+    "jobs",
+    "opened",
+    "opens_at_once",
+    "samples",
+    "shipped_records",
+]
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+_LOADING = threading.RLock()
+"""Held while the encoder or a corpus loads: sessions that start at once must not do it twice."""
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def encoder(spec: EncoderSpec) -> Encoder:
+    """Open an encoder."""
+    from core.encoders import load_encoder
+
+    with _LOADING:
+        return load_encoder(spec)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def attack(
+    spec: AttackSpec, on: EncoderSpec, _on_progress: OnProgress = no_progress
+) -> InversionAttack:
+    """Open an attack that is ready to answer."""
+    from core.attacks import open_attack
+
+    ready = open_attack(spec, encoder(on), _on_progress)
+    opened().add((spec, on))
+    return ready
+
+
+def opens_at_once(spec: AttackSpec, on: EncoderSpec) -> bool:
+    """Return whether an attack need not encode a word list or a pool of sentences first."""
+    from core.attacks import ATTACKS
+
+    is_stored = _shipped_meta(spec.name, on).exists()
+    return is_stored or (spec, on) in opened() or not hasattr(ATTACKS[spec.name].kind, "open")
+
+
+@st.cache_resource(show_spinner=False)
+def opened() -> set[tuple[AttackSpec, EncoderSpec]]:
+    """Return the attacks that are open."""
+    return set()
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def guess(spec: AttackSpec, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
+    """Return the words that the attacker who never sees the vector answers."""
+    from core.reading import prior_words
+
+    return prior_words(encoder(on), attack(spec, on), stop_words)
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def samples() -> list[dict[str, str]]:
+    """Return the sample sentences: id, title, icon, text; people and events are invented."""
+    text = (ASSETS / "samples" / "samples.json").read_text(encoding="utf-8")
+    return list(json.loads(text))
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def corpus_sentences(name: str) -> tuple[str, ...]:
+    """Return the sentences of a corpus that is on this machine."""
+    from core.corpora import load_corpus
+
+    with _LOADING:
+        return tuple(load_corpus(name).texts)
+
+
+@st.cache_data(show_spinner=False, max_entries=4)
+def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
+    """Return what was measured when each shipped attack was trained, by attack."""
+    from core.attacks import ATTACKS
+    from core.store import read_json
+
+    records = {}
+    for name in ATTACKS:
+        try:
+            record = dict(read_json(_shipped_meta(name, on)).get("training") or {})
+        except CoreError:
+            continue
+        if record.get("held_out"):
+            records[name] = record
+    return records
+
+
+def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
+    from core.attacks import shipped
+
+    return shipped.WEIGHTS / on.name.replace(":", "_").replace("/", "_") / attack / "model.json"
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Jobs:
+    """Return the queue of slow attacks, one for the whole server."""
+    return Jobs(on_thread_start=_leave_a_core)
+
+
+def _leave_a_core() -> None:
+    """Keep one processor core for the pages while a slow attack computes."""
+    import torch
+
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))

@@ -1,0 +1,53 @@
+"""The one place where an error becomes a message on a page; a traceback never does."""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from core.errors import CoreError
+
+__all__ = ["calm", "plain", "show_error"]
+
+_LOG = logging.getLogger("leakscope")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def plain(text: str) -> str:
+    r"""Return Markdown that shows a text as it is: every ASCII punctuation mark is escaped.
+
+    Examples
+    --------
+    >>> print(plain("a_b $x$ :red[c]"))
+    a\_b \$x\$ \:red\[c\]
+    """
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def show_error(error: CoreError | str, *, title: str = "That did not work") -> None:
+    """Show a message that the user can act on."""
+    st.error(plain(str(error)), title=title, icon=":material/error:")
+
+
+@contextmanager
+def calm() -> Iterator[None]:
+    """Show the message of a CoreError; log the place of any other error and say sorry."""
+    try:
+        yield
+    except CoreError as error:
+        show_error(error)
+    except Exception as fault:
+        # Neither the page nor the log gets the message: it may hold what the user typed.
+        frames = "".join(traceback.format_tb(fault.__traceback__))
+        _LOG.error("%s, at\n%s", type(fault).__name__, frames)
+        st.error(
+            "This page could not be finished. It is a fault of ours, and what you typed was not "
+            "stored. Reload the page or try another input; the terminal says where it happened.",
+            title="Something went wrong",
+            icon=":material/sentiment_dissatisfied:",
+        )

@@ -1,0 +1,70 @@
+"""The formulas behind the inversion page, and what its numbers do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.attacks import ATTACKS
+
+__all__ = ["caveats", "how_it_is_computed"]
+
+_FORMULAS = {
+    "retrieval": r"w \in \hat W \iff \sum_{x' \in N_k(x)} \cos(\Phi(x), \Phi(x'))\,"
+    r"[w \in W(x')] \ \text{is large}",
+    "probe": r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)",
+    "mlc": r"\mathcal L = -\sum_{w \in V} \big[ y_w \log \hat y_w + (1-y_w)\log(1-\hat y_w) \big],"
+    r"\quad \hat y_w = \sigma(\text{w}_w^\top \Phi(x) + b_w)",
+    "msp": r"\mathcal L = \sum_{t=1}^{\ell} -\frac{1}{|W_t|} \sum_{w \in W_t} "
+    r"\log P(w \mid \Phi(x), \hat w_1 \dots \hat w_{t-1})",
+    "relaxation": r"\min_{z}\ \big\| \Phi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
+    r" - \Phi(x^*) \big\|^2",
+    "staged": r"\min_{z}\ \big\| \Psi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
+    r" - M\,\Phi(x^*) \big\|^2",
+    "sparse": r"\min_{z \ge 0}\ \big\| V^\top z - M\,\Phi(x^*) \big\|^2 + \lambda \|z\|_1",
+    "probe_mlc": r"\text{logit} = W\big(A(e-\mu) + \text{MLP}(e-\mu)\big) + b,"
+    r"\quad W_w^{\text{start}} = \Phi(w) - \mu_V",
+    "search": r"\max_{S}\ \cos\big(\Phi(\text{words of } S),\ e\big) + "
+    r"\lambda \sum_{w \in S} (\text{logit}_w + m)",
+}
+
+
+def how_it_is_computed(chosen: Sequence[str]) -> None:
+    """Draw the formulas of the scores and of the chosen attacks."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            "$W(x)$ is the set of different words of the sentence $x$ that the attack can answer, "
+            r"$\hat W$ the set that it answered; stop words are left out unless they count. "
+            "The order and the number of times a word occurs do not matter."
+        )
+        st.latex(
+            r"P = \frac{|W(x) \cap \hat W|}{|\hat W|} \qquad R = \frac{|W(x) \cap \hat W|}{|W(x)|}"
+            r"\qquad F_1 = \frac{2PR}{P+R}"
+        )
+        st.caption("Corò (2022), Eq. 4.6; times 100. An empty answer has precision 0.")
+        st.markdown(
+            "**Guessing** answers the same most frequent words for every sentence: as many as "
+            "maximise the expected F1. What an attack has above it, the vector gave away."
+        )
+        for name in chosen:
+            entry = ATTACKS[name]
+            reference = entry.reference[:1].upper() + entry.reference[1:]
+            st.markdown(f"**{entry.title}** ({reference}). {entry.summary}")
+            if name in _FORMULAS:
+                st.latex(_FORMULAS[name])
+            st.caption(f"Score of a word: {entry.score}.")
+
+
+def caveats() -> None:
+    """Draw what the numbers of the page do not say."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- One sentence is an example, not a measurement: the overview and the command line "
+            "give averages with intervals.\n"
+            "- Words are read, not sentences: order and grammar stay hidden from these attacks. "
+            "Other attackers may read more; a low score is no proof of safety.\n"
+            "- Words outside an attack's vocabulary are not scored. A rare name can be out of "
+            "reach for an attack that lists frequent words, and in reach for one that tests names.\n"
+            "- The encoder is all-MiniLM-L6-v2. Other encoders leak more or less."
+        )

@@ -1,0 +1,100 @@
+"""Readings as HTML. Every piece of text goes through `escape`; nothing else builds markup.
+
+The marks are shapes and colours of the style sheet; a hidden sentence tells screen readers the
+same in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from core.reading import Mark, Reading
+from core.results import RecoveredWord
+
+__all__ = ["facts", "label", "legend", "marked_sentence", "ordered_words", "quoted", "wrong_words"]
+
+_CLASSES = {
+    Mark.RECOVERED: "ls-hit",
+    Mark.MISSED: "ls-miss",
+    Mark.UNKNOWN: "ls-unknown",
+    Mark.STOP_WORD: "ls-stop",
+}
+
+
+def marked_sentence(reading: Reading) -> str:
+    """Return the text with each word marked by what became of it."""
+    words = "".join(_piece(piece, mark) for piece, mark in reading.pieces)
+    told = f"Recovered: {_listed(reading.marked(Mark.RECOVERED))}. "
+    told += f"Missed: {_listed(reading.marked(Mark.MISSED))}."
+    return f'<p class="ls-sentence" dir="auto">{words}</p><p class="ls-hidden">{told}</p>'
+
+
+def _piece(piece: str, mark: Mark) -> str:
+    if mark is Mark.BETWEEN:
+        return escape(piece)
+    tag = "mark" if mark is Mark.RECOVERED else "span"
+    return f'<{tag} class="{_CLASSES[mark]}" title="{escape(mark.value)}">{escape(piece)}</{tag}>'
+
+
+def _listed(words: Sequence[str]) -> str:
+    return escape(", ".join(words)) or "none"
+
+
+def legend(readings: Iterable[Reading]) -> str:
+    """Return what the marks mean, those alone that occur."""
+    seen = {mark for reading in readings for _, mark in reading.pieces}
+    items = "".join(
+        f'<li><span class="{_CLASSES[mark]}">{escape(mark.value)}</span></li>'
+        for mark in _CLASSES
+        if mark in seen
+    )
+    return f'<ul class="ls-legend" aria-label="What the marks mean">{items}</ul>'
+
+
+def wrong_words(reading: Reading) -> str:
+    """Return the answered words that are not in the text, struck; kin of a word stay readable."""
+    if not reading.wrong:
+        return '<p class="ls-label">No wrong guess.</p>'
+    items = "".join(_wrong(found.word, reading.kin.get(found.word)) for found in reading.wrong)
+    title = "Wrong guesses" + (" (≈ shares its stem with a word above)" if reading.kin else "")
+    return f'{label(title)}<ul class="ls-words" aria-label="Wrong guesses">{items}</ul>'
+
+
+def _wrong(word: str, kin: str | None) -> str:
+    if kin is None:
+        return f'<li class="ls-chip ls-wrong" dir="auto">{escape(word)}</li>'
+    told = f"wrong, but shares its stem with {kin}"
+    return f'<li class="ls-chip ls-kin" dir="auto" title="{escape(told)}">{escape(word)}</li>'
+
+
+def ordered_words(reading: Reading) -> str:
+    """Return the answered words numbered in the order in which the attack chose them."""
+    hits = {w.word for w in reading.hits}
+    items = "".join(_step(found, found.word in hits) for found in reading.recovery.words)
+    return (
+        f"{label('In the order in which it chose them')}"
+        f'<ol class="ls-words ls-order" aria-label="Words in the order chosen">{items}</ol>'
+    )
+
+
+def _step(found: RecoveredWord, is_hit: bool) -> str:
+    kind, told = ("ls-read", "recovered") if is_hit else ("ls-wrong", "wrong")
+    word = f'<span class="ls-chip {kind}" dir="auto">{escape(found.word)}</span>'
+    return f'<li>{word}<span class="ls-hidden"> {told}</span></li>'
+
+
+def quoted(text: str) -> str:
+    """Return a text without marks."""
+    return f'<p class="ls-sentence" dir="auto">{escape(text)}</p>'
+
+
+def facts(rows: Mapping[str, str]) -> str:
+    """Return terms and their values."""
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
+    return f'<dl class="ls-facts">{items}</dl>'
+
+
+def label(text: str) -> str:
+    """Return a small heading."""
+    return f'<p class="ls-label">{escape(text)}</p>'

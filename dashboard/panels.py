@@ -1,0 +1,201 @@
+"""The cards of a reading: the marked sentence, its scores, and what the attacker needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import plots
+from core.attacks import ATTACKS
+from core.export import readings_csv, readings_json
+from core.protocols import Access, Vectors
+from core.reading import Reading
+from dashboard import markup
+
+__all__ = [
+    "attack_header",
+    "comparison",
+    "cost_in_words",
+    "downloads",
+    "finding",
+    "needs",
+    "reading_card",
+    "show_finding",
+    "vector_panel",
+]
+
+_CHART = {"displaylogo": False, "displayModeBar": "hover", "scrollZoom": False,
+          "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+          "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}}  # fmt: skip
+
+_ACCESS = {
+    Access.NOTHING: "nothing",
+    Access.PAIRS: "example texts with their vectors",
+    Access.QUERIES: "may use the encoder as a service",
+    Access.WHITE_BOX: "the encoder's weights",
+}
+
+
+def finding(readings: Sequence[Reading]) -> tuple[str, str]:
+    """Return the answer to the page's question, of the best reading, and what to hold it against.
+
+    The two are Markdown without anything typed in it.
+    """
+    best = max(readings, key=lambda r: r.scores.f1)
+    n = len(best.targets)
+    by = f"By {ATTACKS[best.attack].title.lower()}"
+    if not n:
+        return "None of these words is in the attacker's vocabulary", f"{by}: nothing to score."
+    n_guessed = round(best.prior.recall * n / 100)
+    what = f"{best.n_recovered} of {n} word{'s' if n > 1 else ''} read from the vector alone"
+    return what, f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
+
+
+def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
+    """Draw the finding into a place kept free for it."""
+    title, beside = finding(readings)
+    slot.title(title, anchor=False)
+    slot.markdown(beside)
+
+
+def attack_header(name: str) -> None:
+    """Draw the title of an attack, with where it comes from."""
+    entry = ATTACKS[name]
+    st.subheader(entry.title, anchor=False, help=entry.summary)
+    st.caption(entry.reference[:1].upper() + entry.reference[1:])
+
+
+def reading_card(reading: Reading) -> None:
+    """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took."""
+    st.html(markup.marked_sentence(reading))
+    st.html(markup.wrong_words(reading))
+    _scores(reading)
+    if reading.recovery.words:
+        if reading.attack == "msp":
+            st.html(markup.ordered_words(reading))
+        st.plotly_chart(
+            plots.word_scores(reading),
+            key=f"bars-{reading.attack}",
+            config=_CHART,
+            alt=f"Score of each of the {len(reading.recovery.words)} words that "
+            f"{ATTACKS[reading.attack].title} answered; {reading.n_recovered} are in the text",
+        )
+    needs(reading)
+
+
+def _scores(reading: Reading) -> None:
+    own, prior = reading.scores, reading.prior
+    with st.container(horizontal=True, gap="xsmall"):
+        for title, value, guess, about in (
+            ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
+            ("Precision", own.precision, prior.precision, "Of the words answered, how many are in "
+             "the text, in per cent"),
+            ("Recall", own.recall, prior.recall, "Of the words in the text, how many were "
+             "answered, in per cent"),
+        ):  # fmt: skip
+            st.metric(
+                title,
+                f"{value:.0f}",
+                f"guessing: {guess:.0f}",
+                delta_color="off",
+                delta_arrow="off",
+                width=98,
+                help=f"{about}. Below: the same for an attacker who never sees the vector and "
+                "always answers the most frequent words.",
+            )
+    if reading.unknown:
+        n = len(reading.unknown)
+        what = "1 word is" if n == 1 else f"{n} words are"
+        st.caption(
+            f"{what} outside this attack's vocabulary. Counted as missed: "
+            f"F1 {reading.all_words_f1:.0f}."
+        )
+
+
+def needs(reading: Reading) -> None:
+    """Draw what the attacker had to have: access, queries, training, time."""
+    training = reading.training
+    n_queries = reading.recovery.n_queries
+    rows = {
+        "Needs": _ACCESS[ATTACKS[reading.attack].access],
+        "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
+        "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
+        "Time": f"{_duration(reading.seconds)} to answer",
+    }
+    if training.get("seconds"):
+        rows["Time"] += f", {_duration(training['seconds'])} to train once{_machine(training)}"
+    st.html(markup.label("What the attacker needed") + markup.facts(rows))
+
+
+def _machine(training: dict[str, Any]) -> str:
+    hardware = training.get("hardware")
+    if not isinstance(hardware, dict):
+        return f" ({hardware})" if hardware else ""
+    if str(hardware.get("device", "")).startswith("cpu"):
+        return f" ({hardware.get('n_cpus', '?')} processor cores)"
+    return f" ({hardware.get('chip', hardware.get('device'))})"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{max(1, round(seconds * 1000))} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def comparison(readings: Sequence[Reading]) -> None:
+    """Draw the attacks' scores beside each other and beside pure guessing."""
+    told = ", ".join(f"{ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
+    st.plotly_chart(
+        plots.scores_beside_prior(readings),
+        key="comparison",
+        config=_CHART,
+        alt=f"F1 by attack: {told}; guessing alone reaches {readings[0].prior.f1:.0f}",
+    )
+
+
+def cost_in_words(reading: Reading) -> str:
+    """Return how long the answer took, and on how many examples it was trained."""
+    n_texts = reading.training.get("n_texts")
+    trained = f"trained once on {n_texts:,} example sentences" if n_texts else "not trained"
+    return f"{trained}, answered in {_duration(reading.seconds)}"
+
+
+def vector_panel(vector: Vectors, *, lead: str = "This is all the attacker has: ") -> None:
+    """Draw the embedding: all that the attacker has."""
+    low, high = float(vector.min()), float(vector.max())
+    st.html(markup.label(f"{lead}{vector.size} numbers"))
+    st.plotly_chart(
+        plots.vector_strip(vector),
+        key="vector",
+        config={**_CHART, "displayModeBar": False},
+        alt=f"The embedding as {vector.size} coloured cells from {low:.2f} to {high:.2f}",
+    )
+
+
+def downloads(readings: Sequence[Reading]) -> None:
+    """Draw the buttons that save the readings; the files are made when asked for."""
+    st.download_button(
+        "JSON",
+        lambda: readings_json(readings),
+        "leakscope-inversion.json",
+        "application/json",
+        key="download-json",
+        icon=":material/data_object:",
+        help="All of it, for programs: words, scores, baseline, cost. It holds your sentence.",
+        on_click="ignore",
+    )
+    st.download_button(
+        "CSV",
+        # With a byte-order mark, spreadsheets read accents and other scripts rightly.
+        lambda: readings_csv(readings).encode("utf-8-sig"),
+        "leakscope-inversion.csv",
+        "text/csv",
+        key="download-csv",
+        icon=":material/table:",
+        help="One row a word, for spreadsheets. It holds your sentence.",
+        on_click="ignore",
+    )

@@ -1,0 +1,38 @@
+"""A slow attack while it runs: how far it is, and the button that stops it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.jobs import Job, JobState
+from dashboard import cache
+from dashboard.calm import calm, plain
+
+__all__ = ["follow"]
+
+EVERY = 0.5
+"""Seconds between two looks at a running job."""
+
+
+@st.fragment(run_every=EVERY)
+def follow(job_id: str) -> None:
+    """Show a job until it is final, then have the whole page drawn again."""
+    with calm():
+        job = cache.jobs().view(job_id)
+        if job is None or job.is_final:
+            st.rerun()
+        st.progress(job.fraction, text=plain(_sentence(job)))
+        st.button(
+            "Stop",
+            key=f"stop-{job_id}",
+            icon=":material/stop_circle:",
+            help="Ends this attack at its next step. Nothing of it is kept.",
+            on_click=cache.jobs().stop,
+            args=(job_id,),
+        )
+
+
+def _sentence(job: Job) -> str:
+    if job.state is JobState.WAITING:
+        return "Waiting: another slow attack is running."
+    return f"{job.message} ({job.seconds:.0f} s)"

@@ -1,0 +1,78 @@
+"""What does a text embedding give away? One example, computed here and now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from core import plots
+from core.attacks import ATTACKS
+from dashboard import answers, cache, markup, panels
+
+ATTACK = "probe_mlc"
+sample = cache.samples()[0]
+
+headline = st.container()
+st.markdown(
+    "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
+    "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
+    "numbers. Leakscope shows what an attacker reads from them all the same."
+)
+with headline.skeleton(height=60):
+    text = sample["text"]
+    vector = cache.encoder(answers.ENCODER).encode([text])
+    reading = answers.live_reading(answers.request_for(ATTACK, text), vector)
+    panels.show_finding(headline, [reading])
+
+with st.container(border=True):
+    st.html(markup.label("1. What was written (an invented e-mail)") + markup.quoted(text))
+    panels.vector_panel(vector, lead="2. What is stored: ")
+    st.html(markup.label("3. What the attacker reads from the numbers alone"))
+    st.html(markup.marked_sentence(reading))
+    st.html(markup.wrong_words(reading))
+    st.html(markup.legend([reading]))
+    st.caption(
+        f"Attack: {ATTACKS[ATTACK].title}, {panels.cost_in_words(reading)}. "
+        "Computed on this computer a moment ago."
+    )
+with st.container(horizontal=True, gap="small"):
+    st.page_link(
+        Path(__file__).with_name("inversion.py"),
+        label="**Try your own sentence**",
+        icon=":material/edit:",
+        help="Type anything; it stays in the memory of this computer",
+    )
+
+measured = cache.shipped_records(answers.ENCODER)
+if measured:
+    st.header("Not one lucky example", anchor=False)
+    st.markdown(
+        "The same, averaged over sentences that no attack had seen in training. 100 would be every "
+        "word and no other; the dotted line is an attacker who never looks at the numbers."
+    )
+    records = {name: record["held_out"] for name, record in measured.items()}
+    told = ", ".join(f"{ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items())
+    st.plotly_chart(plots.shipped_scores(records), key="shipped", alt=f"F1 by attack: {told}")
+
+st.header("What to know", anchor=False)
+for column, (title, body) in zip(
+    st.columns(3, gap="medium"),
+    (
+        ("Who could do this?", "Anyone who gets hold of stored vectors and can use the same "
+         "encoder: an intruder, a hosting company, a curious colleague. Most attacks here need no "
+         "access to the encoder's inside, and minutes of computing, once."),
+        ("What leaks?", "Mostly the words that carry the meaning: subjects, places, events, "
+         "conditions, often names. Word order is not read here, and small words are not scored."),
+        ("What follows?", "Treat embeddings like the texts they come from: the same access rules, "
+         "the same retention, the same care when they leave the house."),
+    ),
+    strict=True,
+):  # fmt: skip
+    with column:
+        st.subheader(title, anchor=False)
+        st.markdown(body)
+st.caption(
+    "Leakscope measures; it does not certify. It shows what these attackers read from this "
+    "encoder. Nothing you type is stored, logged or sent anywhere."
+)

@@ -1,0 +1,51 @@
+"""How the tests run the command line, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        assert self.status == 0, self.err
+        return json.loads(self.out)
+
+    def refusal(self) -> str:
+        """Return the one line on standard error of a command that failed as it should."""
+        assert self.status == 2
+        assert self.out == ""
+        (line,) = self.err.splitlines()
+        assert line.startswith("error: ")
+        assert "Traceback" not in line
+        return line
+
+
+def spawn(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a command in a process of its own, as users do."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "core", *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        **options,
+    )
+
+
+def spawn_and_wait(*arguments: object) -> Outcome:
+    process = spawn(*arguments)
+    out, err = process.communicate(timeout=240)
+    return Outcome(process.returncode, out, err)

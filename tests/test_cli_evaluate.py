@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Outcome
+
+SCORE_FIELDS = {
+    "n", "precision", "recall", "token_set_f1", "token_set_f1_ci95", "weighted_f1",
+    "precision_ci95", "recall_ci95", "weighted_f1_ci95", "exact_set_rate", "name_recall",
+}  # fmt: skip
+
+
+def evaluated(core: Any, trained: Path, tiny_bert: Path, texts: Path, *more: object) -> Outcome:
+    outcome: Outcome = core("evaluate", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior",
+                            "--weights", trained, "--texts", texts, *more)  # fmt: skip
+    return outcome
+
+
+def test_evaluate_prints_the_documented_json(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    outcome = evaluated(core, trained, tiny_bert, corpus, "--limit", 50, "--seed", 3, "--json")
+    result = outcome.json()
+    assert outcome.err == ""
+    assert (result["attack"], result["n"], result["seed"]) == ("prior", 50, 3)
+    assert result.keys() >= SCORE_FIELDS
+    assert result["baseline"].keys() >= SCORE_FIELDS
+    low, high = result["token_set_f1_ci95"]
+    assert 0 <= low <= result["token_set_f1"] <= high <= 100
+    low, high = result["recall_ci95"]
+    assert low <= result["recall"] <= high
+    # The prior is its own baseline, and no text holds a capital or a digit.
+    assert result["baseline"]["token_set_f1"] == result["token_set_f1"]
+    assert result["name_recall"] is None
+    assert result["sentences_per_second"] > 0
+    assert result["vocabulary_coverage"] == pytest.approx(1, abs=0.01)
+    assert result["texts"] == "corpus.txt"
+    assert result["training"]["corpus_hash"]
+    again = evaluated(core, trained, tiny_bert, corpus, "--limit", 50, "--seed", 3, "--json").json()
+    varying = {"sentences_per_second"}
+    assert {k: v for k, v in again.items() if k not in varying} == {
+        k: v for k, v in result.items() if k not in varying
+    }
+
+
+def test_evaluate_prints_a_table(core: Any, trained: Path, tiny_bert: Path, corpus: Path) -> None:
+    outcome = evaluated(core, trained, tiny_bert, corpus, "--limit", 20)
+    assert outcome.status == 0
+    assert "prior only" in outcome.out
+    assert "sentences/s" in outcome.out
+
+
+def test_evaluate_reads_tables_with_a_text_column(
+    core: Any, trained: Path, tiny_bert: Path, small_texts: list[str], tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"id": range(20), "text": small_texts[:20]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.txt").write_text("\n".join(small_texts[:20]) + "\n\n")
+    scores = [
+        evaluated(core, trained, tiny_bert, tmp_path / f"a.{kind}", "--json").json()["recall"]
+        for kind in ("csv", "jsonl", "parquet", "txt")
+    ]
+    assert len(set(scores)) == 1
+
+
+def test_evaluate_can_be_held_to_words_that_two_attacks_know(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    result = evaluated(
+        core, trained, tiny_bert, corpus, "--limit", 20, "--also-known-to", trained, "--json"
+    ).json()
+    alone = evaluated(core, trained, tiny_bert, corpus, "--limit", 20, "--json").json()
+    assert result["token_set_f1"] == alone["token_set_f1"]
+
+
+def write_bad_files(folder: Path) -> None:
+    (folder / "empty.txt").write_text("")
+    (folder / "blank.txt").write_text("\n \n")
+    (folder / "latin.txt").write_bytes("caf\xe9 au lait\n".encode("latin-1"))
+    (folder / "null.txt").write_bytes(b"fine words\nnot\0fine\n")
+    (folder / "long.txt").write_text("word " * 20_000)
+    (folder / "stop.txt").write_text("the and\nof the\n")
+    (folder / "columns.csv").write_text("a,b\n1,2\n")
+    (folder / "broken.jsonl").write_text('{"text": "fine"}\n{"text": \n')
+    import pandas as pd
+
+    whole = folder / "whole.parquet"
+    pd.DataFrame({"text": ["fine words here"] * 100}).to_parquet(whole)
+    (folder / "truncated.parquet").write_bytes(whole.read_bytes()[:-30])
+    (folder / "folder.txt").mkdir()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["empty.txt", "blank.txt", "latin.txt", "null.txt", "long.txt", "stop.txt", "columns.csv",
+     "broken.jsonl", "truncated.parquet", "folder.txt", "missing.txt"],
+)  # fmt: skip
+def test_evaluate_refuses_bad_files_in_one_line(
+    core: Any, trained: Path, tiny_bert: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    write_bad_files(folder)
+    line = evaluated(core, trained, tiny_bert, folder / name).refusal()
+    assert "fault of ours" not in line
+    assert len(line) > 40
+
+
+def test_evaluate_refuses_a_limit_below_one(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    line = evaluated(core, trained, tiny_bert, corpus, "--limit", 0).refusal()
+    assert "limit must be at least 1, got 0" in line

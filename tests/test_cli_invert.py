@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_invert_prints_the_documented_json(core: Any, trained: Path, tiny_bert: Path) -> None:
+    texts = ["the minister and the river", "زهرة with garden \U0001f600"]
+    outcome = core(
+        "invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
+        "--text", texts[0], "--text", texts[1], "--json",
+    )  # fmt: skip
+    answers = outcome.json()
+    assert outcome.err == ""
+    assert [answer["text"] for answer in answers] == texts
+    for answer in answers:
+        assert {"text", "encoder", "attack", "words", "seconds"} <= answer.keys()
+        assert (answer["encoder"], answer["attack"]) == (f"mlm:{tiny_bert}", "prior")
+        assert answer["seconds"] > 0
+        assert answer["words"]
+        for word in answer["words"]:
+            assert set(word) == {"word", "score"}
+            assert isinstance(word["score"], float)
+    # The prior's answer is constant and its best word is the most frequent one.
+    assert answers[0]["words"] == answers[1]["words"]
+    assert answers[0]["words"][0]["word"] == "minister"
+
+
+def test_invert_without_json_marks_what_was_found(
+    core: Any, trained: Path, tiny_bert: Path
+) -> None:
+    outcome = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
+                   trained, "--text", "the minister")  # fmt: skip
+    assert outcome.status == 0
+    assert "● minister" in outcome.out
+    assert "✗" in outcome.out
+
+
+def test_invert_says_when_it_can_only_guess(core: Any, trained: Path, tiny_bert: Path) -> None:
+    outcome = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
+                   trained, "--text", "مرحبا بالعالم", "--json")  # fmt: skip
+    assert len(outcome.json()) == 1
+    (note,) = outcome.err.splitlines()
+    assert note.startswith("note: no word of --text 1 is among")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "--text 2 is empty"),
+        ("  \t", "--text 2 is empty"),
+        ("\u200b", "--text 2 is empty"),
+        ("word " * 20_000, "--text 2 has 100,000 characters"),
+        ("😀 🎉", "--text 2 holds no word"),
+        ("a\0b", "--text 2 holds a null byte"),
+        ("caf\udce9", "--text 2 holds a broken character"),
+    ],
+)
+def test_invert_refuses_bad_texts_in_one_line(core: Any, text: str, says: str) -> None:
+    assert says in core("invert", "--text", "fine", "--text", text).refusal()
+
+
+def test_typed_texts_leave_nothing_on_disk(
+    core: Any, trained: Path, tiny_bert: Path, leakscope_home: Path
+) -> None:
+    before = sorted(leakscope_home.rglob("*"))
+    core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
+         "--text", "the minister", "--json").json()  # fmt: skip
+    assert sorted(leakscope_home.rglob("*")) == before
+
+
+def test_weights_of_another_attack_or_encoder_are_refused_by_name(
+    core: Any, trained: Path, tiny_bert: Path
+) -> None:
+    common = ["--weights", trained, "--text", "fine words"]
+    line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "mlc", *common).refusal()
+    assert "holds 'prior', not 'mlc'" in line
+    line = core("invert", "--attack", "prior", *common).refusal()
+    assert f"mlm:{tiny_bert}" in line
+    assert "'minilm'" in line
+
+
+def test_damaged_weights_are_refused_by_name(core: Any, trained: Path, tiny_bert: Path) -> None:
+    (arrays,) = trained.glob("model-*.safetensors")
+    os.truncate(arrays, arrays.stat().st_size - 1)
+    line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
+                trained, "--text", "fine words").refusal()  # fmt: skip
+    assert f"{arrays.name} is truncated or was altered" in line
+
+
+def test_settings_are_given_to_trained_attacks(core: Any, trained: Path, tiny_bert: Path) -> None:
+    line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
+                trained, "--set", "vocabulary_size=3", "--text", "a fox").refusal()  # fmt: skip
+    assert "vocabulary_size must lie in" in line

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import spawn
+
+from core.store import load_artifact
+
+
+def train_arguments(tiny_bert: Path, corpus: Path, out: Path, *more: object) -> list[object]:
+    return ["train", "--encoder", f"mlm:{tiny_bert}", "--attack", "mlc", "--corpus", corpus,
+            "--out", out, "--seed", 7, *more]  # fmt: skip
+
+
+def test_train_writes_an_attack_with_its_record(
+    core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "mlc"
+    arguments = train_arguments(tiny_bert, corpus, out, "--set", "epochs=2", "--limit", 200)
+    outcome = core(*arguments, "--json")
+    record = outcome.json()
+    assert outcome.err == ""
+    assert (record["attack"], record["seed"], record["limit"]) == ("mlc", 7, 200)
+    assert (record["n_texts"], record["held_out"]["n"]) == (180, 20)
+    assert {"corpus", "corpus_hash", "seconds", "hardware", "versions"} <= record.keys()
+    assert record["versions"]["torch"]
+    _, meta = load_artifact(out)
+    assert meta["training"] == {k: v for k, v in record.items() if k != "out"}
+    assert meta["settings"]["epochs"] == 2
+    assert not (out / "checkpoint").exists()
+    # The same command again finds the work done; another run does not overwrite it.
+    assert core(*arguments, "--json").json() == record
+    line = core(*arguments, "--limit", 300).refusal()
+    assert "holds another trained attack" in line
+    assert core(*arguments).out.startswith(f"{out}: mlc on mlm:")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--limit", 5], "at least 10 different texts, got 5"),
+        (["--limit", 0], "limit must be at least 1"),
+        (["--held-out", 0], "held-out must be at least 1"),
+        (["--set", "epochs=many"], "--set epochs must be a whole number"),
+    ],
+)
+def test_train_refuses_what_cannot_be_trained(
+    core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path, more: list[object], says: str
+) -> None:
+    assert says in core(*train_arguments(tiny_bert, corpus, tmp_path / "out", *more)).refusal()
+
+
+def test_train_refuses_unusable_places(
+    core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    assert "is a file" in core(*train_arguments(tiny_bert, corpus, corpus)).refusal()
+    line = core(*train_arguments(tiny_bert, corpus, corpus / "out")).refusal()
+    assert "Could not write" in line or "is a file" in line
+    line = core(*train_arguments(tiny_bert, tmp_path / "no.txt", tmp_path / "out")).refusal()
+    assert "no.txt" in line
+
+
+def wait_for(path: Path, process: subprocess.Popen[str], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_killed_training_resumes_and_ends_with_the_same_weights(
+    core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    more = ["--set", "epochs=60", "--set", "patience=60", "--json"]
+    killed = train_arguments(tiny_bert, corpus, tmp_path / "killed", *more)
+    process = spawn(*killed)
+    wait_for(tmp_path / "killed" / "checkpoint" / "model.json", process)
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "killed" / "model.json").exists()
+    # Another run does not take the checkpoint up.
+    assert "another run" in core(*killed, "--limit", 300).refusal()
+    resumed = core(*killed).json()
+    whole = core(*train_arguments(tiny_bert, corpus, tmp_path / "whole", *more)).json()
+    assert resumed["held_out"] == whole["held_out"]
+    name = "arrays_sha256"
+    assert load_artifact(tmp_path / "killed")[1][name] == load_artifact(tmp_path / "whole")[1][name]
+
+
+def test_interrupted_training_says_that_it_resumes(
+    corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    more = ["--set", "epochs=500", "--set", "patience=500"]
+    process = spawn(*train_arguments(tiny_bert, corpus, out, *more))
+    wait_for(out / "checkpoint" / "model.json", process)
+    process.send_signal(signal.SIGINT)
+    outcome = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert outcome == ("", "error: Stopped. What is finished is kept: the same command resumes.\n")

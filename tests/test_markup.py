@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from example_reading import READING
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.reading import Mark
+from core.results import RecoveredWord, Recovery
+from dashboard import markup
+from dashboard.calm import plain
+
+NASTY = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "&lt;b&gt; & 'quotes' \"double\"",
+    ":red[not red] $x^2$ **bold** [link](javascript:alert(1))",
+    "\u202eright to left",
+]
+
+
+class Visible(HTMLParser):
+    """Collects the tags of a page and the text outside hidden parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self._hidden = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self._hidden = ("class", "ls-hidden") in attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.text += data
+
+
+def parsed(html: str) -> Visible:
+    page = Visible()
+    page.feed(html)
+    return page
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nothing_typed_becomes_markup(text: str) -> None:
+    reading = replace(READING, pieces=((text, Mark.RECOVERED), (text, Mark.BETWEEN)))
+    page = parsed(markup.marked_sentence(reading))
+    assert page.tags == {"p", "mark"}
+    assert page.attributes <= {"class", "dir", "title"}
+    assert page.text == text * 2
+
+
+@given(st.lists(st.tuples(st.text(), st.sampled_from(Mark))))
+def test_the_sentence_is_shown_as_it_was_typed(pieces: list[tuple[str, Mark]]) -> None:
+    page = parsed(markup.marked_sentence(replace(READING, pieces=tuple(pieces))))
+    assert page.text == "".join(piece for piece, _ in pieces)
+    assert page.tags <= {"p", "mark", "span"}
+
+
+def test_answered_words_are_escaped_too() -> None:
+    word = RecoveredWord("<b>bold</b>", 1.0)
+    reading = replace(READING, wrong=(word,), recovery=Recovery((word,)))
+    for html in (markup.wrong_words(reading), markup.ordered_words(reading)):
+        assert "b" not in parsed(html).tags and "<b>bold</b>" in parsed(html).text
+
+
+def test_screen_readers_are_told_what_the_marks_say() -> None:
+    html = markup.marked_sentence(READING)
+    assert "Recovered: minister. Missed: said." in html
+    assert [w.split("<")[0] for w in re.findall(r'ls-wrong"[^>]*>([^<]*<)', markup.ordered_words(
+        READING))] == ["-1+1"]  # fmt: skip
+
+
+def test_the_legend_explains_the_marks_that_occur() -> None:
+    told = parsed(markup.legend([READING])).text
+    assert "recovered" in told and "stop word" in told and "outside" not in told
+
+
+def test_no_wrong_guess_is_said() -> None:
+    assert "No wrong guess" in markup.wrong_words(replace(READING, wrong=()))
+
+
+def test_messages_are_shown_without_their_markdown() -> None:
+    assert plain("a\n:red[b] $x$ <c>") == r"a \:red\[b\] \$x\$ \<c\>"

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.attacks import ATTACKS
+from core.jobs import JobState
+from dashboard import cache, state
+
+TEXT = "The government said the river is near the city of London."
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def opened(small_app: AppTest) -> Open:
+    def visit(**address: str | list[str]) -> AppTest:
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/inversion.py").run()
+        assert not small_app.exception
+        return small_app
+
+    return visit
+
+
+def cards(page: AppTest) -> list[str]:
+    return [heading.value for heading in page.subheader]
+
+
+def html(page: AppTest) -> str:
+    return "\n".join(part.value for part in page.html)
+
+
+def messages(page: AppTest) -> str:
+    return " ".join(e.value for e in [*page.error, *page.warning, *page.info]).replace("\\", "")
+
+
+def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
+    page = opened()
+    assert "read from the vector alone" in page.title[0].value
+    assert cards(page) == [ATTACKS["msp"].title, ATTACKS["probe_mlc"].title]
+    assert not page.error
+    labels = [metric.label for metric in page.metric]
+    assert labels == ["F1", "Precision", "Recall"] * 2
+    assert all(metric.delta.startswith("guessing: ") for metric in page.metric)
+    assert "In the order in which it chose them" in html(page)
+    assert "300" in html(page), "training pairs"
+
+
+def test_typing_changes_the_answer(opened: Open) -> None:
+    page = opened(attack="mlc")
+    page.text_input(key=state.TEXT_KEY).set_value(TEXT).run()
+    assert not page.exception and "government" in html(page)
+
+
+def test_a_link_opens_text_and_several_attacks(opened: Open) -> None:
+    page = opened(text=TEXT, attack=["mlc", "probe_mlc"])
+    assert page.text_input(key=state.TEXT_KEY).value == TEXT
+    assert cards(page) == [ATTACKS["mlc"].title, ATTACKS["probe_mlc"].title]
+    page.text_input(key=state.TEXT_KEY).set_value("Another sentence about a garden.").run()
+    assert "text" not in page.query_params, "the address no longer tells the truth"
+
+
+def test_attacks_in_a_link_may_be_separated_by_commas(opened: Open) -> None:
+    assert len(cards(opened(text=TEXT, attack="mlc,msp,probe_mlc"))) == 3
+
+
+def test_an_unknown_attack_in_a_link_is_named(opened: Open) -> None:
+    page = opened(text=TEXT, attack=["mlc", "nonsense"])
+    assert cards(page) == [ATTACKS["mlc"].title]
+    assert "nonsense" in messages(page) and "probe_mlc" in messages(page)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "empty"),
+        ("   ", "empty"),
+        ("word " * 20_000, "100,000"),
+        ("\N{GRINNING FACE}", "nothing to recover"),
+        ("the of and", "stop words alone"),
+        ("null\0byte", "null byte"),
+    ],
+)
+def test_bad_input_is_told_and_nothing_is_inverted(opened: Open, text: str, told: str) -> None:
+    page = opened(attack="mlc")
+    page.text_input(key=state.TEXT_KEY).set_value(text).run()
+    assert not page.exception
+    assert told in messages(page)
+    assert cards(page) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script> the government",
+        "costs $5 or $6 :red[today] **now** [x](javascript:alert(1)) government",
+        "\N{GRINNING FACE} government \N{SNOWMAN}",
+        "הממשלה אמרה כי הנהר קרוב לעיר",
+        "=HYPERLINK(1) said the government",
+    ],
+)
+def test_odd_but_valid_input_is_shown_as_it_is(opened: Open, text: str) -> None:
+    page = opened(text=text, attack="mlc")
+    assert not page.error
+    assert "<script" not in html(page)
+    marked = next(part.value for part in page.html if '<p class="ls-sentence"' in part.value)
+    assert 'dir="auto"' in marked
+
+
+def test_no_attack_chosen_is_told(opened: Open) -> None:
+    page = opened()
+    page.session_state[state.ATTACKS_KEY] = []
+    page.run()
+    assert "at least one attack" in messages(page)
+
+
+def test_stop_words_can_count(opened: Open) -> None:
+    page = opened(text=TEXT, attack="mlc")
+    assert "stop word, not scored" in html(page)
+    page.toggle(key=state.STOP_WORDS_KEY).set_value(True).run()
+    assert not page.exception and "stop word, not scored" not in html(page)
+
+
+def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> None:
+    page = opened(text=TEXT, attack=["mlc", "sparse"])
+    assert cards(page) == [ATTACKS["mlc"].title, ATTACKS["sparse"].title]
+    page.button(key="run-sparse").click().run()
+    for _ in range(40):
+        page.run()
+        if page.error:
+            break
+    assert "No trained 'sparse' ships" in messages(page)
+    assert len(page.metric) == 3
+
+
+def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open) -> None:
+    page = opened(text=TEXT, attack="search")
+    assert not page.metric
+    page.button(key="run-search").click().run()
+    for job_id in page.query_params.get("job", []):
+        job = cache.jobs().wait(job_id, timeout=60)
+        assert job is not None and job.state is JobState.DONE, job
+    page.run()
+    assert not page.exception and not page.error
+    assert [m.label for m in page.metric] == ["F1", "Precision", "Recall"]
+    assert "job" not in page.query_params, "the job is done and forgotten"
+    assert "for this text" in html(page), "the number of queries is told"
+
+
+def test_a_reloaded_page_finds_its_job_again(opened: Open, small_app: AppTest) -> None:
+    page = opened(text=TEXT, attack="search")
+    page.button(key="run-search").click().run()
+    (job_id,) = page.query_params["job"]
+    cache.jobs().wait(job_id, timeout=60)
+    anew = AppTest.from_file(small_app._script_path, default_timeout=180).run()
+    anew.query_params["job"] = job_id
+    anew.switch_page("../pages/inversion.py").run()
+    assert not anew.exception
+    assert anew.text_input(key=state.TEXT_KEY).value == TEXT
+    assert ATTACKS["search"].title in cards(anew)
+    assert len(anew.metric) == 3 * len(cards(anew))
+
+
+def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open) -> None:
+    page = opened(text=TEXT, attack="search")
+    page.button(key="run-search").click().run()
+    (job_id,) = page.query_params["job"]
+    page.text_input(key=state.TEXT_KEY).set_value("A garden by the sea.").run()
+    assert cache.jobs().view(job_id) is None
+    assert "job" not in page.query_params
+
+
+def test_presenting_hides_the_controls_and_steps_through_the_samples(opened: Open) -> None:
+    page = opened(attack="mlc")
+    page.button(key="present").click().run()
+    assert not page.text_input and not page.toggle
+    assert page.title and page.metric
+    first = html(page)
+    page.button(key="present-Next").click().run()
+    assert html(page) != first
+    page.button(key="present-leave").click().run()
+    assert page.text_input
+
+
+def test_samples_and_corpora_fill_the_sentence(opened: Open) -> None:
+    page = opened(attack="mlc")
+    for sample in cache.samples():
+        page.button(key=f"sample-{sample['id']}").click().run()
+        assert page.text_input(key=state.TEXT_KEY).value == sample["text"]
+        assert not page.error
+    assert len(json.dumps(cache.samples())) > 100 and len(cache.samples()) == 5
+
+
+def test_every_control_explains_itself(opened: Open) -> None:
+    page = opened()
+    for control in [*page.button, *page.toggle, *page.text_input]:
+        assert control.help, control.label
+    assert all(chart.proto.alt for chart in page.get("plotly_chart"))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.attacks import shipped
+
+
+def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -> None:
+    page = small_app.run()
+    assert not page.exception and not page.error
+    assert re.fullmatch(r"\d+ of \d+ words? read from the vector alone", page.title[0].value)
+    marked = [html.value for html in page.html if '<p class="ls-sentence"' in html.value]
+    assert len(marked) == 2  # as written, and with its words marked
+    assert any("Recovered:" in html for html in marked)
+    assert "384 numbers" in " ".join(html.value for html in page.html)
+
+
+def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
+    page = small_app.run()
+    assert [link.value for link in page.page_link] == ["**Try your own sentence**"]
+    charts = page.get("plotly_chart")
+    assert len(charts) == 2  # the vector, and the scores of the shipped attacks
+    assert all(chart.proto.alt for chart in charts)
+
+
+def test_missing_weights_are_told_with_the_remedy(
+    small_app: AppTest, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    page = small_app.run()
+    assert not page.exception
+    assert "core train" in page.error[0].value.replace("\\", "")
