@@ -71,12 +71,18 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
         _label(w, "recovered" if w.word in hits else "wrong guess") for w in reading.recovery.words
     ]
     labels += [_label(w, "in the text, not answered") for w in nearly]
-    _style(figure, height=64 + 26 * len(labels))
+    _style(figure, height=26 * len(labels))
     meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
-    figure.update_layout(
-        title={"text": f"<b>Score of each word</b><br><sup>{meaning}</sup>", "yref": "container"},
-        margin={"t": 44 + 14 * meaning.count("<br>") + 14, "b": 30},
-        height=88 + 14 * meaning.count("<br>") + 26 * len(labels),
+    title_height = 58 + 17 * meaning.count("<br>")
+    figure.update_layout(  # fmt: skip
+        title={
+            "text": f"<b>Score of each word</b><br><sup>{meaning}</sup>",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 4},
+        },
+        margin={"t": title_height, "b": 30},
+        height=title_height + 30 + 26 * len(labels),
         bargap=0.28,
         showlegend=False,
     )
@@ -152,17 +158,20 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
         marker={"symbol": "circle-open-dot", "size": 12, "color": BASELINE, "line": {"width": 2}},
         cliponaxis=False, hovertemplate="guessing alone: F1 %{x:.0f}<extra></extra>",
     )  # fmt: skip
-    _style(figure, height=150 + 46 * len(names))
+    _style(figure, height=116 + 52 * len(names))
     figure.update_layout(
-        title={"text": "<b>Words read, by attack</b>"},
-        legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
-        margin={"t": 52, "b": 96},
+        title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 68}
     )
+    # The legend is the axis title: it stays readable on a telephone and in a saved figure.
     figure.update_xaxes(
-        range=[0, 100], title="0 = no word, 100 = every word and no other",
-        gridcolor=_GRID, zeroline=False, dtick=25,
+        range=[0, 100], gridcolor=_GRID, zeroline=False, dtick=25,
+        title={"text": "● F1   ◇ precision   ❘ recall   ⊙ F1 of guessing alone<br>"
+                       "0 = no word, 100 = every word and no other"},
     )  # fmt: skip
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=names[::-1], automargin=True,
+        range=[-0.5, len(names) - 0.35],
+    )  # fmt: skip
     return figure
 
 
@@ -181,7 +190,8 @@ def shipped_scores(records: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     figure = go.Figure(
         go.Bar(
             x=f1, y=names, orientation="h", marker={"color": colours}, showlegend=False,
-            error_x={"array": high - f1, "arrayminus": f1 - low, "thickness": 2, "width": 5},
+            error_x={"array": high - f1, "arrayminus": f1 - low, "thickness": 2, "width": 5,
+                     "color": BASELINE},
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )  # fmt: skip

@@ -16,7 +16,15 @@ from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_pro
 from core.results import RecoveredWord, Recovery
 from core.text import STOP_WORDS, check_text, mark_words, revealing_words, word_set
 
-__all__ = ["Mark", "Reading", "TokenScores", "check_sentence", "kin_of", "prior_words", "read_vector"]
+__all__ = [
+    "Mark",
+    "Reading",
+    "TokenScores",
+    "check_sentence",
+    "kin_of",
+    "prior_words",
+    "read_vector",
+]
 
 
 class Mark(StrEnum):
@@ -165,7 +173,7 @@ def read_vector(
         recovery=recovery,
         targets=targets,
         unknown=words - targets,
-        kin=kin_of(said - words, words - said),
+        kin=kin_of(said - words, words),
         revealing=revealing_words(text) & targets,
         scores=_scores(targets, said),
         all_words_f1=_scores(words, said).f1,

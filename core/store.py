@@ -69,7 +69,8 @@ def write_json(path: Path, data: Any) -> None:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False
         ) as file:
-            json.dump(data, file, ensure_ascii=False, indent=1)
+            json.dump(data, file, ensure_ascii=False)
+        Path(file.name).chmod(0o644)
         Path(file.name).replace(path)
 
 
@@ -98,6 +99,7 @@ def save_artifact(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str,
         unsealed = folder / f".{os.getpid()}.tmp"
         try:
             save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, unsealed)
+            unsealed.chmod(0o644)
             digest = digest_file(unsealed)
             sealed = unsealed.replace(folder / f"model-{digest[:12]}.safetensors")
         except SafetensorError as error:

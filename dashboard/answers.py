@@ -121,9 +121,7 @@ def _start(request: Request, vector: Vectors) -> None:
     state.remember_job(request, cache.jobs().start(work, request=request))
 
 
-def _read(
-    request: Request, vector: Vectors, on_progress: OnProgress = no_progress
-) -> Reading:
+def _read(request: Request, vector: Vectors, on_progress: OnProgress = no_progress) -> Reading:
     spec = request.spec
     return read_vector(
         spec.name,

@@ -80,8 +80,6 @@ def adopt_link(default_text: str, default_attacks: Sequence[str]) -> tuple[str, 
     st.session_state["_unknown_attacks"] = unknown
     if "stop_words" in params:
         st.session_state[STOP_WORDS_KEY] = params["stop_words"] == "1"
-    if params.get("present") == "1":
-        st.session_state["_presenting"] = True
     return unknown
 
 
@@ -123,7 +121,9 @@ def counts_stop_words() -> bool:
 
 
 def is_presenting() -> bool:
-    """Return whether the controls are hidden and the text is large."""
+    """Return whether the controls are hidden and the text is large; `?present=1` starts so."""
+    if "_presenting" not in st.session_state:
+        st.session_state["_presenting"] = st.query_params.get("present") == "1"
     return bool(st.session_state.get("_presenting", False))
 
 

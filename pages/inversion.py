@@ -22,7 +22,7 @@ if not state.is_presenting():
     controls.sentence_input()
     controls.sample_buttons()
     controls.attack_picker()
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         controls.stop_words_toggle()
         more = st.popover(
             "More settings",
@@ -70,7 +70,7 @@ with stage:
     marks = st.container()
     versus = st.container()
     readings = []
-    with st.grid(2, min_column_width=420):
+    with st.grid(min(2, len(chosen)), min_column_width=420):
         for name in chosen:
             with st.container(border=True, key=f"card-{name}"):
                 panels.attack_header(name)

@@ -36,13 +36,14 @@ with st.container(border=True):
         f"Attack: {ATTACKS[ATTACK].title}, {panels.cost_in_words(reading)}. "
         "Computed on this computer a moment ago."
     )
-with st.container(horizontal=True, gap="small"):
-    st.page_link(
-        Path(__file__).with_name("inversion.py"),
-        label="**Try your own sentence**",
-        icon=":material/edit:",
-        help="Type anything; it stays in the memory of this computer",
-    )
+if st.button(
+    "Try your own sentence",
+    type="primary",
+    key="try-it",
+    icon=":material/edit:",
+    help="Opens the inversion page. What you type stays in the memory of this computer.",
+):
+    st.switch_page(Path(__file__).with_name("inversion.py"))
 
 measured = cache.shipped_records(answers.ENCODER)
 if measured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,11 +42,13 @@ def spawn(*arguments: object, **options: Any) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
+        # A background job of a shell ignores Ctrl-C, and its children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         **options,
     )
 
 
 def spawn_and_wait(*arguments: object) -> Outcome:
     process = spawn(*arguments)
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=400)
     return Outcome(process.returncode, out, err)

@@ -133,7 +133,7 @@ def test_a_closed_pipe_is_no_error(trained: Path, tiny_bert: Path) -> None:
     process = spawn("list")
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(120) == 0
+    assert process.wait(400) == 0
     assert process.stderr is not None
     assert process.stderr.read() == ""
 

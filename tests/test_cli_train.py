@@ -65,7 +65,7 @@ def test_train_refuses_unusable_places(
     assert "no.txt" in line
 
 
-def wait_for(path: Path, process: subprocess.Popen[str], seconds: float = 120) -> None:
+def wait_for(path: Path, process: subprocess.Popen[str], seconds: float = 400) -> None:
     deadline = time.monotonic() + seconds
     while not path.exists():
         assert process.poll() is None, process.communicate()
@@ -100,6 +100,6 @@ def test_interrupted_training_says_that_it_resumes(
     process = spawn(*train_arguments(tiny_bert, corpus, out, *more))
     wait_for(out / "checkpoint" / "model.json", process)
     process.send_signal(signal.SIGINT)
-    outcome = process.communicate(timeout=120)
+    outcome = process.communicate(timeout=400)
     assert process.returncode == 130
     assert outcome == ("", "error: Stopped. What is finished is kept: the same command resumes.\n")

@@ -10,6 +10,7 @@ from example_reading import READING
 
 from core.export import neutral_cell, readings_csv, readings_json
 
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " ="])
 def test_a_cell_never_starts_a_formula(start: str) -> None:
     assert neutral_cell(f"{start}1+1") == f"'{start}1+1"

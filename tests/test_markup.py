@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from example_reading import READING
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.reading import Mark
@@ -61,6 +61,7 @@ def test_nothing_typed_becomes_markup(text: str) -> None:
     assert page.text == text * 2
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.text(), st.sampled_from(Mark))))
 def test_the_sentence_is_shown_as_it_was_typed(pieces: list[tuple[str, Mark]]) -> None:
     page = parsed(markup.marked_sentence(replace(READING, pieces=tuple(pieces))))

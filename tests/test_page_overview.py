@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attacks import shipped
+from dashboard import cache, state
 
 
 def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -> None:
@@ -20,10 +21,12 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
 
 def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
     page = small_app.run()
-    assert [link.value for link in page.page_link] == ["**Try your own sentence**"]
     charts = page.get("plotly_chart")
     assert len(charts) == 2  # the vector, and the scores of the shipped attacks
     assert all(chart.proto.alt for chart in charts)
+    page.button(key="try-it").click().run()
+    assert not page.exception
+    assert page.text_input(key=state.TEXT_KEY).value == cache.samples()[0]["text"]
 
 
 def test_missing_weights_are_told_with_the_remedy(

@@ -41,11 +41,9 @@ def test_words_are_no_markup_in_a_figure() -> None:
 
 
 def test_the_comparison_shows_what_it_is_given() -> None:
-    other = replace(
-        READING, attack="search", scores=TokenScores(precision=80, recall=60, f1=68.6)
-    )
+    other = replace(READING, attack="search", scores=TokenScores(precision=80, recall=60, f1=68.6))
     figure = scores_beside_prior([READING, other])
-    by_name = {trace.name: trace for trace in figure.data if trace.showlegend is not False}
+    by_name = {trace.name: trace for trace in figure.data if trace.name}
     assert list(by_name["F1"].x) == [50, 68.6]
     assert list(by_name["precision"].x) == [50, 80]
     assert list(by_name["recall"].x) == [50, 60]

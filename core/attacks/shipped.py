@@ -9,6 +9,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.attacks.registry import ATTACKS, make_attack
 from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
@@ -16,7 +19,14 @@ from core.specs import AttackSpec, settings_of
 from core.store import load_artifact, read_json, save_artifact
 from core.text import Vocabulary
 
-__all__ = ["WEIGHTS", "load_attack", "open_attack", "save_attack", "shipped_vocabulary"]
+__all__ = [
+    "WEIGHTS",
+    "load_attack",
+    "open_attack",
+    "save_attack",
+    "shipped_settings",
+    "shipped_vocabulary",
+]
 
 WEIGHTS = Path(__file__).resolve().parents[2] / "assets" / "weights"
 
@@ -30,7 +40,11 @@ def _name_of(attack: TrainedAttack) -> str:
 
 
 def save_attack(
-    attack: TrainedAttack, folder: Path, *, training: dict[str, Any] | None = None
+    attack: TrainedAttack,
+    folder: Path,
+    *,
+    training: dict[str, Any] | None = None,
+    borrow: tuple[str, str] | None = None,
 ) -> Path:
     """Write a fitted attack: its arrays, settings, encoder fingerprint and vocabulary.
 
@@ -38,11 +52,30 @@ def save_attack(
     ----------
     training : dict, optional
         What it was trained on: corpus, seed, seconds, hardware, scores.
+    borrow : (prefix, neighbour), optional
+        Leave out the arrays whose name begins with `prefix`; they are read from the attack in
+        the folder `neighbour` beside this one, which must hold the same.
     """
     arrays, meta = attack.state()
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     head = {"attack": _name_of(attack), "settings": settings, "training": training or {}}
+    if borrow is not None:
+        prefix, neighbour = borrow
+        lent, lender = load_artifact(folder.parent / neighbour)
+        for name, array in lent.items():
+            if not np.array_equal(arrays.pop(prefix + name), array):
+                raise InvalidInputError(f"{neighbour} does not hold {prefix}{name} of {folder}.")
+        head["borrows"] = [prefix, neighbour, lender["arrays_sha256"]]
     return save_artifact(folder, arrays, {**head, "state": meta})
+
+
+def _borrowed(folder: Path, prefix: str, neighbour: str, digest: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays that the neighbour lends, under their names here."""
+    path = folder.parent / Path(neighbour).name
+    arrays, meta = load_artifact(path)
+    if meta["arrays_sha256"] != digest:
+        raise ArtifactError(f"{path} is not the attack that {folder} was built on. Restore it.")
+    return {prefix + name: array for name, array in arrays.items()}
 
 
 def load_attack(folder: Path) -> TrainedAttack:
@@ -55,6 +88,8 @@ def load_attack(folder: Path) -> TrainedAttack:
     """
     arrays, meta = load_artifact(folder)
     try:
+        if "borrows" in meta:
+            arrays |= _borrowed(folder, *meta["borrows"])
         attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
         assert isinstance(attack, TrainedAttack)  # noqa: S101 - narrows the type
         attack = attack.load_state(arrays, meta["state"])
@@ -74,6 +109,12 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
     from core.corpora import bundled_sentences
 
     return Vocabulary.count(bundled_sentences())
+
+
+def shipped_settings(encoder: Encoder, attack: str) -> dict[str, Any]:
+    """Return the settings of the attack that ships for `encoder`; none where none ships."""
+    path = _shipped_folder(encoder, attack) / "model.json"
+    return dict(read_json(path)["settings"]) if path.exists() else {}
 
 
 def _shipped_folder(encoder: Encoder, attack: str) -> Path:

@@ -1,0 +1,198 @@
+"""The table of attacks × auxiliary data: who reads how much, knowing what (C22 Table 5.2).
+
+Each cell is measured once and kept; a study that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.shipped import open_attack, shipped_settings, shipped_vocabulary
+from core.corpora import Columns, load_corpus
+from core.encoders import load_encoder
+from core.encoders.cache import CachedEncoder
+from core.evaluation import evaluate, restrict, sample_texts
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.results import EvaluationResult
+from core.specs import AttackSpec, EncoderSpec, settings_of
+from core.store import cache_dir, read_json, write_json
+from core.text import STOP_WORDS, Vocabulary
+
+__all__ = ["InversionStudy", "run"]
+
+SLOW = ("relaxation", "staged")
+"""Attacks that take seconds a sentence; they get `n_slow` sentences."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InversionStudy:
+    """What to measure: attacks on `n` sentences of one file.
+
+    Parameters
+    ----------
+    target : Path
+        A corpus of documents; a tenth of them is attacked.
+    column, document : str
+        Columns of the text and, where rows are not documents, of the document's id.
+    attacks : tuple of str
+        Registry names.
+    auxiliary : tuple of str
+        `cross`: the attack as it ships. `in`: trained on the other documents of `target`.
+    n, n_slow : int
+        Sentences attacked.
+    keep_stop_words : bool
+        Count stop words as words to find (SR20); attacks are trained anew for it.
+    """
+
+    target: Path
+    column: str = "text"
+    attacks: tuple[str, ...] = tuple(ATTACKS)
+    auxiliary: tuple[str, ...] = ("cross", "in")
+    n: int = 500
+    n_slow: int = 50
+    seed: int = 0
+    keep_stop_words: bool = False
+
+
+def run(
+    study: InversionStudy,
+    encoder: Encoder,
+    folder: Path,
+    on_progress: OnProgress = no_progress,
+) -> list[dict[str, Any]]:
+    """Measure every cell and return them as rows; finished cells are read from `folder`."""
+    corpus = load_corpus(study.target, columns=Columns(text=study.column))
+    known, held = corpus.split_by_document((0.9, 0.1), seed=study.seed)
+    auxiliary = known.sentences()
+    targets = sample_texts(held.sentences().without(auxiliary).texts, study.n, study.seed)
+    stop_words = frozenset[str]() if study.keep_stop_words else STOP_WORDS
+    local = Vocabulary.count(auxiliary.texts, stop_words=stop_words)
+    scope = restrict(local, shipped_vocabulary(encoder).index.keys() | stop_words_of(study))
+    rows = []
+    cells = [(name, source) for source in study.auxiliary for name in study.attacks]
+    for done, (name, source) in enumerate(cells):
+        path = folder / f"{_key(study, corpus.content_hash)}-{source}-{name}.json"
+        if not path.exists():
+            on_progress(done / len(cells), f"{name}, {source}-domain")
+            if source == "cross":
+                attack = open_attack(name, encoder)
+            else:
+                attack = _train(name, study, encoder, auxiliary.texts, path.with_suffix(""))
+            sample = targets[: study.n_slow] if name in SLOW else targets
+            result = evaluate(
+                attack, encoder, sample, seed=study.seed, vocabulary=scope, name=corpus.name
+            )
+            write_json(path, _row(name, source, result, len(auxiliary.texts)))
+        rows.append(read_json(path))
+    on_progress(1.0, "Every cell is measured")
+    return rows
+
+
+def stop_words_of(study: InversionStudy) -> frozenset[str]:
+    """Return the words that count only where stop words are kept."""
+    return STOP_WORDS if study.keep_stop_words else frozenset()
+
+
+def _key(study: InversionStudy, content_hash: str) -> str:
+    kept = "all-words" if study.keep_stop_words else "no-stop-words"
+    return f"{study.target.stem}-{content_hash[:8]}-{kept}-n{study.n}-s{study.seed}"
+
+
+def _train(
+    name: str, study: InversionStudy, encoder: Encoder, texts: Sequence[str], checkpoint: Path
+) -> InversionAttack:
+    """Fit an attack with its shipped settings on the target's own domain."""
+    settings = dict(shipped_settings(encoder, name))
+    known = settings_of(ATTACKS[name].kind)
+    if "keep_stop_words" in known:
+        settings["keep_stop_words"] = study.keep_stop_words
+    if "validation_share" in known:
+        settings["validation_share"] = 0.05
+    if "epochs" in known:
+        settings["epochs"] = max(int(settings.get("epochs", 4)), 6)
+    attack = make_attack(AttackSpec.of(name, settings))
+    return attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
+
+
+def _row(name: str, source: str, result: EvaluationResult, n_auxiliary: int) -> dict[str, Any]:
+    scores, prior = result.scores, result.baseline
+    return {
+        "attack": name,
+        "auxiliary": source,
+        "n_auxiliary": n_auxiliary if source == "in" else None,
+        "n": scores.n,
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "token_set_f1": scores.token_set_f1,
+        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        "weighted_f1": scores.weighted_f1,
+        "name_recall": scores.name_recall,
+        "prior_f1": prior.token_set_f1,
+        "unrestricted_f1": result.unrestricted_f1,
+        "vocabulary_size": result.vocabulary_size,
+        "n_queries_mean": result.n_queries_mean,
+        "sentences_per_second": result.sentences_per_second,
+        "seed": result.seed,
+        "texts": result.texts,
+    }
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
+    lines = [
+        "| attack | auxiliary texts | n | precision | recall | F1 [95 %] | weighted F1 | prior F1 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        low, high = row["token_set_f1_ci95"]
+        lines.append(
+            f"| {row['attack']} | {row['auxiliary']}-domain | {row['n']} | {row['precision']:.1f} "
+            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
+            f"| {row['weighted_f1']:.1f} | {row['prior_f1']:.1f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study and write its rows as JSON and as a Markdown table."""
+    parser = argparse.ArgumentParser(prog="python -m core.studies.inversion", description=__doc__)
+    parser.add_argument("--target", type=Path, required=True, help="corpus file to attack")
+    parser.add_argument("--column", default="text", help="column of the text (default: text)")
+    parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
+    parser.add_argument("--auxiliary", nargs="+", default=["cross", "in"], choices=["cross", "in"])
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--n-slow", type=int, default=50, help="for relaxation and staged")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep-stop-words", action="store_true", help="SR20's setting")
+    parser.add_argument("--precision", default="auto", help="of the encoder")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file; .md is put beside it")
+    given = parser.parse_args(arguments)
+    study = InversionStudy(
+        target=given.target,
+        column=given.column,
+        attacks=tuple(given.attacks),
+        auxiliary=tuple(given.auxiliary),
+        n=given.n,
+        n_slow=given.n_slow,
+        seed=given.seed,
+        keep_stop_words=given.keep_stop_words,
+    )
+    encoder = CachedEncoder(load_encoder(EncoderSpec(precision=given.precision)))
+    rows = run(
+        study,
+        encoder,
+        cache_dir("studies", "inversion"),
+        lambda share, message: print(f"{share:4.0%} {message}", file=sys.stderr, flush=True),
+    )
+    write_json(given.out, {"study": "inversion", "rows": rows})
+    given.out.with_suffix(".md").write_text(markdown(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
