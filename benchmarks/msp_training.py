@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional as F  # noqa: N812 - PyTorch's own convention
+from torch.nn import functional as F
 
 from benchmarks import Measurement
 from core.attacks.inversion.msp_network import MSPNetwork, draw_candidates, msp_loss

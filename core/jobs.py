@@ -187,7 +187,7 @@ class Jobs:
                 entry.state, entry.started = JobState.RUNNING, time.monotonic()
                 entry.message = "Starting"
                 work, entry.work = entry.work, None
-            assert work is not None  # noqa: S101 - narrows the type
+            assert work is not None
             self._run(entry, work)
 
     def _run(self, entry: _Entry, work: Work) -> None:

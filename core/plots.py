@@ -74,7 +74,7 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
     _style(figure, height=26 * len(labels))
     meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
     title_height = 58 + 17 * meaning.count("<br>")
-    figure.update_layout(  # fmt: skip
+    figure.update_layout(
         title={
             "text": f"<b>Score of each word</b><br><sup>{meaning}</sup>",
             "y": 1,

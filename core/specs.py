@@ -16,7 +16,7 @@ __all__ = ["AttackSpec", "EncoderSpec", "setting", "settings_of", "validate_sett
 
 def setting(
     default: Any,
-    help: str,  # noqa: A002 - the word the user interface uses too
+    help: str,
     *,
     low: float | None = None,
     high: float | None = None,

@@ -1,0 +1,1 @@
+"""The Streamlit frame around the engine: what all pages share. Start with app.py."""

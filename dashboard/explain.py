@@ -64,7 +64,8 @@ def caveats() -> None:
             "give averages with intervals.\n"
             "- Words are read, not sentences: order and grammar stay hidden from these attacks. "
             "Other attackers may read more; a low score is no proof of safety.\n"
-            "- Words outside an attack's vocabulary are not scored. A rare name can be out of "
-            "reach for an attack that lists frequent words, and in reach for one that tests names.\n"
+            "- Words outside an attack's vocabulary are not scored. A rare name can be out "
+            "of reach for an attack that lists frequent words, and in reach for one that tries "
+            "names.\n"
             "- The encoder is all-MiniLM-L6-v2. Other encoders leak more or less."
         )

@@ -38,6 +38,11 @@ def give_up(reason: str) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> None:
+    sync_api.expect.set_options(timeout=PATIENCE)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[sync_api.Browser]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -109,7 +114,7 @@ class Visit:
         card = self.page.locator("[class*='st-key-card-']").filter(
             has=self.page.get_by_role("heading", name=title)
         )
-        sync_api.expect(card.locator(".ls-sentence")).to_be_visible(timeout=PATIENCE)
+        sync_api.expect(card.locator(".ls-sentence")).to_be_visible()
         return card
 
     @property
@@ -157,7 +162,7 @@ def test_typing_shows_recovered_words_as_one_types(visit: Visit) -> None:
     line = page.get_by_label("Your sentence")
     line.fill("")
     line.press_sequentially(TEXT, delay=5)  # neither Enter nor Tab: it answers live
-    sync_api.expect(page.locator("mark", has_text="minister")).to_be_visible(timeout=PATIENCE)
+    sync_api.expect(page.locator("mark", has_text="minister")).to_be_visible()
     assert "text=" not in page.url, "what is typed stays out of the address"
 
 
@@ -172,9 +177,9 @@ def test_a_link_opens_in_a_fresh_session(visit: Visit) -> None:
 def test_a_slow_attack_starts_and_stops(visit: Visit) -> None:
     page = visit.open("/inversion", text=TEXT, attack="relaxation").page
     page.get_by_role("button", name="Run continuous relaxation").click()
-    page.get_by_role("button", name="Stop").click()
+    page.locator("[class*='st-key-stop-'] button").click()
     again = page.get_by_role("button", name="Run again")
-    sync_api.expect(again).to_be_visible(timeout=PATIENCE)
+    sync_api.expect(again).to_be_visible()
     sync_api.expect(page.get_by_text("Nothing of it was kept")).to_be_visible()
 
 
@@ -212,7 +217,7 @@ def test_every_page_fits_width_and_theme(
     context = browser.new_context(viewport=size, color_scheme=theme)
     visit = Visit(context.new_page(), server[0]).open(path)
     sentence = visit.page.locator(".ls-sentence").last
-    sync_api.expect(sentence).to_be_visible(timeout=PATIENCE)
+    sync_api.expect(sentence).to_be_visible()
     visit.page.locator(".js-plotly-plot").first.wait_for()
     assert visit.overflow <= 0
     ground = visit.page.evaluate(
@@ -234,19 +239,19 @@ def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
     line = page.get_by_label("Your sentence")
     for text, told in (("\N{GRINNING FACE}", "nothing to recover"), ("the of", "stop words")):
         line.fill(text)
-        sync_api.expect(page.get_by_role("alert")).to_contain_text(told, timeout=PATIENCE)
+        sync_api.expect(page.get_by_role("alert")).to_contain_text(told)
 
 
 def test_presenting_hides_the_controls(visit: Visit) -> None:
     page = visit.open("/inversion", attack="probe_mlc").page
     visit.answered(PROBE)
     page.get_by_role("button", name="Present").click()
-    sync_api.expect(page.get_by_label("Your sentence")).to_be_hidden(timeout=PATIENCE)
+    sync_api.expect(page.get_by_label("Your sentence")).to_be_hidden()
     visit.answered(PROBE)
     page.keyboard.press("ArrowRight")
-    sync_api.expect(page.locator(".ls-sentence")).to_contain_text("diabetes", timeout=PATIENCE)
+    sync_api.expect(page.locator(".ls-sentence")).to_contain_text("diabetes")
     page.keyboard.press("Escape")
-    sync_api.expect(page.get_by_label("Your sentence")).to_be_visible(timeout=PATIENCE)
+    sync_api.expect(page.get_by_label("Your sentence")).to_be_visible()
 
 
 def test_a_missing_part_of_the_tests_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.corpora import (
@@ -184,6 +184,7 @@ def test_a_paragraph_never_exceeds_its_bound() -> None:
     ]
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.lists(st.integers(1, 45), max_size=30), max_size=4))
 def test_paragraphs_hold_to_the_bounds_of_the_paper(lengths: list[list[int]]) -> None:
     counter = iter(range(1000))
@@ -205,6 +206,7 @@ def test_paragraphs_hold_to_the_bounds_of_the_paper(lengths: list[list[int]]) ->
 # Splits -------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(
     st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40),
     st.sampled_from([(0.5, 0.5), (0.8, 0.2), (0.6, 0.2, 0.2)]),

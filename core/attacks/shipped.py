@@ -91,7 +91,7 @@ def load_attack(folder: Path) -> TrainedAttack:
         if "borrows" in meta:
             arrays |= _borrowed(folder, *meta["borrows"])
         attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
-        assert isinstance(attack, TrainedAttack)  # noqa: S101 - narrows the type
+        assert isinstance(attack, TrainedAttack)
         attack = attack.load_state(arrays, meta["state"])
         attack.training_ = dict(meta.get("training") or {})  # type: ignore[attr-defined]
         return attack

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.nn import functional as F  # noqa: N812 - PyTorch's own convention
+from torch.nn import functional as F
 
 from core.encoders.devices import autocast, pick_device, pick_precision
 from core.errors import InvalidInputError, ModelUnavailableError
@@ -90,9 +90,7 @@ class TransformerEncoder:
 
     def _compute_fingerprint(self) -> str:
         """Hash weights, vocabulary and pooling: equal fingerprints give equal vectors."""
-        digest = hashlib.sha256(
-            f"{self.layer},{self.normalize},{self.max_length}".encode()
-        )
+        digest = hashlib.sha256(f"{self.layer},{self.normalize},{self.max_length}".encode())
         digest.update("\n".join(self.tokens).encode())
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(key.encode())
@@ -102,7 +100,7 @@ class TransformerEncoder:
     @property
     def tokens(self) -> list[str]:
         """The |V| token strings in the order of `token_vectors`."""
-        return list(self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer))))
+        return list(self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer)))))
 
     @property
     def special_token_ids(self) -> list[int]:

@@ -1,0 +1,1 @@
+"""The tables and figures of the documentation, one study a module."""

@@ -146,7 +146,7 @@ def _row(name: str, source: str, result: EvaluationResult, n_auxiliary: int) -> 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
     lines = [
-        "| attack | auxiliary texts | n | precision | recall | F1 [95 %] | weighted F1 | prior F1 |",
+        "| attack | auxiliary texts | n | P | R | F1 [95 %] | weighted F1 | prior F1 |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

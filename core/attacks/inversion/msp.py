@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +31,7 @@ from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
+from core.text import Vocabulary
 
 __all__ = ["MSPAttack"]
 
@@ -89,6 +90,8 @@ class MSPAttack:
     shortlist: int = setting(1000, "Words scored after the first step", low=10)
     seed: int = setting(0, "Of the split, the start and the order", low=0)
     device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
     def fit(
         self,
@@ -233,9 +236,7 @@ class MSPAttack:
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
         named, p = self._decode(pairs.validation_vectors, _MAX_STEPS)
-        right = np.stack(
-            [np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)]
-        )
+        right = np.stack([np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)])
         self.calibration_ = StepCalibration.fit(p, right)
 
     def invert(
@@ -269,7 +270,7 @@ class MSPAttack:
         else:
             right = self.calibration_(p)
             counts = best_counts(right, self.size_factor * right.sum(1))
-        ends = named == len(self.vocabulary_)
+        ends = np.equal(named, len(self.vocabulary_))
         return np.where(ends.any(1), np.minimum(counts, ends.argmax(1)), counts)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

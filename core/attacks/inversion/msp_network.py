@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - PyTorch's own convention
+from torch.nn import functional as F
 
 from core.attacks.inversion.word_classifier import fast_dtype
 
@@ -260,7 +260,8 @@ def decode(
     logits, ids = logits.topk(size, dim=1)
     table, bias = network.words[ids], network.bias[ids]
     rows = torch.arange(len(vectors), device=vectors.device)
-    named, probability = [], []
+    named: list[Tensor] = []
+    probability: list[Tensor] = []
     for step in range(min(n_steps, size)):
         if step:
             h, c = network.advance(u, h, c)

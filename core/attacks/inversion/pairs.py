@@ -81,10 +81,11 @@ def collect_pairs(
     train_vectors, train_rows = [vectors[kept]], [all_rows[i] for i in kept]
     for copy in range(substitutions):
         changed = substitute_words([texts[i] for i in kept], vocabulary, seed=seed + 1 + copy)
-        start = (1 + copy) * share
-        train_vectors.append(
-            encoder.encode(changed, lambda f, m, s=start: on_progress(s + f * share, m))
-        )
+
+        def later(fraction: float, message: str, start: float = (1 + copy) * share) -> None:
+            on_progress(start + fraction * share, message)
+
+        train_vectors.append(encoder.encode(changed, later))
         train_rows += vocabulary.rows(changed)
     stacked, found = _with_words(np.concatenate(train_vectors), train_rows)
     held_vectors, held_rows = _with_words(vectors[held], [all_rows[i] for i in held])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,8 @@ class PriorAttack:
 
     vocabulary_size: int = setting(20_000, "Words counted in the auxiliary texts", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
     def fit(
         self,

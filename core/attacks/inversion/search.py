@@ -52,6 +52,7 @@ class SearchAttack:
     n_calibration: int = setting(
         2000, "Held-out auxiliary texts to learn the judgement from", low=20
     )
+    n_mapped: int = setting(5000, "Auxiliary texts to learn the map from", low=20)
     size_factor: float = setting(
         1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
     )
@@ -94,7 +95,11 @@ class SearchAttack:
             checkpoint_dir=checkpoint_dir,
         )
         return self.fit_judgement(
-            encoder, base, [texts[i] for i in held], lambda f, m: on_progress(0.7 + 0.3 * f, m)
+            encoder,
+            base,
+            [texts[i] for i in held],
+            [texts[i] for i in kept[: self.n_mapped]],
+            lambda f, m: on_progress(0.7 + 0.3 * f, m),
         )
 
     def fit_judgement(
@@ -102,18 +107,18 @@ class SearchAttack:
         encoder: Encoder,
         base: ProbeMLCAttack,
         held_out: Sequence[str],
+        mapped: Sequence[str],
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Learn the map and the regressions on texts that `base` was not trained on."""
+        """Learn the map on any texts, and the regressions on texts `base` was not trained on."""
         bind(self, encoder, base.vocabulary_)
         self.base_ = base
+        self.bag_map_ = self._fit_map(encoder, mapped)
         half = len(held_out) // 2
         changed = substitute_words(held_out[half:], base.vocabulary_, seed=self.seed + 11)
         texts = [t for t in [*held_out[:half], *changed] if base.vocabulary_.targets(t)]
         vectors = encoder.encode(texts)
         targets = [base.vocabulary_.targets(t) for t in texts]
-        bags = [" ".join(sorted(t)) for t in targets]
-        self.bag_map_ = BagMap.fit(encoder.encode(bags), vectors)
         self.judges_: list[WordJudge] = []
         for number in range(self.n_rounds):
             steps = self._collect(encoder, vectors, on_progress, number)
@@ -123,6 +128,14 @@ class SearchAttack:
             )
             self.judges_.append(WordJudge.fit(rows, right))
         return self
+
+    def _fit_map(self, encoder: Encoder, texts: Sequence[str]) -> BagMap:
+        """Fit the map from word lists to sentences."""
+        kept = [(text, self.vocabulary_.targets(text)) for text in texts]
+        pairs = [(text, " ".join(sorted(words))) for text, words in kept if words]
+        return BagMap.fit(
+            encoder.encode([bag for _, bag in pairs]), encoder.encode([text for text, _ in pairs])
+        )
 
     def _collect(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress, number: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +118,7 @@ class Toggles:
         gram = effect @ effect.T
         scale = max(np.trace(gram) / len(gram), 1e-12)
         solved = [
-            np.linalg.solve(gram + ridge * scale * np.eye(len(gram)), pull)
-            for ridge in RIDGES
+            np.linalg.solve(gram + ridge * scale * np.eye(len(gram)), pull) for ridge in RIDGES
         ]
         size = np.linalg.norm(effect, axis=1) * np.linalg.norm(missing)
         return replace(

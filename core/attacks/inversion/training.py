@@ -148,15 +148,13 @@ class _Run:
             f"{self.log.sentences_per_second:,.0f} sentences/s, {left / 60:.1f} min left"
         )
 
-    def step(
-        self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]
-    ) -> None:
+    def step(self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]) -> None:
         if self.loop.decay:
             share = max(0.05, 1 - self.fraction)
             for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
                 group["lr"] = rate * share
         self.optimizer.zero_grad(set_to_none=True)
-        loss_of(rows).backward()  # type: ignore[no-untyped-call]
+        loss_of(rows).backward()
         self.optimizer.step()
         self.batch += 1
         self.log.n_sentences += len(rows)

@@ -115,7 +115,7 @@ class _WordBCE(torch.autograd.Function):
         return loss
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         f, w, gradient = ctx.saved_tensors
         g = gradient.to(f.dtype)
         return (
@@ -126,9 +126,7 @@ class _WordBCE(torch.autograd.Function):
         )
 
 
-def word_bce(
-    model: WordClassifier, vectors: Tensor, targets: list[NDArray[np.int32]]
-) -> Tensor:
+def word_bce(model: WordClassifier, vectors: Tensor, targets: list[NDArray[np.int32]]) -> Tensor:
     """Return Eq. 8 of Song & Raghunathan (2020), averaged over the batch.
 
     L = −Σ_w [y_w log ŷ_w + (1 − y_w) log(1 − ŷ_w)].
