@@ -1,0 +1,76 @@
+"""Model cards of the shipped attacks, written from what their files record.
+
+`python -m core.model_cards` writes README.md beside each trained attack.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from core.attacks.registry import ATTACKS
+from core.attacks.shipped import WEIGHTS
+from core.store import read_json
+
+__all__ = ["main", "model_card"]
+
+_DATA = (
+    "290,004 sentences of English Wikipedia (CC BY-SA), 60,000 of English novels in the public "
+    "domain and 40,000 of Tatoeba/Tanaka (CC BY 2.0 FR): those of 3 to 60 words, without "
+    "duplicates, 389,624 in all. No news, and nothing licensed for research only."
+)
+
+
+def model_card(folder: Path) -> str:
+    """Return the card of the attack in `folder` as Markdown."""
+    meta = read_json(folder / "model.json")
+    name, record = meta["attack"], meta["training"]
+    entry = ATTACKS[name]
+    lines = [
+        f"# {name}: {entry.title}",
+        "",
+        f"{entry.summary} Source: {entry.reference}. Access: {entry.access.value}.",
+        "",
+        f"- **Encoder**: {meta['state']['encoder_name']}, fingerprint "
+        f"`{meta['state']['encoder_fingerprint'][:16]}`; other encoders are refused.",
+        f"- **Data**: {_DATA} Used here: {record['n_texts']:,} sentences.",
+        f"- **Seed**: {record['seed']}. **Seconds**: {record['seconds']:,.0f} on "
+        f"{_hardware(record['hardware'])}, vectors computed before in bfloat16.",
+        f"- **Settings**: {_settings(meta['settings'])}",
+        f"- **Held-out scores**: {_scores(record.get('held_out'))}",
+        "- **Rebuild**: see [assets/weights/README.md](../../README.md).",
+        "- **Limits**: English; words outside the vocabulary cannot be recovered. A research tool to "
+        "measure leakage; what it misses is not thereby safe.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _hardware(hardware: dict[str, Any]) -> str:
+    return f"{hardware['n_cpus']} {hardware['chip']} cores ({hardware['device']})"
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    return ", ".join(f"`{key}={value}`" for key, value in sorted(settings.items()))
+
+
+def _scores(held_out: dict[str, Any] | None) -> str:
+    if held_out is None:
+        return "none in training; see docs/results/inversion.md."
+    low, high = held_out["token_set_f1_ci95"]
+    return (
+        f"F1 {held_out['token_set_f1']:.1f} [{low:.1f}, {high:.1f}], precision "
+        f"{held_out['precision']:.1f}, recall {held_out['recall']:.1f} on n = {held_out['n']:,} "
+        f"sentences of the same sources (prior only: {held_out['prior_f1']:.1f}). On news: "
+        "docs/results/inversion.md."
+    )
+
+
+def main() -> None:
+    """Write the card of every shipped attack."""
+    for meta in sorted(WEIGHTS.glob("*/*/model.json")):
+        (meta.parent / "README.md").write_text(model_card(meta.parent), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

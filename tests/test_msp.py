@@ -1,0 +1,151 @@
+"""Multi-set prediction: the loss against Eq. 9 written out, decoding, stopping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from core.attacks.inversion import msp_network
+from core.attacks.inversion.msp_network import (
+    Candidates,
+    MSPNetwork,
+    all_candidates,
+    decode,
+    draw_candidates,
+    msp_loss,
+)
+from core.attacks.inversion.stopping import StepCalibration
+
+V, D, H = 12, 6, 8
+TARGETS = [np.array([0, 3, 7]), np.array([5]), np.array([1, 2])]
+
+
+@pytest.fixture
+def network(monkeypatch) -> MSPNetwork:
+    monkeypatch.setattr(msp_network, "fast_dtype", lambda device: torch.float32)
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(V, H)).astype(np.float32)
+    return MSPNetwork(D, table, rng.normal(size=V).astype(np.float32), dropout=0.0).eval()
+
+
+@pytest.fixture
+def vectors() -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(1).normal(size=(3, D)).astype(np.float32))
+
+
+def eq_9(network: MSPNetwork, vector: torch.Tensor, target: set[int], n_steps: int) -> float:
+    """Eq. 9 of Song & Raghunathan (2020) for one text, word by word."""
+    u, h, c = network.start(vector[None])
+    left, named, loss = set(target), set(), 0.0
+    for _ in range(n_steps):
+        h, c = network.cell(u, (h, c))
+        logits = (h @ network.words.T + network.bias)[0]
+        if left:
+            log_p = torch.log_softmax(logits, 0)
+            loss -= sum(log_p[w].item() for w in left) / len(left)
+        best = max((w for w in range(V) if w not in named), key=lambda w: logits[w].item())
+        named.add(best)
+        left.discard(best)
+        u = network.words[best][None]
+    return loss
+
+
+def test_loss_is_eq_9(network, vectors):
+    loss = msp_loss(network, vectors, TARGETS, all_candidates(V), n_steps=4)
+    expected = [
+        eq_9(network, x, set(t.tolist()), 4) for x, t in zip(vectors, TARGETS, strict=True)
+    ]
+    assert loss.item() == pytest.approx(np.mean(expected), rel=1e-5)
+
+
+def test_sampled_normaliser_is_unbiased(network, vectors):
+    """Mean of Z over many draws equals the full Z at the first step."""
+    u, h, c = network.start(vectors)
+    h, _ = network.advance(u, h, c)
+    logits = (h @ network.words.T + network.bias).detach()
+    full = logits.exp().sum(1)
+    share = np.zeros(V)
+    rng = np.random.default_rng(0)
+    sums = []
+    for _ in range(4000):
+        drawn = draw_candidates(TARGETS, share, 4, rng)
+        inclusion = drawn.log_inclusion.exp()
+        for i, t in enumerate(TARGETS):
+            own = np.isin(drawn.ids.numpy(), t)
+            others = np.isin(drawn.ids.numpy(), np.concatenate(TARGETS)) & ~own
+            # With share 0 the other texts' words are drawn by the uniform draw alone.
+            kept = ~others | (rng.random(len(own)) < 4 / V)
+            weight = torch.where(torch.from_numpy(own), 1.0, 1 / inclusion)
+            weight = weight * torch.from_numpy(kept)
+            sums.append((i, (logits[i, drawn.ids].exp() * weight).sum().item()))
+    for i in range(3):
+        mean = np.mean([s for j, s in sums if j == i])
+        assert mean == pytest.approx(full[i].item(), rel=0.05)
+
+
+def test_candidates_hold_the_batch_and_its_inclusion(network):
+    drawn = draw_candidates(TARGETS, np.full(V, 0.5), 0, np.random.default_rng(0))
+    assert drawn.ids.tolist() == [0, 1, 2, 3, 5, 7]
+    # In a batch of three, a word held by half of all texts is brought by the others with 3/4.
+    assert np.allclose(drawn.log_inclusion.exp(), 0.75)
+
+
+def test_decoding_is_greedy_without_repetition(network, vectors):
+    named, probability = decode(network, vectors, 5, shortlist=V)
+    u, h, c = network.start(vectors)
+    seen = [set() for _ in vectors]
+    for step in range(5):
+        h, c = network.advance(u, h, c)
+        logits = (h @ network.words.T + network.bias).detach().numpy()
+        for i, words in enumerate(seen):
+            free = [w for w in range(V) if w not in words]
+            best = max(free, key=lambda w, i=i: logits[i, w])
+            assert named[i, step] == best
+            words.add(best)
+        u = network.words[torch.from_numpy(named[:, step])]
+    assert ((probability > 0) & (probability <= 1)).all()
+
+
+def test_a_shortlist_holds_the_first_choices(network, vectors):
+    full, _ = decode(network, vectors, 1, shortlist=V)
+    short, _ = decode(network, vectors, 1, shortlist=3)
+    assert np.array_equal(full, short)
+
+
+def test_rare_words_can_weigh_more(network, vectors):
+    weights = torch.ones(V)
+    plain = msp_loss(network, vectors, TARGETS, all_candidates(V), 3)
+    same = msp_loss(network, vectors, TARGETS, all_candidates(V), 3, weights)
+    weights[7] = 5.0
+    other = msp_loss(network, vectors, TARGETS, all_candidates(V), 3, weights)
+    assert plain.item() == pytest.approx(same.item())
+    assert other.item() != pytest.approx(plain.item())
+
+
+def test_a_start_that_listens_ranks_words_by_similarity():
+    torch.manual_seed(0)
+    wide = 128  # the LSTM's random start shrinks with its width
+    words = np.eye(wide, dtype=np.float32) * 3
+    network = MSPNetwork(wide, words, np.zeros(wide, np.float32), dropout=0.0).eval()
+    network.listen_to_vector(8.0)
+    named, _ = decode(network, torch.eye(wide)[[4, 1]], 1, shortlist=wide)
+    assert named[:, 0].tolist() == [4, 1]
+
+
+def test_calibration_finds_how_often_a_step_is_right():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, size=(3000, 3))
+    calibration = StepCalibration.fit(p, rng.random(p.shape) < p / 2)
+    assert calibration(np.full((1, 3), 0.8)) == pytest.approx(0.4, abs=0.06)
+
+
+def test_calibration_of_one_sided_evidence_is_certain():
+    assert StepCalibration.fit(np.full((5, 2), 0.5), np.ones((5, 2), bool))(
+        np.full((1, 2), 0.5)
+    ) == pytest.approx(1.0)
+
+
+def test_candidates_are_plain_data():
+    assert Candidates(torch.arange(2), torch.zeros(2)).ids.tolist() == [0, 1]

@@ -1,0 +1,103 @@
+"""The evidence of the re-embedding search, on an encoder whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.search_evidence import (
+    BagMap,
+    Toggles,
+    WordJudge,
+    features,
+    toggle_candidates,
+)
+
+WORDS = ("cat", "dog", "fish", "bird")
+EYE = np.eye(4, dtype=np.float32)
+
+
+class SumEncoder:
+    """The vector of a text is the sum of its words' axes."""
+
+    name, dimension, fingerprint = "sum", 4, "0"
+
+    def encode(self, texts, on_progress=lambda f, m: None):
+        return np.stack([sum(EYE[WORDS.index(w)] for w in t.split()) for t in texts])
+
+
+IDENTITY = BagMap(EYE, np.zeros(4, np.float32))
+
+
+def state(true: list[str], chosen: list[str]) -> Toggles:
+    vector = SumEncoder().encode([" ".join(true)])[0]
+    return Toggles(
+        vector=vector / np.linalg.norm(vector),
+        words=WORDS,
+        belief=np.array([0.6, 0.5, 0.4, 0.3]),
+        prior=np.zeros(4, np.float32),
+        chosen=np.isin(WORDS, chosen),
+        tail_mass=0.0,
+    ).try_likeliest(4)
+
+
+def test_true_words_gain_and_false_words_lose():
+    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat", "dog"])])[0]
+    assert (np.sign(step.gain) == [1, -1, 1, -1]).all()
+    assert (np.sign(step.joint) == np.array([[1], [-1], [1], [-1]])).all()
+    assert step.n_queries == 5
+
+
+def test_gain_is_the_difference_of_cosines():
+    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat"])])[0]
+    # Alone: cos = 1/√2. With fish: 1. With dog: 1/2. The cat alone cannot be taken away.
+    assert step.cosine == pytest.approx(2**-0.5)
+    assert step.gain[2] == pytest.approx(1 - 2**-0.5, abs=1e-6)
+    assert step.gain[1] == pytest.approx(0.5 - 2**-0.5, abs=1e-6)
+    assert step.gain[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_words_of_one_meaning_share_the_credit():
+    """Two candidates with the same effect get half each; alone each claims it all."""
+
+    class TwinEncoder(SumEncoder):
+        def encode(self, texts, on_progress=lambda f, m: None):
+            axes = {"cat": 0, "dog": 1, "fish": 1, "bird": 3}
+            return np.stack([sum(EYE[axes[w]] for w in t.split()) for t in texts])
+
+    step = toggle_candidates(TwinEncoder(), IDENTITY, [state(["cat", "dog"], ["cat"])])[0]
+    assert step.gain[1] == pytest.approx(step.gain[2])
+    assert step.joint[1, 0] == pytest.approx(step.joint[2, 0])
+    lone = step.try_likeliest(2)  # cat and dog only
+    lone = toggle_candidates(TwinEncoder(), IDENTITY, [lone])[0]
+    assert step.joint[1, 0] < 0.6 * lone.joint[1, 0]
+
+
+def test_choosing_takes_the_most_believed():
+    chosen = state(["cat"], []).choose(np.array([0.1, 0.9, 0.8, 0.2]), 2).chosen
+    assert chosen.tolist() == [False, True, True, False]
+
+
+def test_an_empty_list_is_no_evidence_and_no_error():
+    step = state(["cat"], ["cat"])
+    assert step.lists()[1] == "cat"
+    assert features(toggle_candidates(SumEncoder(), IDENTITY, [step])[0]).shape == (4, 15)
+
+
+def test_the_map_undoes_a_linear_change():
+    rng = np.random.default_rng(0)
+    change = rng.normal(size=(4, 4)).astype(np.float32)
+    bags = rng.normal(size=(5000, 4)).astype(np.float32)
+    mapped = BagMap.fit(bags, bags @ change.T)(bags)
+    truth = bags @ change.T
+    truth /= np.linalg.norm(truth, axis=1, keepdims=True)
+    assert np.abs(mapped - truth).max() < 0.01
+
+
+def test_the_judge_survives_storage():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 15))
+    judge = WordJudge.fit(rows, rows[:, 0] + rng.normal(size=400) > 0)
+    again = WordJudge.from_list(judge.to_list())
+    assert np.allclose(judge(rows), again(rows))
+    assert judge(rows)[rows[:, 0] > 1].mean() > 0.7
