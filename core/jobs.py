@@ -15,51 +15,14 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from core.errors import CoreError, InvalidInputError, StoppedError
-from core.protocols import OnProgress
+from core.job import Job, JobState, Work
 
 __all__ = ["Job", "JobState", "Jobs", "Work"]
 
-Work = Callable[[OnProgress], Any]
-"""What a job runs; it is stopped by StoppedError out of its `on_progress`."""
-
 _LOG = logging.getLogger(__name__)
-
-
-class JobState(StrEnum):
-    """Where a job is; the last three are final."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A job as it stands at one moment.
-
-    `request` is what the caller gave to recognise it by, `result` what the work returned,
-    `error` a sentence for the user.
-    """
-
-    id: str
-    request: Any
-    state: JobState
-    fraction: float
-    message: str
-    seconds: float
-    result: Any = None
-    error: str = ""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing will change any more."""
-        return self.state in (JobState.DONE, JobState.STOPPED, JobState.FAILED)
 
 
 @dataclass
@@ -87,6 +50,8 @@ class Jobs:
         Jobs that may queue; one more is refused.
     keep_seconds : float
         How long a finished job, and with it the text it holds, is kept after it was last seen.
+    abandon_seconds : float
+        A running job that nobody looked at for so long is stopped.
     on_thread_start : callable, optional
         Run once in the working thread, such as to bound the threads of a library.
     """
@@ -96,9 +61,11 @@ class Jobs:
         *,
         max_waiting: int = 8,
         keep_seconds: float = 600.0,
+        abandon_seconds: float = 180.0,
         on_thread_start: Callable[[], None] | None = None,
     ) -> None:
         self.max_waiting, self.keep_seconds = max_waiting, keep_seconds
+        self.abandon_seconds = abandon_seconds
         self._on_thread_start = on_thread_start
         self._entries: dict[str, _Entry] = {}
         self._queue: deque[_Entry] = deque()
@@ -192,7 +159,8 @@ class Jobs:
 
     def _run(self, entry: _Entry, work: Work) -> None:
         def report(fraction: float, message: str) -> None:
-            if entry.must_stop:
+            is_abandoned = time.monotonic() - entry.asked > self.abandon_seconds
+            if entry.must_stop or is_abandoned:
                 raise StoppedError("Stopped.")
             entry.fraction, entry.message = min(max(fraction, 0.0), 1.0), message
 

@@ -15,42 +15,21 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.attacks.registry import ATTACKS
+from core.plot_style import (
+    BASELINE,
+    GRID,
+    LEAKED,
+    MISSED,
+    PALETTE,
+    WRONG,
+    attack_label,
+    style,
+)
 from core.protocols import Vectors
 from core.reading import Reading
 from core.results import RecoveredWord
 
-__all__ = [
-    "BASELINE",
-    "LEAKED",
-    "MISSED",
-    "PALETTE",
-    "WRONG",
-    "scores_beside_prior",
-    "shipped_scores",
-    "vector_strip",
-    "word_scores",
-]
-
-LEAKED = "#D55E00"
-MISSED = "#009E73"
-WRONG = "#8A8F96"
-BASELINE = "#8A8F96"
-
-PALETTE: dict[str, tuple[str, str]] = {
-    "prior": (BASELINE, "line-ns"),
-    "retrieval": ("#56B4E9", "square"),
-    "probe": ("#CC79A7", "triangle-up"),
-    "mlc": ("#0072B2", "circle"),
-    "msp": ("#E69F00", "circle"),
-    "relaxation": ("#B5A900", "cross"),
-    "staged": ("#B5A900", "x"),
-    "sparse": ("#7A5FA8", "cross"),
-    "probe_mlc": ("#CC79A7", "circle"),
-    "search": ("#CC79A7", "star"),
-}
-"""The colour and the symbol of each attack, the same on every page."""
-
-_GRID = "rgba(128,128,128,0.25)"
+__all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
 
 
 def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
@@ -71,7 +50,7 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
         _label(w, "recovered" if w.word in hits else "wrong guess") for w in reading.recovery.words
     ]
     labels += [_label(w, "in the text, not answered") for w in nearly]
-    _style(figure, height=26 * len(labels))
+    style(figure, height=26 * len(labels))
     meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
     title_height = 58 + 17 * meaning.count("<br>")
     figure.update_layout(
@@ -86,7 +65,7 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
         bargap=0.28,
         showlegend=False,
     )
-    figure.update_xaxes(rangemode="tozero", showgrid=True, gridcolor=_GRID, nticks=5)
+    figure.update_xaxes(rangemode="tozero", showgrid=True, gridcolor=GRID, nticks=5)
     figure.update_yaxes(
         categoryorder="array", categoryarray=labels[::-1], automargin=True, ticklabelstandoff=4
     )
@@ -126,7 +105,7 @@ def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -
 
 def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
     """Return, for each attack, precision, recall and F1, and the F1 of pure guessing dotted."""
-    names = [_attack_label(reading.attack) for reading in readings]
+    names = [attack_label(reading.attack) for reading in readings]
     figure = go.Figure()
     for name, reading in zip(names, readings, strict=True):
         ends = [reading.scores.precision, reading.scores.recall]
@@ -158,13 +137,13 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
         marker={"symbol": "circle-open-dot", "size": 12, "color": BASELINE, "line": {"width": 2}},
         cliponaxis=False, hovertemplate="guessing alone: F1 %{x:.0f}<extra></extra>",
     )  # fmt: skip
-    _style(figure, height=116 + 52 * len(names))
+    style(figure, height=116 + 52 * len(names))
     figure.update_layout(
         title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 68}
     )
     # The legend is the axis title: it stays readable on a telephone and in a saved figure.
     figure.update_xaxes(
-        range=[0, 100], gridcolor=_GRID, zeroline=False, dtick=25,
+        range=[0, 100], gridcolor=GRID, zeroline=False, dtick=25,
         title={"text": "● F1   ◇ precision   ❘ recall   ⊙ F1 of guessing alone<br>"
                        "0 = no word, 100 = every word and no other"},
     )  # fmt: skip
@@ -183,7 +162,7 @@ def shipped_scores(records: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     records : mapping
         Attack name to `token_set_f1`, `token_set_f1_ci95` (low, high) and `prior_f1`.
     """
-    names = [_attack_label(name) for name in records]
+    names = [attack_label(name) for name in records]
     f1 = [record["token_set_f1"] for record in records.values()]
     low, high = np.array([record["token_set_f1_ci95"] for record in records.values()]).T
     colours = [PALETTE[name][0] for name in records]
@@ -203,11 +182,9 @@ def shipped_scores(records: Mapping[str, Mapping[str, Any]]) -> go.Figure:
         x=guess, y=1.0, yref="paper", yanchor="bottom", text=f"guessing alone {guess:.0f}",
         showarrow=False, xanchor="left",
     )  # fmt: skip
-    _style(figure, height=100 + 38 * len(names))
+    style(figure, height=100 + 38 * len(names))
     figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
-    figure.update_xaxes(
-        range=[0, 100], title="Words read (F1, 0 to 100)", gridcolor=_GRID, dtick=25
-    )
+    figure.update_xaxes(range=[0, 100], title="Words read (F1, 0 to 100)", gridcolor=GRID, dtick=25)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
     return figure
 
@@ -227,26 +204,8 @@ def vector_strip(vector: Vectors, *, n_rows: int = 4) -> go.Figure:
             hovertemplate="number %{customdata}: %{z:.3f}<extra></extra>",
         )
     )  # fmt: skip
-    _style(figure, height=16 * n_rows + 4)
+    style(figure, height=16 * n_rows + 4)
     figure.update_layout(margin={"l": 0, "r": 0, "t": 2, "b": 2})
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, autorange="reversed")
     return figure
-
-
-def _attack_label(attack: str) -> str:
-    return "<br>".join(wrap(ATTACKS[attack].title, 14))
-
-
-def _style(figure: go.Figure, *, height: int) -> None:
-    """Apply what all figures share: no background, no zooming that traps a scrolling finger."""
-    figure.update_layout(
-        height=height,
-        margin={"l": 0, "r": 24, "t": 30, "b": 30},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-        hoverlabel={"namelength": -1},
-    )
-    figure.update_xaxes(fixedrange=True)
-    figure.update_yaxes(fixedrange=True)

@@ -9,19 +9,17 @@ from enum import StrEnum
 from typing import Any
 
 from core.attacks.inversion.prior import PriorAttack
-from core.errors import InvalidInputError
 from core.evaluation import attack_vocabulary
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
-from core.text import STOP_WORDS, check_text, mark_words, revealing_words, word_set
+from core.sentence import kin_of
+from core.text import STOP_WORDS, mark_words, revealing_words, word_set
 
 __all__ = [
     "Mark",
     "Reading",
     "TokenScores",
-    "check_sentence",
-    "kin_of",
     "prior_words",
     "read_vector",
 ]
@@ -85,29 +83,6 @@ class Reading:
         """Return the pieces with a mark, as they stand in the text, without repetition."""
         found = dict.fromkeys(piece for piece, m in self.pieces if m is mark)
         return list(found)
-
-
-def check_sentence(text: str, *, counts_stop_words: bool = False) -> str:
-    """Return the text if it holds a word to find.
-
-    Raises
-    ------
-    InvalidInputError
-        It is empty, too long, damaged, holds no word of two letters or digits, or stop words
-        alone while these do not count.
-    """
-    found = word_set(check_text(text))
-    if not found:
-        raise InvalidInputError(
-            "There is no word of at least two letters or digits, so there is nothing to recover. "
-            "Type a sentence."
-        )
-    if not counts_stop_words and found <= STOP_WORDS:
-        raise InvalidInputError(
-            "The text holds stop words alone (such as the, of, and), which are not scored. "
-            "Type a word with content, or count stop words under More settings."
-        )
-    return text
 
 
 def prior_words(encoder: Encoder, attack: InversionAttack, stop_words: bool) -> frozenset[str]:
@@ -181,21 +156,6 @@ def read_vector(
         seconds=seconds,
         training=dict(getattr(attack, "training_", None) or {}),
     )
-
-
-def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
-    """Return the wrong words that share their English stem with a word, and that word.
-
-    Examples
-    --------
-    >>> kin_of({"resigned", "bank"}, {"resigns", "minister"})
-    {'resigned': 'resigns'}
-    """
-    from nltk.stem.snowball import SnowballStemmer
-
-    stem = SnowballStemmer("english").stem
-    by_stem = {stem(word): word for word in sorted(words, reverse=True)}
-    return {word: by_stem[stem(word)] for word in sorted(wrong) if stem(word) in by_stem}
 
 
 def _mark(

@@ -15,7 +15,7 @@ from core.specs import AttackSpec, EncoderSpec
 from dashboard import cache, state
 from dashboard.calm import show_error
 from dashboard.progress import follow
-from dashboard.state import Request
+from dashboard.request import Request
 
 __all__ = [
     "ENCODER",

@@ -10,32 +10,25 @@ import streamlit as st
 from core import plots
 from core.attacks import ATTACKS
 from core.export import readings_csv, readings_json
-from core.protocols import Access, Vectors
+from core.protocols import Vectors
 from core.reading import Reading
 from dashboard import markup
+from dashboard.cost import needs
 
 __all__ = [
     "attack_header",
     "comparison",
-    "cost_in_words",
     "downloads",
     "finding",
-    "needs",
     "reading_card",
     "show_finding",
+    "side_by_side",
     "vector_panel",
 ]
 
 _CHART = {"displaylogo": False, "displayModeBar": "hover", "scrollZoom": False,
           "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
           "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}}  # fmt: skip
-
-_ACCESS = {
-    Access.NOTHING: "nothing",
-    Access.PAIRS: "example texts with their vectors",
-    Access.QUERIES: "may use the encoder as a service",
-    Access.WHITE_BOX: "the encoder's weights",
-}
 
 
 def finding(readings: Sequence[Reading]) -> tuple[str, str]:
@@ -58,6 +51,13 @@ def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
     title, beside = finding(readings)
     slot.title(title, anchor=False)
     slot.markdown(beside)
+
+
+def side_by_side(n: int) -> list[Any]:
+    """Return places for n cards, two in a row; on a telephone they stack."""
+    if n == 1:
+        return [st.container()]
+    return [place for _ in range(0, n, 2) for place in st.columns(2)][:n]
 
 
 def attack_header(name: str) -> None:
@@ -114,38 +114,6 @@ def _scores(reading: Reading) -> None:
         )
 
 
-def needs(reading: Reading) -> None:
-    """Draw what the attacker had to have: access, queries, training, time."""
-    training = reading.training
-    n_queries = reading.recovery.n_queries
-    rows = {
-        "Needs": _ACCESS[ATTACKS[reading.attack].access],
-        "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
-        "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
-        "Time": f"{_duration(reading.seconds)} to answer",
-    }
-    if training.get("seconds"):
-        rows["Time"] += f", {_duration(training['seconds'])} to train once{_machine(training)}"
-    st.html(markup.label("What the attacker needed") + markup.facts(rows))
-
-
-def _machine(training: dict[str, Any]) -> str:
-    hardware = training.get("hardware")
-    if not isinstance(hardware, dict):
-        return f" ({hardware})" if hardware else ""
-    if str(hardware.get("device", "")).startswith("cpu"):
-        return f" ({hardware.get('n_cpus', '?')} processor cores)"
-    return f" ({hardware.get('chip', hardware.get('device'))})"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return f"{max(1, round(seconds * 1000))} ms"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def comparison(readings: Sequence[Reading]) -> None:
     """Draw the attacks' scores beside each other and beside pure guessing."""
     told = ", ".join(f"{ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
@@ -155,13 +123,6 @@ def comparison(readings: Sequence[Reading]) -> None:
         config=_CHART,
         alt=f"F1 by attack: {told}; guessing alone reaches {readings[0].prior.f1:.0f}",
     )
-
-
-def cost_in_words(reading: Reading) -> str:
-    """Return how long the answer took, and on how many examples it was trained."""
-    n_texts = reading.training.get("n_texts")
-    trained = f"trained once on {n_texts:,} example sentences" if n_texts else "not trained"
-    return f"{trained}, answered in {_duration(reading.seconds)}"
 
 
 def vector_panel(vector: Vectors, *, lead: str = "This is all the attacker has: ") -> None:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from core.reading import Reading
-from core.specs import AttackSpec
+from dashboard.request import Request
 
 __all__ = [
     "ATTACKS_KEY",
     "STOP_WORDS_KEY",
     "TEXT_KEY",
-    "Request",
     "adopt_link",
     "chosen_attacks",
     "counts_stop_words",
@@ -44,15 +42,6 @@ TEXT_KEY = "sentence"
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
 _MOST_READINGS = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What identifies a reading."""
-
-    text: str
-    spec: AttackSpec
-    counts_stop_words: bool = False
 
 
 def adopt_link(default_text: str, default_attacks: Sequence[str]) -> tuple[str, ...]:

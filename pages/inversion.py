@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.attacks import ATTACKS
 from core.errors import CoreError
-from core.reading import check_sentence
-from dashboard import answers, cache, controls, explain, markup, panels, state
+from core.sentence import check_sentence
+from dashboard import answers, cache, controls, explain, markup, panels, settings, state
 from dashboard.calm import plain, show_error
 
 SAMPLES = cache.samples()
@@ -35,7 +35,7 @@ if not state.is_presenting():
         share = st.popover("Link", icon=":material/link:", help="An address that opens this view")
     if more.open:
         with more:
-            controls.settings_of_chosen()
+            settings.settings_of_chosen()
     with share:
         query = [("text", state.text()), *(("attack", name) for name in state.chosen_attacks())]
         st.caption("This address holds your sentence: whoever gets it, and their browser, sees it.")
@@ -70,20 +70,16 @@ with stage:
     marks = st.container()
     versus = st.container()
     readings = []
-    with st.grid(min(2, len(chosen)), min_column_width=420):
-        for name in chosen:
-            with st.container(border=True, key=f"card-{name}"):
-                panels.attack_header(name)
-                request = answers.request_for(name, text)
-                slot = st.container()
-                try:
-                    with slot:
-                        reading = answers.reading(request, vector)
-                        if reading is not None:
-                            panels.reading_card(reading)
-                            readings.append(reading)
-                except CoreError as error:
-                    show_error(error, title="This attack cannot answer")
+    for place, name in zip(panels.side_by_side(len(chosen)), chosen, strict=True):
+        with place.container(border=True, key=f"card-{name}"):
+            panels.attack_header(name)
+            try:
+                reading = answers.reading(answers.request_for(name, text), vector)
+                if reading is not None:
+                    panels.reading_card(reading)
+                    readings.append(reading)
+            except CoreError as error:
+                show_error(error, title="This attack cannot answer")
     if readings:
         panels.show_finding(headline, readings)
         marks.html(markup.legend(readings))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import plots
 from core.attacks import ATTACKS
-from dashboard import answers, cache, markup, panels
+from dashboard import answers, cache, cost, markup, panels
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]
@@ -33,7 +33,7 @@ with st.container(border=True):
     st.html(markup.wrong_words(reading))
     st.html(markup.legend([reading]))
     st.caption(
-        f"Attack: {ATTACKS[ATTACK].title}, {panels.cost_in_words(reading)}. "
+        f"Attack: {ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
         "Computed on this computer a moment ago."
     )
 if st.button(

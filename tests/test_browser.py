@@ -159,7 +159,7 @@ def test_the_overview_has_an_answer_and_leads_to_the_next_page(visit: Visit) -> 
 def test_typing_shows_recovered_words_as_one_types(visit: Visit) -> None:
     page = visit.open("/inversion", attack="probe_mlc").page
     visit.answered(PROBE)
-    line = page.get_by_label("Your sentence")
+    line = page.get_by_role("textbox", name="Your sentence")
     line.fill("")
     line.press_sequentially(TEXT, delay=5)  # neither Enter nor Tab: it answers live
     sync_api.expect(page.locator("mark", has_text="minister")).to_be_visible()
@@ -171,7 +171,7 @@ def test_a_link_opens_in_a_fresh_session(visit: Visit) -> None:
     for name in ("mlc", "probe_mlc"):
         card = visit.answered(ATTACKS[name].title)
         sync_api.expect(card.locator(".ls-sentence")).to_contain_text("searched his")
-    sync_api.expect(page.get_by_label("Your sentence")).to_have_value(TEXT)
+    sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_have_value(TEXT)
 
 
 def test_a_slow_attack_starts_and_stops(visit: Visit) -> None:
@@ -236,7 +236,7 @@ def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
     sync_api.expect(card.locator(".ls-sentence")).to_have_text(
         "<script>alert(1)</script> :red[government] $x$"
     )
-    line = page.get_by_label("Your sentence")
+    line = page.get_by_role("textbox", name="Your sentence")
     for text, told in (("\N{GRINNING FACE}", "nothing to recover"), ("the of", "stop words")):
         line.fill(text)
         sync_api.expect(page.get_by_role("alert")).to_contain_text(told)
@@ -246,12 +246,12 @@ def test_presenting_hides_the_controls(visit: Visit) -> None:
     page = visit.open("/inversion", attack="probe_mlc").page
     visit.answered(PROBE)
     page.get_by_role("button", name="Present").click()
-    sync_api.expect(page.get_by_label("Your sentence")).to_be_hidden()
+    sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_hidden()
     visit.answered(PROBE)
     page.keyboard.press("ArrowRight")
     sync_api.expect(page.locator(".ls-sentence")).to_contain_text("diabetes")
     page.keyboard.press("Escape")
-    sync_api.expect(page.get_by_label("Your sentence")).to_be_visible()
+    sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
 
 
 def test_a_missing_part_of_the_tests_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,3 +155,13 @@ def test_the_thread_is_prepared_once() -> None:
     for _ in range(3):
         final(jobs, jobs.start(lambda _: None))
     assert prepared == ["jobs"]
+
+
+def test_work_that_nobody_follows_any_more_is_stopped() -> None:
+    jobs, gate = Jobs(abandon_seconds=1.0), Gate()
+    job_id = jobs.start(gate)
+    assert gate.is_running.wait(10)
+    time.sleep(1.1)
+    gate.may_go_on.set()
+    time.sleep(0.3)  # without a look at it
+    assert final(jobs, job_id).state is JobState.STOPPED

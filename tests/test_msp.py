@@ -54,9 +54,7 @@ def eq_9(network: MSPNetwork, vector: torch.Tensor, target: set[int], n_steps: i
 
 def test_loss_is_eq_9(network, vectors):
     loss = msp_loss(network, vectors, TARGETS, all_candidates(V), n_steps=4)
-    expected = [
-        eq_9(network, x, set(t.tolist()), 4) for x, t in zip(vectors, TARGETS, strict=True)
-    ]
+    expected = [eq_9(network, x, set(t.tolist()), 4) for x, t in zip(vectors, TARGETS, strict=True)]
     assert loss.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
 
@@ -126,12 +124,16 @@ def test_rare_words_can_weigh_more(network, vectors):
 
 def test_a_start_that_listens_ranks_words_by_similarity():
     torch.manual_seed(0)
-    wide = 128  # the LSTM's random start shrinks with its width
-    words = np.eye(wide, dtype=np.float32) * 3
-    network = MSPNetwork(wide, words, np.zeros(wide, np.float32), dropout=0.0).eval()
+    wide = 384
+    rng = np.random.default_rng(0)
+    words = rng.normal(size=(500, wide)).astype(np.float32)
+    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    network = MSPNetwork(wide, 3 * words, np.zeros(500, np.float32), dropout=0.0).eval()
+    before, _ = decode(network, torch.from_numpy(words), 1, shortlist=500)
     network.listen_to_vector(8.0)
-    named, _ = decode(network, torch.eye(wide)[[4, 1]], 1, shortlist=wide)
-    assert named[:, 0].tolist() == [4, 1]
+    after, _ = decode(network, torch.from_numpy(words), 1, shortlist=500)
+    assert (before[:, 0] == np.arange(500)).mean() < 0.1
+    assert (after[:, 0] == np.arange(500)).mean() > 0.9
 
 
 def test_calibration_finds_how_often_a_step_is_right():

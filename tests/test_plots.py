@@ -7,7 +7,8 @@ import pytest
 from example_reading import READING
 
 from core.attacks import ATTACKS
-from core.plots import LEAKED, MISSED, PALETTE, scores_beside_prior, shipped_scores, vector_strip
+from core.plot_style import LEAKED, MISSED, PALETTE
+from core.plots import scores_beside_prior, shipped_scores, vector_strip
 from core.plots import word_scores as plot_words
 from core.reading import TokenScores
 from core.results import RecoveredWord, Recovery

@@ -44,7 +44,10 @@ def state(true: list[str], chosen: list[str]) -> Toggles:
 def test_true_words_gain_and_false_words_lose():
     step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat", "dog"])])[0]
     assert (np.sign(step.gain) == [1, -1, 1, -1]).all()
-    assert (np.sign(step.joint) == np.array([[1], [-1], [1], [-1]])).all()
+    # Jointly, taking the dog out and putting the fish in explains all that is missing.
+    assert (step.joint[2] > 0.5).all()
+    assert (step.joint[1] < -0.5).all()
+    assert (np.abs(step.joint[[0, 3]]) < 0.2).all()
     assert step.n_queries == 5
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from core.attacks.inversion.decision import best_count, best_counts
 from core.attacks.inversion.word_classifier import WordClassifier, word_bce

@@ -1,0 +1,51 @@
+"""The look of every figure: what colours and symbols mean, and what all figures share."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+import plotly.graph_objects as go
+
+from core.attacks.registry import ATTACKS
+
+__all__ = ["BASELINE", "GRID", "LEAKED", "MISSED", "PALETTE", "WRONG", "attack_label", "style"]
+
+LEAKED = "#D55E00"
+MISSED = "#009E73"
+WRONG = "#8A8F96"
+BASELINE = "#8A8F96"
+
+PALETTE: dict[str, tuple[str, str]] = {
+    "prior": (BASELINE, "line-ns"),
+    "retrieval": ("#56B4E9", "square"),
+    "probe": ("#CC79A7", "triangle-up"),
+    "mlc": ("#0072B2", "circle"),
+    "msp": ("#E69F00", "circle"),
+    "relaxation": ("#B5A900", "cross"),
+    "staged": ("#B5A900", "x"),
+    "sparse": ("#7A5FA8", "cross"),
+    "probe_mlc": ("#CC79A7", "circle"),
+    "search": ("#CC79A7", "star"),
+}
+"""The colour and the symbol of each attack, the same on every page."""
+
+GRID = "rgba(128,128,128,0.25)"
+
+
+def attack_label(attack: str) -> str:
+    """Return the title of an attack, broken for an axis."""
+    return "<br>".join(wrap(ATTACKS[attack].title, 14))
+
+
+def style(figure: go.Figure, *, height: int) -> None:
+    """Apply what all figures share: no background, no zooming that traps a scrolling finger."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 24, "t": 30, "b": 30},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        hoverlabel={"namelength": -1},
+    )
+    figure.update_xaxes(fixedrange=True)
+    figure.update_yaxes(fixedrange=True)

@@ -1,0 +1,60 @@
+"""What an attacker needed: access, queries, examples, time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.attacks import ATTACKS
+from core.protocols import Access
+from core.reading import Reading
+from dashboard import markup
+
+__all__ = ["cost_in_words", "needs"]
+
+_ACCESS = {
+    Access.NOTHING: "nothing",
+    Access.PAIRS: "example texts with their vectors",
+    Access.QUERIES: "may use the encoder as a service",
+    Access.WHITE_BOX: "the encoder's weights",
+}
+
+
+def needs(reading: Reading) -> None:
+    """Draw what the attacker had to have: access, queries, training, time."""
+    training = reading.training
+    n_queries = reading.recovery.n_queries
+    rows = {
+        "Needs": _ACCESS[ATTACKS[reading.attack].access],
+        "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
+        "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
+        "Time": f"{_duration(reading.seconds)} to answer",
+    }
+    if training.get("seconds"):
+        rows["Time"] += f", {_duration(training['seconds'])} to train once{_machine(training)}"
+    st.html(markup.label("What the attacker needed") + markup.facts(rows))
+
+
+def _machine(training: dict[str, Any]) -> str:
+    hardware = training.get("hardware")
+    if not isinstance(hardware, dict):
+        return f" ({hardware})" if hardware else ""
+    if str(hardware.get("device", "")).startswith("cpu"):
+        return f" ({hardware.get('n_cpus', '?')} processor cores)"
+    return f" ({hardware.get('chip', hardware.get('device'))})"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{max(1, round(seconds * 1000))} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def cost_in_words(reading: Reading) -> str:
+    """Return how long the answer took, and on how many examples it was trained."""
+    n_texts = reading.training.get("n_texts")
+    trained = f"trained once on {n_texts:,} example sentences" if n_texts else "not trained"
+    return f"{trained}, answered in {_duration(reading.seconds)}"
