@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from benchmarks import Measurement
-from core.attacks.inversion.msp_network import MSPNetwork, draw_candidates, msp_loss
+from core.attacks.inversion.msp_candidates import draw_candidates
+from core.attacks.inversion.msp_network import MSPNetwork, msp_loss
 
 V, H, D, BATCH, STEPS = 20_000, 512, 384, 64, 9
 N_BATCHES = 12

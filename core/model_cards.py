@@ -39,8 +39,8 @@ def model_card(folder: Path) -> str:
         f"- **Settings**: {_settings(meta['settings'])}",
         f"- **Held-out scores**: {_scores(record.get('held_out'))}",
         "- **Rebuild**: see [assets/weights/README.md](../../README.md).",
-        "- **Limits**: English; words outside the vocabulary cannot be recovered. A research tool to "
-        "measure leakage; what it misses is not thereby safe.",
+        "- **Limits**: English; words outside the vocabulary cannot be recovered. A research "
+        "tool to measure leakage; what it misses is not thereby safe.",
         "",
     ]
     return "\n".join(lines)

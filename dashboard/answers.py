@@ -11,7 +11,7 @@ from core.attacks import ATTACKS
 from core.jobs import JobState
 from core.protocols import Access, OnProgress, Vectors, no_progress
 from core.reading import Reading, read_vector
-from core.specs import AttackSpec, EncoderSpec
+from core.specs import AttackSpec, EncoderSpec, settings_of
 from dashboard import cache, state
 from dashboard.calm import show_error
 from dashboard.progress import follow
@@ -20,28 +20,37 @@ from dashboard.request import Request
 __all__ = [
     "ENCODER",
     "adopt_jobs",
+    "base_settings",
     "live_reading",
     "reading",
     "request_for",
     "settings_for",
     "stop_old_jobs",
-    "tuned_settings",
 ]
 
 ENCODER = EncoderSpec(name="minilm")
 """The encoder under attack."""
 
 
-def tuned_settings(name: str) -> dict[str, Any]:
-    """Return the settings that serve this encoder better than the paper's, if any were found."""
+def base_settings(name: str) -> dict[str, Any]:
+    """Return the settings in force unless the visitor changes them.
+
+    Those of the weights that ship; else those found to serve this encoder, over the paper's.
+    """
+    kind = ATTACKS[name].kind
+    papers = {key: declared.default for key, declared in settings_of(kind).items()}
+    return papers | (cache.shipped_settings(name, ENCODER) or _tuned(name))
+
+
+def _tuned(name: str) -> dict[str, Any]:
     module = import_module(ATTACKS[name].path.partition(":")[0])
     return dict(getattr(module, "TUNED", {}))
 
 
 def settings_for(name: str) -> dict[str, Any]:
-    """Return the settings that the visitor chose, or else the tuned ones."""
-    chosen = state.settings_of_attack(name)
-    return tuned_settings(name) if chosen is None else chosen
+    """Return the settings to open an attack with, those alone that it would not take by itself."""
+    by_itself = {} if cache.shipped_settings(name, ENCODER) else _tuned(name)
+    return by_itself | state.settings_of_attack(name)
 
 
 def request_for(name: str, text: str) -> Request:
@@ -56,7 +65,7 @@ def request_for(name: str, text: str) -> Request:
 def reading(request: Request, vector: Vectors) -> Reading | None:
     """Return the reading, or draw what starts and follows an attack that takes its time."""
     is_live = ATTACKS[request.spec.name].is_live
-    if is_live and cache.opens_at_once(request.spec, ENCODER):
+    if is_live and cache.opens_at_once(request.spec.name, ENCODER):
         return live_reading(request, vector)
     return _slow_reading(request, vector)
 
@@ -129,7 +138,7 @@ def _read(request: Request, vector: Vectors, on_progress: OnProgress = no_progre
         cache.encoder(ENCODER),
         request.text,
         vector,
-        cache.guess(spec, ENCODER, request.counts_stop_words),
+        cache.guess(spec.name, ENCODER, request.counts_stop_words),
         counts_stop_words=request.counts_stop_words,
         on_progress=on_progress,
     )

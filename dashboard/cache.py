@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
@@ -13,7 +14,7 @@ import streamlit as st
 from core.errors import CoreError
 from core.jobs import Jobs
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.specs import AttackSpec, EncoderSpec
+from core.specs import AttackSpec, EncoderSpec, validate_settings
 
 __all__ = [
     "ASSETS",
@@ -22,10 +23,12 @@ __all__ = [
     "encoder",
     "guess",
     "jobs",
+    "open_names",
     "opened",
     "opens_at_once",
     "samples",
     "shipped_records",
+    "shipped_settings",
 ]
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -43,38 +46,53 @@ def encoder(spec: EncoderSpec) -> Encoder:
         return load_encoder(spec)
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def attack(
-    spec: AttackSpec, on: EncoderSpec, _on_progress: OnProgress = no_progress
-) -> InversionAttack:
-    """Open an attack that is ready to answer."""
+@st.cache_resource(show_spinner=False, max_entries=16)
+def opened(name: str, on: EncoderSpec, _on_progress: OnProgress = no_progress) -> InversionAttack:
+    """Open an attack with the settings that it has by itself."""
     from core.attacks import open_attack
 
-    ready = open_attack(spec, encoder(on), _on_progress)
-    opened().add((spec, on))
+    ready = open_attack(name, encoder(on), _on_progress)
+    open_names().add((name, on))
     return ready
 
 
-def opens_at_once(spec: AttackSpec, on: EncoderSpec) -> bool:
+def attack(
+    spec: AttackSpec, on: EncoderSpec, on_progress: OnProgress = no_progress
+) -> InversionAttack:
+    """Return an attack with the settings of a spec; its arrays are shared, not copied.
+
+    Raises
+    ------
+    InvalidInputError
+        A value outside its range; the message names the range.
+    """
+    ready = copy.copy(opened(spec.name, on, on_progress))
+    for name, value in spec.settings:
+        setattr(ready, name, value)
+    validate_settings(ready)
+    return ready
+
+
+def opens_at_once(name: str, on: EncoderSpec) -> bool:
     """Return whether an attack need not encode a word list or a pool of sentences first."""
     from core.attacks import ATTACKS
 
-    is_stored = _shipped_meta(spec.name, on).exists()
-    return is_stored or (spec, on) in opened() or not hasattr(ATTACKS[spec.name].kind, "open")
+    is_stored = _shipped_meta(name, on).exists()
+    return is_stored or (name, on) in open_names() or not hasattr(ATTACKS[name].kind, "open")
 
 
 @st.cache_resource(show_spinner=False)
-def opened() -> set[tuple[AttackSpec, EncoderSpec]]:
+def open_names() -> set[tuple[str, EncoderSpec]]:
     """Return the attacks that are open."""
     return set()
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def guess(spec: AttackSpec, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
+@st.cache_resource(show_spinner=False, max_entries=32)
+def guess(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
     """Return the words that the attacker who never sees the vector answers."""
     from core.reading import prior_words
 
-    return prior_words(encoder(on), attack(spec, on), stop_words)
+    return prior_words(encoder(on), opened(name, on), stop_words)
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
@@ -108,6 +126,15 @@ def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
         if record.get("held_out"):
             records[name] = record
     return records
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def shipped_settings(attack: str, on: EncoderSpec) -> dict[str, Any]:
+    """Return the settings of the weights that ship for an attack; none where none ship."""
+    from core.store import read_json
+
+    path = _shipped_meta(attack, on)
+    return dict(read_json(path)["settings"]) if path.exists() else {}
 
 
 def _shipped_meta(attack: str, on: EncoderSpec) -> Path:

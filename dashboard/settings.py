@@ -11,65 +11,78 @@ import streamlit as st
 from core.attacks import ATTACKS
 from core.specs import settings_of
 from dashboard import state
-from dashboard.answers import settings_for, tuned_settings
+from dashboard.answers import base_settings
 from dashboard.calm import plain
 
-__all__ = ["adjustable_settings", "settings_of_chosen"]
+__all__ = ["AT_ANSWERING", "adjustable_settings", "settings_of_chosen"]
+
+_HOW_MANY = ("answer_count", "size_factor")
+_GRADIENTS = (
+    "length", "temperature", "final_temperature", "learning_rate", "n_steps", "n_restarts",
+    "candidates", "shortlist", "seed",
+)  # fmt: skip
+AT_ANSWERING: dict[str, tuple[str, ...]] = {
+    "retrieval": ("n_neighbors", "temperature"),
+    "probe": ("n_words",),
+    "mlc": (*_HOW_MANY, "threshold"),
+    "msp": (*_HOW_MANY, "shortlist"),
+    "relaxation": _GRADIENTS,
+    "staged": _GRADIENTS,
+    "sparse": ("penalty", "threshold", "solver"),
+    "probe_mlc": (*_HOW_MANY, "threshold"),
+    "search": ("size_factor",),
+}
+"""The settings that act when an attack answers; the others belong to its training."""
 
 
 def settings_of_chosen() -> None:
-    """Draw the settings of the chosen attacks that have any."""
-    names = [name for name in state.chosen_attacks() if adjustable_settings(name)]
+    """Draw the settings of the chosen attacks; those of training are the command line's."""
+    names = state.chosen_attacks()
     if not names:
-        st.caption("The chosen attacks are trained; their settings belong to the training.")
+        st.caption("Choose an attack first.")
     for name in names:
         _attack_settings(name)
 
 
 def adjustable_settings(name: str) -> dict[str, Field[Any]]:
-    """Return the settings that can change without training the attack anew."""
-    kind = ATTACKS[name].kind
-    is_untrained = hasattr(kind, "open")
-    tuned = tuned_settings(name)
-    return {
-        key: declared
-        for key, declared in settings_of(kind).items()
-        if key != "keep_stop_words" and (is_untrained or key in tuned)
-    }
+    """Return the settings that act when the attack answers, so that it need not be trained anew."""
+    declared = settings_of(ATTACKS[name].kind)
+    return {key: declared[key] for key in AT_ANSWERING.get(name, ())}
 
 
 def _attack_settings(name: str) -> None:
-    """Draw the adjustable settings of an attack and keep what differs from its defaults."""
     declared = adjustable_settings(name)
-    if not declared:
-        return
-    st.markdown(f"**{ATTACKS[name].title}**")
+    base = base_settings(name)
+    papers = {key: field.default for key, field in declared.items() if field.default != base[key]}
     hints = typing.get_type_hints(ATTACKS[name].kind)
-    changed = settings_for(name)
+    values = base | state.settings_of_attack(name)
+    st.markdown(f"**{ATTACKS[name].title}**")
     with st.container(horizontal=True, gap="xsmall"):
         st.button(
-            "The paper's settings",
-            key=f"paper-{name}",
-            help="Back to the defaults, which are the paper's where it gives them",
-            on_click=_reset,
+            "Reset",
+            key=f"reset-{name}",
+            icon=":material/restart_alt:",
+            help="Back to the settings that serve this encoder best",
+            on_click=_use,
             args=(name, {}),
         )
-        if tuned := tuned_settings(name):
+        if papers:
             st.button(
-                "Tuned for this encoder",
-                key=f"tuned-{name}",
-                help="Settings found on other texts to serve this encoder better",
-                on_click=_reset,
-                args=(name, tuned),
+                "The paper's settings",
+                key=f"paper-{name}",
+                icon=":material/history_edu:",
+                help="The defaults of the command line, which are the paper's where it gives them",
+                on_click=_use,
+                args=(name, papers),
             )
-    values = {
-        key: _draw(f"setting-{name}-{key}", key, spec, hints[key], changed.get(key, spec.default))
-        for key, spec in declared.items()
+    chosen = {
+        key: _draw(f"setting-{name}-{key}", key, field, hints[key], values[key])
+        for key, field in declared.items()
     }
-    state.use_settings(name, {k: v for k, v in values.items() if v != declared[k].default})
+    state.use_settings(name, {key: v for key, v in chosen.items() if v != base[key]})
 
 
-def _reset(name: str, settings: dict[str, Any]) -> None:
+def _use(name: str, settings: dict[str, Any]) -> None:
     state.use_settings(name, settings)
     state.forget_widgets(f"setting-{name}-")
 
@@ -85,9 +98,7 @@ def _draw(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:
         return st.toggle(shown, value, **about)
     if hint is str:
         return st.text_input(shown, value, **about)
-    whole = hint is int
-    low, high = (None if bound is None else hint(bound) for bound in (meta["low"], meta["high"])) \
-        if hint in (int, float) else (meta["low"], meta["high"])  # fmt: skip
-    return st.number_input(
-        shown, low, high, value, step=1 if whole else None, format=None if whole else "%g", **about
-    )
+    kind = int if hint is int else float
+    low, high = (None if bound is None else kind(bound) for bound in (meta["low"], meta["high"]))
+    step, form = (1, None) if kind is int else (None, "%g")
+    return st.number_input(shown, low, high, kind(value), step=step, format=form, **about)

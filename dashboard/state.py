@@ -121,10 +121,9 @@ def present(value: bool) -> None:
     st.session_state["_presenting"] = value
 
 
-def settings_of_attack(name: str) -> dict[str, Any] | None:
-    """Return the settings that the visitor gave to an attack, or None."""
-    found: dict[str, Any] | None = st.session_state.setdefault("_settings", {}).get(name)
-    return found
+def settings_of_attack(name: str) -> dict[str, Any]:
+    """Return the settings of an attack that the visitor changed."""
+    return dict(st.session_state.setdefault("_settings", {}).get(name, {}))
 
 
 def use_settings(name: str, settings: dict[str, Any]) -> None:

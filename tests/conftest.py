@@ -164,7 +164,9 @@ def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     from dashboard import cache
 
     def forget() -> None:
-        for cached in (cache.attack, cache.guess, cache.shipped_records, cache.opened):
+        for cached in (cache.opened, cache.open_names, cache.guess):
+            cached.clear()
+        for cached in (cache.shipped_records, cache.shipped_settings):
             cached.clear()
 
     forget()

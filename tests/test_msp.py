@@ -7,14 +7,8 @@ import pytest
 import torch
 
 from core.attacks.inversion import msp_network
-from core.attacks.inversion.msp_network import (
-    Candidates,
-    MSPNetwork,
-    all_candidates,
-    decode,
-    draw_candidates,
-    msp_loss,
-)
+from core.attacks.inversion.msp_candidates import Candidates, all_candidates, draw_candidates
+from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss
 from core.attacks.inversion.stopping import StepCalibration
 
 V, D, H = 12, 6, 8

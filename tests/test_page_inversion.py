@@ -8,7 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.attacks import ATTACKS
 from core.jobs import JobState
+from core.specs import settings_of
 from dashboard import cache, state
+from dashboard.settings import AT_ANSWERING
 
 TEXT = "The government said the river is near the city of London."
 Open = Callable[..., AppTest]
@@ -206,3 +208,27 @@ def test_every_control_explains_itself(opened: Open) -> None:
     for control in [*page.button, *page.toggle, *page.text_input]:
         assert control.help, control.label
     assert all(chart.proto.alt for chart in page.get("plotly_chart"))
+
+
+def test_settings_change_the_answer_and_reset(opened: Open) -> None:
+    page = opened(text=TEXT, attack="mlc")
+    page.session_state["more-settings"] = True
+    page.run()
+    n_before = html(page).count("ls-wrong")
+    page.number_input(key="setting-mlc-size_factor").set_value(10.0).run()
+    assert not page.exception and not page.error
+    assert html(page).count("ls-wrong") > n_before, "a longer text is taken for granted"
+    page.button(key="reset-mlc").click().run()
+    assert html(page).count("ls-wrong") == n_before
+
+
+@pytest.mark.parametrize("name", AT_ANSWERING)
+def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: str) -> None:
+    assert set(AT_ANSWERING[name]) <= settings_of(ATTACKS[name].kind).keys()
+    page = opened(text=TEXT, attack=name)
+    page.session_state["more-settings"] = True
+    page.run()
+    assert not page.exception
+    drawn = [*page.number_input, *page.selectbox, *page.toggle]
+    assert {f"setting-{name}-{key}" for key in AT_ANSWERING[name]} <= {w.key for w in drawn}
+    assert all(widget.help for widget in drawn)

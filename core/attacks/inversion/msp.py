@@ -14,14 +14,13 @@ from torch import Tensor
 
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
-from core.attacks.inversion.msp_network import (
+from core.attacks.inversion.msp_candidates import (
     Candidates,
-    MSPNetwork,
     all_candidates,
-    decode,
     draw_candidates,
-    msp_loss,
+    rare_word_weights,
 )
+from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.stopping import StepCalibration
 from core.attacks.inversion.training import Loop, TrainingLog, train
@@ -162,7 +161,11 @@ class MSPAttack:
         )
         share = np.asarray(self.vocabulary_.document_frequency) / self.vocabulary_.n_texts
         share = np.append(share, 0.0) if self.end_token else share
-        weights = self._word_weights(device)
+        weights = None
+        if self.rare_weight:
+            weights = rare_word_weights(
+                self.vocabulary_, self.rare_weight, end_token=self.end_token
+            ).to(device)
         end = np.array([len(self.vocabulary_)] if self.end_token else [], dtype=np.int32)
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
@@ -197,17 +200,6 @@ class MSPAttack:
         # the same words.
         rng = np.random.default_rng(int(torch.randint(2**62, (1,))))
         return draw_candidates(targets, share, self.n_negatives, rng)
-
-    def _word_weights(self, device: torch.device) -> Tensor | None:
-        """Return (N/df)^rare_weight, with mean 1 over the words of a text."""
-        if not self.rare_weight:
-            return None
-        counts = np.asarray(self.vocabulary_.document_frequency, dtype=np.float64)
-        weight = (self.vocabulary_.n_texts / counts) ** self.rare_weight
-        weight /= (weight * counts).sum() / counts.sum()
-        if self.end_token:
-            weight = np.append(weight, 1.0)
-        return torch.from_numpy(weight.astype(np.float32)).to(device)
 
     def _decode(self, vectors: Vectors, n_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
         network = self.network_

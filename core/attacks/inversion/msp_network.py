@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,16 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from core.attacks.inversion.msp_candidates import Candidates
 from core.attacks.inversion.word_classifier import fast_dtype
 
-__all__ = [
-    "Candidates",
-    "MSPNetwork",
-    "all_candidates",
-    "decode",
-    "draw_candidates",
-    "msp_loss",
-]
+__all__ = ["MSPNetwork", "decode", "msp_loss"]
 
 _NEVER = -1e9
 _State = tuple[Tensor, Tensor]
@@ -97,48 +90,6 @@ class MSPNetwork(nn.Module):
             return torch.sigmoid(o) * torch.tanh(c), c
 
         return advance
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """The words scored in one training step, and how likely each was to be among them."""
-
-    ids: Tensor
-    """(C,) positions in V, sorted."""
-    log_inclusion: Tensor
-    """(C,) log of the probability that the word is a candidate of a text that lacks it."""
-
-
-def draw_candidates(
-    targets: list[NDArray[np.int32]],
-    share: NDArray[np.float64],
-    n_negatives: int,
-    rng: np.random.Generator,
-    always: tuple[int, ...] = (),
-) -> Candidates:
-    """Return the batch's own words and `n_negatives` random ones.
-
-    Parameters
-    ----------
-    targets : list of int arrays
-        The words of each text of the batch.
-    share : ndarray, shape (|V|,)
-        Share of training texts that hold each word: it gives the chance that another text of
-        the batch brought the word in.
-    """
-    size = len(share)
-    drawn = rng.choice(size, min(n_negatives, size), replace=False)
-    ids = np.unique(np.concatenate([*targets, drawn, np.array(always, dtype=np.int64)]))
-    missed = (1 - share[ids]) ** (len(targets) - 1) * (1 - len(drawn) / size)
-    inclusion = np.log(np.clip(1 - missed, 1e-6, 1.0))
-    return Candidates(
-        torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(inclusion.astype(np.float32))
-    )
-
-
-def all_candidates(size: int) -> Candidates:
-    """Return every word: the papers' full softmax."""
-    return Candidates(torch.arange(size), torch.zeros(size))
 
 
 def msp_loss(
