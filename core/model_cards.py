@@ -56,13 +56,13 @@ def _settings(settings: dict[str, Any]) -> str:
 
 def _scores(held_out: dict[str, Any] | None) -> str:
     if held_out is None:
-        return "none in training; see docs/results/inversion.md."
+        return "none in training; see docs/results/inversion-bbc.md."
     low, high = held_out["token_set_f1_ci95"]
     return (
         f"F1 {held_out['token_set_f1']:.1f} [{low:.1f}, {high:.1f}], precision "
         f"{held_out['precision']:.1f}, recall {held_out['recall']:.1f} on n = {held_out['n']:,} "
         f"sentences of the same sources (prior only: {held_out['prior_f1']:.1f}). On news: "
-        "docs/results/inversion.md."
+        "docs/results/inversion-bbc.md."
     )
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.attacks import ATTACKS
 from core.jobs import JobState
 from core.specs import settings_of
-from dashboard import cache, state
+from dashboard import answers, cache, state
 from dashboard.settings import AT_ANSWERING
 
 TEXT = "The government said the river is near the city of London."
@@ -41,6 +43,22 @@ def job_in(page: AppTest) -> str:
     """Return the id of the job in the address."""
     found = page.query_params["job"]
     return found if isinstance(found, str) else found[0]
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Hold slow attacks back until the test lets them go, so that none is done too early."""
+    go = threading.Event()
+    read = answers._read
+
+    def wait_and_read(request: Any, *given: Any) -> Any:
+        if request.spec.name == "search":
+            go.wait(30)
+        return read(request, *given)
+
+    monkeypatch.setattr(answers, "_read", wait_and_read)
+    yield go
+    go.set()
 
 
 def messages(page: AppTest) -> str:
@@ -146,11 +164,15 @@ def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> N
     assert len(page.metric) == 3
 
 
-def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open) -> None:
+def test_a_slow_attack_runs_when_asked_and_its_reading_stays(
+    opened: Open, held: threading.Event
+) -> None:
     page = opened(text=TEXT, attack="search")
     assert not page.metric
     page.button(key="run-search").click().run()
-    job = cache.jobs().wait(job_in(page), timeout=60)
+    job_id = job_in(page)
+    held.set()
+    job = cache.jobs().wait(job_id, timeout=60)
     assert job is not None and job.state is JobState.DONE, job
     page.run()
     assert not page.exception and not page.error
@@ -159,10 +181,13 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open) -> No
     assert "for this text" in html(page), "the number of queries is told"
 
 
-def test_a_reloaded_page_finds_its_job_again(opened: Open, small_app: AppTest) -> None:
+def test_a_reloaded_page_finds_its_job_again(
+    opened: Open, small_app: AppTest, held: threading.Event
+) -> None:
     page = opened(text=TEXT, attack="search")
     page.button(key="run-search").click().run()
     job_id = job_in(page)
+    held.set()
     cache.jobs().wait(job_id, timeout=60)
     anew = AppTest.from_file(small_app._script_path, default_timeout=180).run()
     anew.query_params["job"] = job_id
@@ -173,7 +198,9 @@ def test_a_reloaded_page_finds_its_job_again(opened: Open, small_app: AppTest) -
     assert len(anew.metric) == 3 * len(cards(anew))
 
 
-def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open) -> None:
+def test_a_new_sentence_stops_the_attack_on_the_old_one(
+    opened: Open, held: threading.Event
+) -> None:
     page = opened(text=TEXT, attack="search")
     page.button(key="run-search").click().run()
     job_id = job_in(page)
