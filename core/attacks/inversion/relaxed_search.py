@@ -35,13 +35,24 @@ class TokenEncodings:
         self.directions = torch.empty(0)
 
     def compute(
-        self, key: Hashable, embed: Callable[[Tensor], Tensor], token_vectors: Tensor
+        self,
+        key: Hashable,
+        embed: Callable[[Tensor], Tensor],
+        token_vectors: Tensor,
+        on_part: Callable[[], None],
     ) -> None:
-        """Encode (m, hidden) token vectors as texts of one token, unless it was done before."""
+        """Encode (m, hidden) token vectors as texts of one token, unless it was done before.
+
+        `on_part` is called before each part, so that the work can be stopped there.
+        """
         if key == self.key:
             return
+        parts = []
         with torch.inference_mode():
-            encodings = torch.cat([embed(part[:, None]) for part in token_vectors.split(512)])
+            for part in token_vectors.split(512):
+                on_part()
+                parts.append(embed(part[:, None]))
+        encodings = torch.cat(parts)
         self.directions = F.normalize(encodings - encodings.mean(0), dim=1)
         self.key = key
 
@@ -100,7 +111,9 @@ class RelaxedSearch:
         centre = torch.from_numpy(self.centre).to(goal.device)
         columns, token_vectors = None, self.token_vectors
         if self.n_kept < len(self.words):
-            self.encodings.compute(self.key, self.embed, self.token_vectors)
+            self.encodings.compute(
+                self.key, self.embed, self.token_vectors, on_part=lambda: report(0.0)
+            )
             columns = self.encodings.nearest(goal - centre, self.n_kept)
             token_vectors = self.token_vectors[columns]
         n_total = self.settings.n_restarts * self.schedule.n_steps
