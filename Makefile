@@ -27,7 +27,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
-	$(PY) -m streamlit run dashboard/app.py --server.address $(HOST) --server.port $(PORT) $(ARGS)
+	$(PY) -m streamlit run dashboard/serve.py --server.address $(HOST) --server.port $(PORT) $(ARGS)
 
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 	$(PY) -m pytest $(ARGS)

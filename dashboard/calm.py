@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.errors import CoreError
 
-__all__ = ["calm", "plain", "show_error"]
+__all__ = ["apologise", "calm", "plain", "show_error"]
 
 _LOG = logging.getLogger("leakscope")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -42,12 +42,17 @@ def calm() -> Iterator[None]:
     except CoreError as error:
         show_error(error)
     except Exception as fault:
-        # Neither the page nor the log gets the message: it may hold what the user typed.
-        frames = "".join(traceback.format_tb(fault.__traceback__))
-        _LOG.error("%s, at\n%s", type(fault).__name__, frames)
-        st.error(
-            "This page could not be finished. It is a fault of ours, and what you typed was not "
-            "stored. Reload the page or try another input; the terminal says where it happened.",
-            title="Something went wrong",
-            icon=":material/sentiment_dissatisfied:",
-        )
+        apologise(fault)
+
+
+def apologise(fault: Exception) -> None:
+    """Log where a fault of ours happened and say sorry on the page."""
+    # Neither the page nor the log gets the message: it may hold what the user typed.
+    frames = "".join(traceback.format_tb(fault.__traceback__))
+    _LOG.error("%s, at\n%s", type(fault).__name__, frames)
+    st.error(
+        "This page could not be finished. It is a fault of ours, and what you typed was not "
+        "stored. Reload the page or try another input; the terminal says where it happened.",
+        title="Something went wrong",
+        icon=":material/sentiment_dissatisfied:",
+    )
