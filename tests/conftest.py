@@ -144,7 +144,8 @@ def small_weights(
         "probe_mlc": {"vocabulary_size": 400, "epochs": 1, "hidden": 8, "substitutions": 0},
         "msp": {"vocabulary_size": 400, "epochs": 1, "hidden": 16},
         "search": {"vocabulary_size": 200, "base_epochs": 1, "base_substitutions": 0,
-                   "n_calibration": 20, "n_candidates": 5, "n_rounds": 1},
+                   "n_calibration": 20, "n_candidates": 5, "n_rounds": 1,
+                   "corrector_hidden": 8, "corrector_epochs": 1},
     }  # fmt: skip
     scores = {"n": 20, "token_set_f1": 12.0, "token_set_f1_ci95": [10.0, 14.0], "prior_f1": 6.0}
     for name, chosen in settings.items():

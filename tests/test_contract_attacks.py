@@ -38,6 +38,8 @@ TINY: dict[str, Any] = {
     "n_iterations": 30,
     "iterations": 30,
     "n_candidates": 8,
+    "corrector_hidden": 16,
+    "corrector_epochs": 2,
     "max_queries": 30,
     "n_neighbours": 20,
     "length": 6,

@@ -197,13 +197,14 @@ class MLCAttack:
         """Restore what `state` returned."""
         rebind(self, meta)
         tensors = {name: np.asarray(a, dtype=np.float32) for name, a in arrays.items()}
-        hidden = tensors["residual.0.weight"].shape[0] if "residual.0.weight" in tensors else 0
+        hidden = tensors["residual.enter.bias"].shape[0] if "residual.enter.bias" in tensors else 0
         model = WordClassifier(
             tensors["words"],
             tensors["bias"],
             tensors["center"],
             scale=float(meta["scale"]),
             hidden=hidden,
+            blocks=sum(name.endswith(".weight") for name in tensors if "residual.blocks" in name),
         )
         model.load_state_dict({name: torch.from_numpy(a) for name, a in tensors.items()})
         self.model_ = model.eval()

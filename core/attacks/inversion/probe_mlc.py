@@ -27,8 +27,9 @@ class ProbeMLCAttack(MLCAttack):
 
     learning_rate: float = setting(2e-3, "Of Adam; half of it for W", low=1e-6, high=1.0)
     epochs: int = setting(4, "At most", low=1)
-    hidden: int = setting(1024, "Units of the residual layer", low=1)
-    dropout: float = setting(0.1, "In the residual layer", low=0.0, high=0.9)
+    hidden: int = setting(1024, "Units of the residual network", low=1)
+    blocks: int = setting(1, "Its layers of that width after the first", low=0, high=8)
+    dropout: float = setting(0.1, "In the residual network", low=0.0, high=0.9)
     substitutions: int = setting(
         1, "Copies of each training text with words exchanged", low=0, high=10
     )
@@ -43,6 +44,7 @@ class ProbeMLCAttack(MLCAttack):
             pairs.vectors.mean(0),
             scale=self.start_scale,
             hidden=self.hidden,
+            blocks=self.blocks,
             dropout=self.dropout,
         )
 

@@ -1,4 +1,4 @@
-"""Ours: re-embedding search. Candidate word lists are encoded and compared with the vector."""
+"""Ours: re-embedding search. Answers are encoded, compared with the vector, and improved."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.attacks.inversion.augmentation import substitute_words
+from core.attacks.inversion.correction import Corrections
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.probe_mlc import ProbeMLCAttack
@@ -34,21 +35,31 @@ _BLOCK = 16
 
 @dataclass
 class SearchAttack:
-    """`probe_mlc`'s likeliest words, judged by what each does to the vector of the word list.
+    """`probe_mlc`'s answer, improved by encoding answers and comparing them with the vector.
 
-    The attacker writes the words believed so far as a text, encodes it with and without each
-    candidate, and measures how much nearer the vector comes. A logistic regression turns that
-    evidence and the classifier's belief into a new belief; a second round repeats it around the
-    improved list. Black box: by default 61 + 37 queries a vector.
+    First the attacker encodes the whole answer: a corrector, which has learned what the
+    difference of the two vectors says about every word of the vocabulary, ranks the words anew.
+    Then the likeliest words are tried one by one: the list is encoded with and without each, and
+    a logistic regression turns how much nearer the vector comes, and the belief so far, into a
+    new belief; a second round repeats that around the improved list. Black box: by default
+    1 + 61 + 37 queries a vector.
 
-    The regressions and the linear map from the vector of a word list to that of a sentence are
-    learned on auxiliary texts that the classifier was not trained on, half of them with words
-    exchanged, so that they know how far the classifier can be trusted outside its domain.
+    Correctors, regressions and the linear map from the vector of a word list to that of a
+    sentence are learned on auxiliary texts that the classifier was not trained on or that have
+    words exchanged, so that they know how far the classifier can be trusted outside its domain.
     """
 
     n_candidates: int = setting(60, "Words tried in the first round", low=2, high=100)
     n_later_candidates: int = setting(36, "Words tried in each later round", low=2, high=100)
     n_rounds: int = setting(2, "Times that the list is improved", low=1, high=5)
+    n_corrections: int = setting(
+        1, "Times that the whole answer is encoded and all words ranked anew", low=0, high=5
+    )
+    n_corrected: int = setting(
+        150_000, "Auxiliary texts, with words exchanged, to learn the corrections from", low=20
+    )
+    corrector_hidden: int = setting(768, "Units of a corrector's network", low=1)
+    corrector_epochs: int = setting(3, "At most, of a corrector", low=1)
     n_calibration: int = setting(
         2000, "Held-out auxiliary texts to learn the judgement from", low=20
     )
@@ -91,28 +102,74 @@ class SearchAttack:
             encoder,
             [texts[i] for i in kept],
             vectors[kept],
-            on_progress=lambda f, m: on_progress(0.3 + 0.4 * f, m),
+            on_progress=lambda f, m: on_progress(0.3 + 0.3 * f, m),
+            checkpoint_dir=checkpoint_dir,
+        )
+        self.fit_corrections(
+            encoder,
+            base,
+            [texts[i] for i in kept],
+            on_progress=lambda f, m: on_progress(0.6 + 0.2 * f, m),
             checkpoint_dir=checkpoint_dir,
         )
         return self.fit_judgement(
             encoder,
-            base,
             [texts[i] for i in held],
             [texts[i] for i in kept[: self.n_mapped]],
-            lambda f, m: on_progress(0.7 + 0.3 * f, m),
+            lambda f, m: on_progress(0.8 + 0.2 * f, m),
         )
+
+    def fit_corrections(
+        self,
+        encoder: Encoder,
+        base: ProbeMLCAttack,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn to correct the answers of `base`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Without `vectors`: auxiliary texts, whose words are exchanged first. With `vectors`:
+            texts that `base` was not trained on, as they are.
+        vectors : ndarray of float32, shape (n, d), optional
+        """
+        bind(self, encoder, base.vocabulary_)
+        self.base_ = base
+        if vectors is None:
+            texts = substitute_words(
+                texts[: self.n_corrected], base.vocabulary_, seed=self.seed + 101
+            )
+            vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
+        self.corrections_ = self._no_corrections().fit(
+            encoder,
+            texts,
+            vectors,
+            n_rounds=self.n_corrections,
+            hidden=self.corrector_hidden,
+            epochs=self.corrector_epochs,
+            seed=self.seed,
+            checkpoint_dir=checkpoint_dir,
+            on_progress=lambda f, m: on_progress(0.4 + 0.6 * f, m),
+        )
+        return self
+
+    def _no_corrections(self) -> Corrections:
+        return Corrections(self.base_.model_, self.vocabulary_, self.size_factor)
 
     def fit_judgement(
         self,
         encoder: Encoder,
-        base: ProbeMLCAttack,
         held_out: Sequence[str],
         mapped: Sequence[str],
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Learn the map on any texts, and the regressions on texts `base` was not trained on."""
-        bind(self, encoder, base.vocabulary_)
-        self.base_ = base
+        """Learn the map on any texts, and the regressions on texts the rest was not trained on."""
+        base = self.base_
         self.bag_map_ = self._fit_map(encoder, mapped)
         half = len(held_out) // 2
         changed = substitute_words(held_out[half:], base.vocabulary_, seed=self.seed + 11)
@@ -143,7 +200,7 @@ class SearchAttack:
         """Run the rounds learned so far and return the evidence of the next."""
         steps: list[Toggles] = []
         for start in range(0, len(vectors), _BLOCK):
-            block = self._first(vectors[start : start + _BLOCK])
+            block = self._first(encoder, vectors[start : start + _BLOCK])
             for earlier in range(number):
                 block = self._revise(encoder, block, earlier)
             steps += self._try(encoder, block, number)
@@ -151,10 +208,9 @@ class SearchAttack:
             on_progress(share, f"Learning to judge evidence, round {number + 1}")
         return steps
 
-    def _first(self, vectors: Vectors) -> list[Toggles]:
-        """Return the classifier's likeliest words and its choice among them."""
-        ranked, likely, counts = self.base_.rank(vectors)
-        total = self.base_.model_.probabilities(vectors).sum(1)
+    def _first(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
+        """Return the likeliest words after the corrections, and the choice among them."""
+        found = self.corrections_.rank(encoder, vectors)
         prior = self.vocabulary_.log_odds
         return [
             Toggles(
@@ -164,9 +220,10 @@ class SearchAttack:
                 prior=prior[words],
                 chosen=np.arange(len(words)) < count,
                 tail_mass=max(float(mass - p.sum()), 0.0),
+                n_queries=len(self.corrections_.correctors),
             )
             for vector, words, p, count, mass in zip(
-                vectors, ranked, likely, counts, total, strict=True
+                vectors, found.words, found.likely, found.counts, found.mass, strict=True
             )
         ]
 
@@ -193,7 +250,7 @@ class SearchAttack:
         vectors = check_fitted(self, encoder, vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
-            block = self._first(vectors[start : start + _BLOCK])
+            block = self._first(encoder, vectors[start : start + _BLOCK])
             for number in range(len(self.judges_)):
                 done = (start + len(block) * number / len(self.judges_)) / len(vectors)
                 on_progress(done, f"Re-encoding candidate lists, round {number + 1}")
@@ -216,7 +273,8 @@ class SearchAttack:
         base_arrays, base_meta = self.base_.state()
         settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
-        return arrays | self.bag_map_.arrays(), bound_meta(self) | {
+        arrays |= self.bag_map_.arrays() | self.corrections_.arrays()
+        return arrays, bound_meta(self) | {
             "base": {"settings": settings, "state": base_meta | {"vocabulary": None}},
             "judges": [judge.to_list() for judge in self.judges_],
         }
@@ -224,12 +282,15 @@ class SearchAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
-        base_arrays = {k.removeprefix("base."): a for k, a in arrays.items() if "base." in k}
+        base_arrays = {
+            k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")
+        }
         if not base_arrays:
             raise ArtifactError("The classifier under the search is missing from the file.")
         stored = meta["base"]
         base_meta = stored["state"] | {"vocabulary": meta["vocabulary"]}
         self.base_ = ProbeMLCAttack(**stored["settings"]).load_state(base_arrays, base_meta)
+        self.corrections_ = self._no_corrections().load(arrays)
         self.bag_map_ = BagMap.from_arrays(arrays)
         self.judges_ = [WordJudge.from_list(values) for values in meta["judges"]]
         return self

@@ -83,7 +83,9 @@ def train(
     loop: Loop,
     on_progress: OnProgress,
 ) -> TrainingLog:
-    """Minimise `loss_of(rows)` over batches of rows and leave the best epoch's weights in `module`.
+    """Minimise `loss_of(rows)` over batches of rows; leave the best weights, as stored, in `module`.
+
+    The weights are rounded to float16, the format of the files.
 
     Raises
     ------
@@ -116,7 +118,16 @@ def train(
         run.save()
         raise
     run.restore_best()
+    _round_to_half(module)
     return run.log
+
+
+@torch.no_grad()
+def _round_to_half(module: nn.Module) -> None:
+    """Round to what is stored, so that an attack answers the same before and after the disk."""
+    for tensor in module.state_dict().values():
+        if tensor.is_floating_point():
+            tensor.copy_(tensor.half())
 
 
 class _Run:

@@ -26,6 +26,33 @@ def fast_dtype(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if has_bf16 else torch.float32
 
 
+class _ResidualMLP(nn.Module):
+    """d → hidden → … → d; each block adds to the hidden layer what it makes of it.
+
+    The last layer and the blocks start at 0, so that the network starts as the zero function.
+    """
+
+    def __init__(self, d: int, hidden: int, blocks: int, dropout: float) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(d, hidden), nn.Linear(hidden, d)
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(blocks))
+        self.blocks = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(blocks))
+        self.dropout = nn.Dropout(dropout)
+        # Unit-variance inputs to the hidden layer: a unit vector has entries of 1/√d.
+        self.enter.weight.data *= d**0.5
+        for layer in (self.leave, *self.blocks):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the change of the features, shape (n, d)."""
+        h = nn.functional.gelu(self.enter(x))
+        for norm, block in zip(self.norms, self.blocks, strict=True):
+            h = h + self.dropout(nn.functional.gelu(block(norm(h))))
+        changed: Tensor = self.leave(self.dropout(h))
+        return changed
+
+
 class WordClassifier(nn.Module):
     """Logits W·f(e) + b with f(e) = A(e − μ) + MLP(e − μ), or f(e) = s(e − μ) without MLP.
 
@@ -41,6 +68,8 @@ class WordClassifier(nn.Module):
         A starts as scale · I; without MLP it stays there.
     hidden : int
         Units of the MLP; 0 for none.
+    blocks : int
+        Residual layers of that width after the MLP's first.
     """
 
     center: Tensor
@@ -53,6 +82,7 @@ class WordClassifier(nn.Module):
         *,
         scale: float,
         hidden: int = 0,
+        blocks: int = 0,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -62,26 +92,22 @@ class WordClassifier(nn.Module):
         self.register_buffer("center", torch.as_tensor(center, dtype=torch.float32).clone())
         self.scale = scale
         self.direct: nn.Linear | None = None
-        self.residual: nn.Sequential | None = None
+        self.residual: _ResidualMLP | None = None
         if hidden:
             self.direct = nn.Linear(d, d, bias=False)
             nn.init.eye_(self.direct.weight)
             self.direct.weight.data *= scale
-            last = nn.Linear(hidden, d)
-            nn.init.zeros_(last.weight)
-            nn.init.zeros_(last.bias)
-            self.residual = nn.Sequential(
-                nn.Linear(d, hidden), nn.GELU(), nn.Dropout(dropout), last
-            )
-            # Unit-variance inputs to the hidden layer: a unit vector has entries of 1/√d.
-            self.residual[0].weight.data *= d**0.5
+            self.residual = _ResidualMLP(d, hidden, blocks, dropout)
 
     def features(self, vectors: Tensor) -> Tensor:
         """Return f(e), shape (n, d)."""
         x = vectors - self.center
         if self.direct is None or self.residual is None:
             return x * self.scale
-        return self.direct(x) + self.residual(x)
+        fast = fast_dtype(x.device)
+        with torch.autocast(x.device.type, fast, enabled=self.training and fast != x.dtype):
+            changed = self.residual(x)
+        return self.direct(x) + changed.float()
 
     @torch.inference_mode()
     def probabilities(self, vectors: Vectors) -> NDArray[np.float32]:

@@ -1,0 +1,253 @@
+"""Training the correctors of an answer, one a round, and answering with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.attacks.inversion.answer_corrector import AnswerCorrector, correction_loss
+from core.attacks.inversion.decision import best_counts
+from core.attacks.inversion.training import Loop, train
+from core.attacks.inversion.word_classifier import WordClassifier, fast_dtype
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.text import Vocabulary
+
+__all__ = ["Corrections", "Ranked"]
+
+_LISTED = 100
+_BLOCK = 256
+_VALIDATED = 2000
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The likeliest words of n vectors, at most 100 each, and how many of them to answer."""
+
+    words: NDArray[np.int64]
+    """Positions in V, likeliest first, shape (n, m)."""
+    likely: NDArray[np.float32]
+    """Their probabilities, shape (n, m)."""
+    counts: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    """Expected number of words of V in each text, shape (n,)."""
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float32], size_factor: float) -> Ranked:
+        """Rank (n, |V|) probabilities."""
+        m = min(_LISTED, probabilities.shape[1])
+        top = torch.topk(torch.from_numpy(probabilities), m, dim=1)
+        mass = probabilities.sum(1, dtype=np.float64)
+        likely = top.values.numpy()
+        return cls(top.indices.numpy(), likely, best_counts(likely, size_factor * mass), mass)
+
+    @classmethod
+    def join(cls, parts: Sequence[Ranked]) -> Ranked:
+        """Stack blocks of vectors."""
+        return cls(
+            np.concatenate([p.words for p in parts]),
+            np.concatenate([p.likely for p in parts]),
+            np.concatenate([p.counts for p in parts]),
+            np.concatenate([p.mass for p in parts]),
+        )
+
+    @property
+    def lists(self) -> list[NDArray[np.int64]]:
+        """The answered words of each vector."""
+        return [w[:k] for w, k in zip(self.words, self.counts, strict=True)]
+
+
+@dataclass
+class Corrections:
+    """Rounds of: write the answer as a text, encode it, and read the vector anew knowing that.
+
+    A round costs one encoder query a vector.
+    """
+
+    base: WordClassifier
+    vocabulary: Vocabulary
+    size_factor: float
+    correctors: list[AnswerCorrector] = field(default_factory=list)
+
+    def texts(self, ranked: Ranked) -> list[str]:
+        """Return the answers as texts, likeliest word first."""
+        words = self.vocabulary.words
+        return [" ".join(words[i] for i in answer) for answer in ranked.lists]
+
+    def first(self, vectors: Vectors) -> Ranked:
+        """Return the classifier's own ranking."""
+        return Ranked.join(
+            [
+                Ranked.of(self.base.probabilities(vectors[i : i + _BLOCK]), self.size_factor)
+                for i in range(0, len(vectors), _BLOCK)
+            ]
+        )
+
+    def rank(self, encoder: Encoder, vectors: Vectors) -> Ranked:
+        """Return the ranking after every round."""
+        ranked = self.first(vectors)
+        for corrector in self.correctors:
+            answers = encoder.encode(self.texts(ranked))
+            ranked = self._correct(corrector, vectors, answers, ranked.lists)
+        return ranked
+
+    def _correct(
+        self,
+        corrector: AnswerCorrector,
+        vectors: Vectors,
+        answers: Vectors,
+        lists: list[NDArray[Any]],
+    ) -> Ranked:
+        blocks = [slice(i, i + _BLOCK) for i in range(0, len(vectors), _BLOCK)]
+        return Ranked.join(
+            [
+                Ranked.of(
+                    corrector.probabilities(vectors[s], answers[s], lists[s]), self.size_factor
+                )
+                for s in blocks
+            ]
+        )
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors,
+        *,
+        n_rounds: int,
+        hidden: int,
+        epochs: int,
+        learning_rate: float = 1e-3,
+        batch_size: int = 256,
+        seed: int = 0,
+        checkpoint_dir: str | None = None,
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Train a corrector a round on texts that the classifier was not trained on.
+
+        Each learns from the answers that the rounds before it give, so that it knows their
+        mistakes. Minimises Eq. 8 of Song & Raghunathan (2020) with Adam.
+        """
+        rows = self.vocabulary.rows(texts)
+        kept = [i for i, row in enumerate(rows) if len(row)]
+        rows, vectors = [rows[i] for i in kept], vectors[kept]
+        ranked = self.first(vectors)
+        folder = None if checkpoint_dir is None else Path(checkpoint_dir)
+        self.correctors = []
+        for number in range(n_rounds):
+            start, share = number / n_rounds, 1 / n_rounds
+
+            def progress(f: float, m: str, start: float = start, share: float = share) -> None:
+                on_progress(start + share * f, m)
+
+            answers = encoder.encode(self.texts(ranked), lambda f, m: progress(0.4 * f, m))
+            torch.manual_seed(seed + number)
+            corrector = AnswerCorrector(self.base, hidden=hidden).to(self.base.words.device)
+            pairs = _Pairs(vectors, answers, ranked.lists, rows)
+            loop = Loop(
+                n=pairs.n_trained,
+                epochs=epochs,
+                batch_size=batch_size,
+                seed=seed,
+                identity={
+                    "corrector": [number, hidden, epochs, learning_rate, batch_size, seed],
+                    "encoder": encoder.fingerprint,
+                    "n": len(rows),
+                },
+                checkpoint_dir=folder and folder / f"corrector-{number}",
+            )
+            self._train(
+                corrector, pairs, loop, learning_rate, lambda f, m: progress(0.4 + 0.6 * f, m)
+            )
+            self.correctors.append(corrector)
+            ranked = self._correct(corrector, vectors, answers, ranked.lists)
+        return self
+
+    def _train(
+        self,
+        corrector: AnswerCorrector,
+        pairs: _Pairs,
+        loop: Loop,
+        learning_rate: float,
+        on_progress: OnProgress,
+    ) -> None:
+        device = self.base.words.device
+        words = self.base.words.detach().to(fast_dtype(device))
+        x, h = torch.from_numpy(pairs.vectors), torch.from_numpy(pairs.answers)
+        optimizer = torch.optim.Adam(
+            corrector.parameters(), lr=learning_rate, fused=device.type != "mps"
+        )
+
+        def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            corrector.train()
+            self.base.eval()
+            lists, targets = [pairs.lists[i] for i in rows], [pairs.rows[i] for i in rows]
+            return correction_loss(
+                corrector, x[rows].to(device), h[rows].to(device), lists, targets, words
+            )
+
+        train(
+            corrector,
+            optimizer,
+            loss_of,
+            lambda: self._validate(corrector, pairs),
+            loop,
+            on_progress,
+        )
+
+    def _validate(self, corrector: AnswerCorrector, pairs: _Pairs) -> float:
+        """Return the mean F1 (×100) on the texts set aside."""
+        held = slice(pairs.n_trained, None)
+        found = self._correct(
+            corrector, pairs.vectors[held], pairs.answers[held], pairs.lists[held]
+        )
+        scores = [
+            2 * np.isin(answer, true).sum() / (len(answer) + len(true))
+            for answer, true in zip(found.lists, pairs.rows[held], strict=True)
+        ]
+        return 100 * float(np.mean(scores))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the correctors' arrays in float16."""
+        return {
+            f"correctors.{i}.{name}": tensor.detach().cpu().numpy().astype(np.float16)
+            for i, corrector in enumerate(self.correctors)
+            for name, tensor in corrector.state_dict().items()
+        }
+
+    def load(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Restore what `arrays` returned."""
+        self.correctors = []
+        while (name := f"correctors.{len(self.correctors)}.") and any(
+            key.startswith(name) for key in arrays
+        ):
+            tensors = {
+                key.removeprefix(name): torch.from_numpy(np.asarray(a, np.float32))
+                for key, a in arrays.items()
+                if key.startswith(name)
+            }
+            corrector = AnswerCorrector(self.base, hidden=len(tensors["residual.0.bias"]))
+            corrector.load_state_dict(tensors)
+            self.correctors.append(corrector.eval())
+        return self
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """What a corrector trains on; the last rows are for validation."""
+
+    vectors: Vectors
+    answers: Vectors
+    lists: list[NDArray[Any]]
+    rows: list[NDArray[np.int32]]
+
+    @property
+    def n_trained(self) -> int:
+        n = len(self.rows)
+        return n - min(_VALIDATED, max(1, n // 20))
