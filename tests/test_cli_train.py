@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import signal
 import subprocess
 import time
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from command_line import spawn
 
+from core.corpora.sentences import split_sentences
 from core.store import load_artifact
+from core.text import words
 
 
 def train_arguments(tiny_bert: Path, corpus: Path, out: Path, *more: object) -> list[object]:
@@ -38,6 +41,24 @@ def test_train_writes_an_attack_with_its_record(
     line = core(*arguments, "--limit", 300).refusal()
     assert "holds another trained attack" in line
     assert core(*arguments).out.startswith(f"{out}: mlc on mlm:")
+
+
+def test_train_takes_the_rows_and_lengths_that_are_asked_for(
+    core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    lines = [line for line in corpus.read_text(encoding="utf-8").splitlines() if line.strip()]
+    table = tmp_path / "table.csv"
+    rows = [[line, "odd" if i % 2 else "even"] for i, line in enumerate(lines)]
+    with table.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["said", "kind"], *rows])
+    arguments = train_arguments(tiny_bert, table, tmp_path / "out", "--set", "epochs=1", "--json")
+    arguments += ["--text-column", "said", "--min-words", 3, "--max-words", 12]
+    record = core(*arguments, "--where", "kind=odd").json()
+    chosen = {s for line, kind in rows if kind == "odd" for s in split_sentences(line)}
+    n = sum(3 <= len(words(s)) <= 12 for s in chosen)
+    assert record["n_texts"] + record["held_out"]["n"] == pytest.approx(n, abs=2)
+    assert "no class 'blue'" in core(*arguments, "--where", "kind=blue").refusal()
+    assert "--where takes" in core(*arguments, "--where", "kind").refusal()
 
 
 @pytest.mark.parametrize(

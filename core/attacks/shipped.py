@@ -6,6 +6,7 @@ Weights that ship with Leakscope lie in assets/weights/<encoder>/<attack>/.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,11 @@ __all__ = [
     "load_attack",
     "open_attack",
     "save_attack",
+    "shipped_digest",
+    "shipped_held_out",
     "shipped_settings",
     "shipped_vocabulary",
+    "text_mark",
 ]
 
 WEIGHTS = Path(__file__).resolve().parents[2] / "assets" / "weights"
@@ -115,6 +119,31 @@ def shipped_settings(encoder: Encoder, attack: str) -> dict[str, Any]:
     """Return the settings of the attack that ships for `encoder`; none where none ships."""
     path = _shipped_folder(encoder, attack) / "model.json"
     return dict(read_json(path)["settings"]) if path.exists() else {}
+
+
+def shipped_digest(encoder: Encoder, attack: str) -> str:
+    """Return the SHA-256 of the weights of the attack that ships; empty where none ships."""
+    path = _shipped_folder(encoder, attack) / "model.json"
+    return str(read_json(path)["arrays_sha256"]) if path.exists() else ""
+
+
+def shipped_held_out(encoder: Encoder) -> frozenset[str]:
+    """Return the marks (`text_mark`) of sentences that no shipped attack was trained on.
+
+    Raises
+    ------
+    ArtifactError
+        None are recorded for this encoder.
+    """
+    path = _shipped_folder(encoder, "held_out.json")
+    if not path.exists():
+        raise ArtifactError(f"No sentences are recorded as held out for {encoder.name}: {path}.")
+    return frozenset(read_json(path)["marks"])
+
+
+def text_mark(text: str) -> str:
+    """Return twelve hexadecimal digits that stand for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _shipped_folder(encoder: Encoder, attack: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import (
     add_attack_arguments,
@@ -13,6 +13,10 @@ from core.cli.arguments import (
     encoder_spec,
 )
 from core.cli.output import progress_line, show_json
+from core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from core.corpora import Corpus
 
 __all__ = ["add_arguments", "run"]
 
@@ -27,6 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--corpus", required=True, help="bundled, a file, or another source; see `list`"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
+    parser.add_argument("--text-column", metavar="NAME", help="of a table (default: text)")
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="take only these rows of a table; repeat for more values of one column",
+    )
+    parser.add_argument("--min-words", type=int, default=8, help="of a sentence (default: 8)")
+    parser.add_argument("--max-words", type=int, default=40, help="of a sentence (default: 40)")
     parser.add_argument("--limit", type=int, help="sentences to draw; all by default")
     parser.add_argument("--seed", type=int, default=0, help="of every drawing (default: 0)")
     parser.add_argument(
@@ -41,27 +55,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Train, score on held-out sentences, write the attack and its record."""
     spec = attack_spec(arguments)
-    from core.corpora import load_corpus
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
     from core.training import TrainingPlan, train_attack
 
     with progress_line() as on_progress:
-        corpus = load_corpus(arguments.corpus)
+        corpus = _corpus(arguments)
         plan = TrainingPlan(
             attack=spec,
             corpus=corpus.name,
-            corpus_hash=corpus.content_hash,
+            corpus_hash=_identity(corpus, arguments),
             seed=arguments.seed,
             limit=arguments.limit,
             n_held_out=arguments.held_out,
         )
         encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
-        record = train_attack(plan, encoder, corpus.texts, arguments.out, on_progress)
+        texts = corpus.sentences(arguments.min_words, arguments.max_words).texts
+        record = train_attack(plan, encoder, texts, arguments.out, on_progress)
     if arguments.json:
         show_json({"out": str(arguments.out), **record})
     else:
         _show(arguments.out, record)
+
+
+def _corpus(arguments: argparse.Namespace) -> Corpus:
+    """Load the corpus, or the rows of it that `--where` chooses."""
+    from core.corpora import Columns, load_corpus
+
+    pairs = [condition.partition("=") for condition in arguments.where]
+    names = {name for name, _, _ in pairs}
+    if any(not equals for _, equals, _ in pairs) or len(names) > 1:
+        raise InvalidInputError(
+            "--where takes COLUMN=VALUE, the same column each time; got "
+            f"{', '.join(arguments.where)}."
+        )
+    if not pairs and arguments.text_column is None:
+        return load_corpus(arguments.corpus)
+    label = names.pop() if names else None
+    columns = Columns(text=arguments.text_column or "text", label=label)
+    corpus = load_corpus(arguments.corpus, columns=columns)
+    return corpus.only([value for _, _, value in pairs]) if pairs else corpus
+
+
+def _identity(corpus: Corpus, arguments: argparse.Namespace) -> str:
+    """Return what tells these sentences from others: the content, and lengths if not the usual."""
+    lengths = (arguments.min_words, arguments.max_words)
+    return corpus.content_hash + ("" if lengths == (8, 40) else ":{}-{}".format(*lengths))
 
 
 def _show(out: Path, record: dict[str, Any]) -> None:

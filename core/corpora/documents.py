@@ -114,6 +114,22 @@ class Corpus:
         """Return the in-domain and the cross-domain corpus; see core.corpora.splits."""
         return split_by_class(self, classes, leave_out)
 
+    def only(self, classes: Collection[str]) -> Corpus:
+        """Return the documents of these classes.
+
+        Raises
+        ------
+        InvalidInputError
+            A class that the corpus does not have.
+        """
+        missing = sorted(set(classes) - set(self.labels))
+        if missing:
+            raise InvalidInputError(
+                f"Corpus {self.name!r} has no class {missing[0]!r}. "
+                f"It has: {', '.join(self.labels[:20]) or 'none'}."
+            )
+        return replace(self, documents=tuple(d for d in self.documents if d.label in classes))
+
     def head(self, limit: int | None) -> Corpus:
         """Return the corpus of the first `limit` documents, or itself for None."""
         check_limit(limit)

@@ -13,8 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from core.attacks.registry import ATTACKS, make_attack
-from core.attacks.shipped import open_attack, shipped_settings, shipped_vocabulary
-from core.corpora import Columns, load_corpus
+from core.attacks.shipped import (
+    open_attack,
+    shipped_digest,
+    shipped_held_out,
+    shipped_settings,
+    shipped_vocabulary,
+    text_mark,
+)
+from core.corpora import Columns, Corpus, load_corpus
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.evaluation import evaluate, restrict, sample_texts
@@ -38,12 +45,18 @@ class InversionStudy:
     ----------
     target : Path
         A corpus of documents; a tenth of them is attacked.
-    column, document : str
-        Columns of the text and, where rows are not documents, of the document's id.
+    column : str
+        Of the text.
     attacks : tuple of str
         Registry names.
     auxiliary : tuple of str
         `cross`: the attack as it ships. `in`: trained on the other documents of `target`.
+        `held-out`: as it ships, on those texts of `target`, its training corpus, that it was not
+        trained on.
+    where : str
+        `COLUMN=VALUE`: attack these rows of `target` only.
+    epochs : int
+        Of the attacks that are trained here.
     n, n_slow : int
         Sentences attacked.
     keep_stop_words : bool
@@ -58,6 +71,15 @@ class InversionStudy:
     n_slow: int = 50
     seed: int = 0
     keep_stop_words: bool = False
+    where: str = ""
+    epochs: int = 5
+
+    @property
+    def corpus(self) -> Corpus:
+        """The file to attack."""
+        label, _, value = self.where.partition("=")
+        corpus = load_corpus(self.target, columns=Columns(text=self.column, label=label or None))
+        return corpus.only([value]) if label else corpus
 
 
 def run(
@@ -67,28 +89,24 @@ def run(
     on_progress: OnProgress = no_progress,
 ) -> list[dict[str, Any]]:
     """Measure every cell and return them as rows; finished cells are read from `folder`."""
-    corpus = load_corpus(study.target, columns=Columns(text=study.column))
-    known, held = corpus.split_by_document((0.9, 0.1), seed=study.seed)
-    auxiliary = known.sentences()
-    targets = sample_texts(held.sentences().without(auxiliary).texts, study.n, study.seed)
-    stop_words = frozenset[str]() if study.keep_stop_words else STOP_WORDS
-    local = Vocabulary.count(auxiliary.texts, stop_words=stop_words)
-    scope = restrict(local, shipped_vocabulary(encoder).index.keys() | stop_words_of(study))
+    corpus = study.corpus
     rows = []
     cells = [(name, source) for source in study.auxiliary for name in study.attacks]
+    places = {source: _Place.of(study, corpus, source, encoder) for source in study.auxiliary}
     for done, (name, source) in enumerate(cells):
-        path = folder / f"{_key(study, corpus.content_hash)}-{source}-{name}.json"
+        path = folder / f"{_key(study, corpus.content_hash, name, source, encoder)}.json"
         if not path.exists():
-            on_progress(done / len(cells), f"{name}, {source}-domain")
-            if source == "cross":
-                attack = open_attack(name, encoder)
+            on_progress(done / len(cells), f"{name}, {source}")
+            place = places[source]
+            if source == "in":
+                attack = _train(name, study, encoder, place.auxiliary, path.with_suffix(""))
             else:
-                attack = _train(name, study, encoder, auxiliary.texts, path.with_suffix(""))
-            sample = targets[: study.n_slow] if name in SLOW else targets
+                attack = open_attack(name, encoder)
+            sample = place.targets[: study.n_slow] if name in SLOW else place.targets
             result = evaluate(
-                attack, encoder, sample, seed=study.seed, vocabulary=scope, name=corpus.name
+                attack, encoder, sample, seed=study.seed, vocabulary=place.scope, name=corpus.name
             )
-            write_json(path, _row(name, source, result, len(auxiliary.texts)))
+            write_json(path, _row(name, source, result, len(place.auxiliary)))
         rows.append(read_json(path))
     on_progress(1.0, "Every cell is measured")
     return rows
@@ -99,9 +117,35 @@ def stop_words_of(study: InversionStudy) -> frozenset[str]:
     return STOP_WORDS if study.keep_stop_words else frozenset()
 
 
-def _key(study: InversionStudy, content_hash: str) -> str:
+@dataclass(frozen=True)
+class _Place:
+    """Where an attack is measured: the texts it may know, those it must not, the words counted."""
+
+    auxiliary: Sequence[str]
+    targets: list[str]
+    scope: Vocabulary
+
+    @classmethod
+    def of(cls, study: InversionStudy, corpus: Corpus, source: str, encoder: Encoder) -> _Place:
+        shipped = shipped_vocabulary(encoder)
+        if source == "held-out":
+            marks = shipped_held_out(encoder)
+            held_out = [d.text for d in corpus.documents if text_mark(d.text) in marks]
+            return cls([], sample_texts(held_out, study.n, study.seed), shipped)
+        known, held = corpus.split_by_document((0.9, 0.1), seed=study.seed)
+        auxiliary = known.sentences()
+        targets = sample_texts(held.sentences().without(auxiliary).texts, study.n, study.seed)
+        stop_words = frozenset[str]() if study.keep_stop_words else STOP_WORDS
+        local = Vocabulary.count(auxiliary.texts, stop_words=stop_words)
+        scope = restrict(local, shipped.index.keys() | stop_words_of(study))
+        return cls(auxiliary.texts, targets, scope)
+
+
+def _key(study: InversionStudy, content_hash: str, name: str, source: str, encoder: Encoder) -> str:
     kept = "all-words" if study.keep_stop_words else "no-stop-words"
-    return f"{study.target.stem}-{content_hash[:8]}-{kept}-n{study.n}-s{study.seed}"
+    weights = f"e{study.epochs}" if source == "in" else shipped_digest(encoder, name)[:8]
+    where = f"{study.target.stem}-{content_hash[:8]}"
+    return f"{where}-{kept}-n{study.n}-s{study.seed}-{source}-{name}-{weights}"
 
 
 def _train(
@@ -115,7 +159,7 @@ def _train(
     if "validation_share" in known:
         settings["validation_share"] = 0.05
     if "epochs" in known:
-        settings["epochs"] = max(int(settings.get("epochs", 4)), 6)
+        settings["epochs"] = study.epochs
     attack = make_attack(AttackSpec.of(name, settings))
     return attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
 
@@ -143,6 +187,13 @@ def _row(name: str, source: str, result: EvaluationResult, n_auxiliary: int) -> 
     }
 
 
+_SAID = {
+    "cross": "cross-domain",
+    "in": "in-domain",
+    "held-out": "in-domain, held out",
+}
+
+
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
     lines = [
@@ -152,7 +203,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         low, high = row["token_set_f1_ci95"]
         lines.append(
-            f"| {row['attack']} | {row['auxiliary']}-domain | {row['n']} | {row['precision']:.1f} "
+            f"| {row['attack']} | {_SAID[row['auxiliary']]} | {row['n']} | {row['precision']:.1f} "
             f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
             f"| {row['weighted_f1']:.1f} | {row['prior_f1']:.1f} |"
         )
@@ -165,11 +216,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--target", type=Path, required=True, help="corpus file to attack")
     parser.add_argument("--column", default="text", help="column of the text (default: text)")
     parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
-    parser.add_argument("--auxiliary", nargs="+", default=["cross", "in"], choices=["cross", "in"])
+    parser.add_argument("--auxiliary", nargs="+", default=["cross", "in"], choices=list(_SAID))
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--n-slow", type=int, default=50, help="for relaxation and staged")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep-stop-words", action="store_true", help="SR20's setting")
+    parser.add_argument("--where", default="", metavar="COLUMN=VALUE", help="rows to attack")
+    parser.add_argument("--epochs", type=int, default=5, help="of attacks that are trained here")
     parser.add_argument("--precision", default="auto", help="of the encoder")
     parser.add_argument("--out", type=Path, required=True, help="JSON file; .md is put beside it")
     given = parser.parse_args(arguments)
@@ -182,6 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         n_slow=given.n_slow,
         seed=given.seed,
         keep_stop_words=given.keep_stop_words,
+        where=given.where,
+        epochs=given.epochs,
     )
     encoder = CachedEncoder(load_encoder(EncoderSpec(precision=given.precision)))
     rows = run(

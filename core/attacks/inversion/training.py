@@ -83,9 +83,9 @@ def train(
     loop: Loop,
     on_progress: OnProgress,
 ) -> TrainingLog:
-    """Minimise `loss_of(rows)` over batches of rows; leave the best weights, as stored, in `module`.
+    """Minimise `loss_of(rows)` over batches of rows and leave the best epoch's weights in `module`.
 
-    The weights are rounded to float16, the format of the files.
+    They are rounded to float16, the format of the files.
 
     Raises
     ------
