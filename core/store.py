@@ -66,12 +66,15 @@ def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically."""
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False
-        ) as file:
-            json.dump(data, file, ensure_ascii=False)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        unfinished = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file, ensure_ascii=False)
+            unfinished.chmod(0o644)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

@@ -203,3 +203,15 @@ def test_cache_dir_follows_the_environment(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("LEAKSCOPE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_dir("a") == tmp_path / "home" / ".cache" / "leakscope" / "a"
+
+
+def test_a_write_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("core.store.json.dump", full)
+    with pytest.raises(StorageError, match="No space left"):
+        write_json(tmp_path / "x.json", {"n": 1})
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ class TransformerEncoder:
             digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
-    @property
+    @cached_property
     def tokens(self) -> list[str]:
         """The |V| token strings in the order of `token_vectors`."""
         return list(self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer)))))

@@ -1,0 +1,108 @@
+"""How soon a page shows recovered words, and what the server holds in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from benchmarks import Measurement
+
+ROOT = Path(__file__).parents[1]
+N_WARM = 5
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def measure() -> list[Measurement]:
+    from playwright.sync_api import Browser, sync_playwright
+
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        return []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+
+    def visit(browser: Browser, path: str) -> None:
+        """Open a page in a fresh session and wait for the words."""
+        context = browser.new_context()
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(address + path)
+        page.locator(".ls-sentence mark").first.wait_for()
+        context.close()
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        start = time.perf_counter()
+        server = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        )
+        try:
+            wait_for(address, server)
+            visit(browser, "/inversion")
+            cold = time.perf_counter() - start
+            warm = []
+            for _ in range(N_WARM):
+                start = time.perf_counter()
+                visit(browser, "/inversion")
+                warm.append(time.perf_counter() - start)
+            visit(browser, "/")
+            memory = resident_gigabytes(server.pid)
+        finally:
+            server.terminate()
+            server.wait(30)
+        browser.close()
+    return [
+        Measurement(
+            name="process start to words in Chromium",
+            value=cold,
+            unit="s",
+            goal=12,
+            is_upper_bound=True,
+        ),
+        Measurement(
+            name="a further visit, to words",
+            value=sorted(warm)[N_WARM // 2],
+            unit="s",
+            goal=1.5,
+            is_upper_bound=True,
+            n=N_WARM,
+            note="median; a fresh session each",
+        ),
+        Measurement(
+            name="resident memory of the server",
+            value=memory,
+            unit="GB",
+            goal=2.5,
+            is_upper_bound=True,
+            note="after both pages",
+        ),
+    ]
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers."""
+    while server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("The server did not start.")
+
+
+def resident_gigabytes(pid: int) -> float:
+    """Return the resident memory of a process (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024 / 1e9
