@@ -38,7 +38,7 @@ def test_cells_are_measured_once_and_again_when_the_weights_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     study = inversion.InversionStudy(
-        target=study_file, attacks=("prior", "mlc"), auxiliary=("cross", "in"), n=15, epochs=1
+        target=study_file, attacks=("prior", "mlc"), auxiliary=("cross", "in"), n=15
     )
     rows = inversion.run(study, minilm, tmp_path / "cells")
     assert [(r["attack"], r["auxiliary"]) for r in rows] == [

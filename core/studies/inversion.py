@@ -55,8 +55,8 @@ class InversionStudy:
         trained on.
     where : str
         `COLUMN=VALUE`: attack these rows of `target` only.
-    epochs : int
-        Of the attacks that are trained here.
+    epochs, substitutions : int
+        Of the attacks that are trained here; their other settings are those that ship.
     n, n_slow : int
         Sentences attacked.
     keep_stop_words : bool
@@ -72,7 +72,8 @@ class InversionStudy:
     seed: int = 0
     keep_stop_words: bool = False
     where: str = ""
-    epochs: int = 5
+    epochs: int = 4
+    substitutions: int = 1
 
     @property
     def corpus(self) -> Corpus:
@@ -143,7 +144,11 @@ class _Place:
 
 def _key(study: InversionStudy, content_hash: str, name: str, source: str, encoder: Encoder) -> str:
     kept = "all-words" if study.keep_stop_words else "no-stop-words"
-    weights = f"e{study.epochs}" if source == "in" else shipped_digest(encoder, name)[:8]
+    weights = (
+        f"e{study.epochs}x{study.substitutions}"
+        if source == "in"
+        else shipped_digest(encoder, name)[:8]
+    )
     where = f"{study.target.stem}-{content_hash[:8]}"
     return f"{where}-{kept}-n{study.n}-s{study.seed}-{source}-{name}-{weights}"
 
@@ -158,8 +163,10 @@ def _train(
         settings["keep_stop_words"] = study.keep_stop_words
     if "validation_share" in known:
         settings["validation_share"] = 0.05
-    if "epochs" in known:
-        settings["epochs"] = study.epochs
+    given = {"epochs": study.epochs, "substitutions": study.substitutions}
+    given |= {f"base_{name}": value for name, value in given.items()}
+    if name != "mlc":  # the paper's attack, as it ships, exchanges no words
+        settings |= {key: value for key, value in given.items() if key in known}
     attack = make_attack(AttackSpec.of(name, settings))
     return attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
 
@@ -222,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep-stop-words", action="store_true", help="SR20's setting")
     parser.add_argument("--where", default="", metavar="COLUMN=VALUE", help="rows to attack")
-    parser.add_argument("--epochs", type=int, default=5, help="of attacks that are trained here")
+    parser.add_argument("--epochs", type=int, default=4, help="of attacks that are trained here")
+    parser.add_argument("--substitutions", type=int, default=1, help="likewise; copies of texts")
     parser.add_argument("--precision", default="auto", help="of the encoder")
     parser.add_argument("--out", type=Path, required=True, help="JSON file; .md is put beside it")
     given = parser.parse_args(arguments)
@@ -237,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         keep_stop_words=given.keep_stop_words,
         where=given.where,
         epochs=given.epochs,
+        substitutions=given.substitutions,
     )
     encoder = CachedEncoder(load_encoder(EncoderSpec(precision=given.precision)))
     rows = run(
