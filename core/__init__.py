@@ -18,7 +18,7 @@ Examples
 >>> from core.encoders import load_encoder
 >>> encoder = load_encoder("minilm")
 >>> attack = open_attack("probe_mlc", encoder)
->>> vectors = encoder.encode(["The patient was given insulin on Thursday."])
->>> "insulin" in attack.invert(encoder, vectors)[0].word_set
+>>> vectors = encoder.encode(["The finance minister resigned after a vote in Berlin."])
+>>> "minister" in attack.invert(encoder, vectors)[0].word_set
 True
 """

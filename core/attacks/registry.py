@@ -128,7 +128,7 @@ ATTACKS: dict[str, AttackEntry] = {
     ),
     "search": AttackEntry(
         "Re-embedding search",
-        "Encodes candidate word lists and keeps the changes that bring the vector closer.",
+        "Encodes its own answers and keeps the changes that bring the vector closer.",
         "ours",
         Access.QUERIES,
         is_live=False,

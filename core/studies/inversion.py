@@ -107,7 +107,11 @@ def run(
             result = evaluate(
                 attack, encoder, sample, seed=study.seed, vocabulary=place.scope, name=corpus.name
             )
-            write_json(path, _row(name, source, result, len(place.auxiliary)))
+            write_json(
+                path,
+                _row(name, source, result, len(place.auxiliary))
+                | {"encoder_precision": str(getattr(encoder, "precision", "float32"))},
+            )
         rows.append(read_json(path))
     on_progress(1.0, "Every cell is measured")
     return rows
