@@ -84,8 +84,15 @@ class WhiteBoxEncoder(Encoder, Protocol):
         """Positions of [PAD], [CLS], [SEP] and the like, which no text holds."""
         ...
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token positions of each text, without special tokens."""
+    def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+        """Return the token positions of each text, without the special tokens set around it.
+
+        As far as the encoder reads, or of the whole text.
+        """
+        ...
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        """Return the text that tokens make, word pieces joined."""
         ...
 
     def encode_layer(

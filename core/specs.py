@@ -7,11 +7,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from core.errors import InvalidInputError
 
-__all__ = ["AttackSpec", "EncoderSpec", "setting", "settings_of", "validate_settings"]
+__all__ = [
+    "AttackSpec",
+    "DefenceSpec",
+    "EncoderSpec",
+    "setting",
+    "settings_of",
+    "validate_settings",
+]
 
 
 def setting(
@@ -73,14 +80,14 @@ class EncoderSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackSpec:
-    """An attack by its registry name, with the settings that differ from its defaults."""
+class _NamedSpec:
+    """Something of a registry by its name, with the settings that differ from its defaults."""
 
     name: str
     settings: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, name: str, settings: Mapping[str, Any] | None = None) -> AttackSpec:
+    def of(cls, name: str, settings: Mapping[str, Any] | None = None) -> Self:
         """Build a spec from a mapping of settings."""
         return cls(name=name, settings=tuple(sorted((settings or {}).items())))
 
@@ -89,3 +96,13 @@ class AttackSpec:
         """A short stable hash of the spec, for file names."""
         text = json.dumps([self.name, self.settings], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackSpec(_NamedSpec):
+    """An attack by its registry name, with the settings that differ from its defaults."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceSpec(_NamedSpec):
+    """A defence by its registry name, with the settings that differ from its defaults."""

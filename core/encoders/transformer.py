@@ -113,12 +113,18 @@ class TransformerEncoder:
         """The token-embedding matrix V, float32, shape (|V|, hidden size)."""
         return self._model.get_input_embeddings().weight[: len(self._tokenizer)]
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the word-piece ids of each text, without special tokens."""
-        encoded = self._tokenizer(
-            list(texts), add_special_tokens=False, truncation=True, max_length=self.max_length - 2
-        )
+    def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+        """Return the word-piece ids of each text, without the special tokens set around it.
+
+        As far as the encoder reads, or of the whole text.
+        """
+        limit = {} if is_whole else {"truncation": True, "max_length": self.max_length - 2}
+        encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False, **limit)
         return list(encoded["input_ids"])
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        """Return the text that tokens make, word pieces joined."""
+        return str(self._tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False))
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, in their order."""

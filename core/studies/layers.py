@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from core.studies.layers_plot import layers_figure, write_svg
 
     parser = argparse.ArgumentParser(prog="python -m core.studies.layers", description=__doc__)
-    parser.add_argument("--texts", type=Path, required=True, help="corpus whose sentences are recovered")
+    parser.add_argument("--texts", type=Path, required=True, help="corpus to recover")
     parser.add_argument("--auxiliary", type=Path, required=True, help="corpus to learn from")
     parser.add_argument("--n", type=int, default=50, help="sentences a layer (default: 50)")
     parser.add_argument("--n-auxiliary", type=int, default=5000, help="(default: 5000)")
@@ -128,9 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     result = run(
         sample_texts(load_corpus(given.texts).sentences().texts, given.n, given.seed),
-        sample_texts(
-            load_corpus(given.auxiliary).sentences().texts, given.n_auxiliary, given.seed
-        ),
+        sample_texts(load_corpus(given.auxiliary).sentences().texts, given.n_auxiliary, given.seed),
         seed=given.seed,
         on_progress=lambda share, message: print(f"{share:4.0%} {message}", file=sys.stderr),
     )

@@ -1,0 +1,166 @@
+"""The mechanisms of d_χ-privacy: text to text, token representation, sequence representation.
+
+Implements Qu et al. (2021), §3 and §4: a mechanism M is η·d_χ-private where
+P[M(x) = y] ≤ exp(η·d(x, x'))·P[M(x') = y] for all x, x', y (Eq. 2). Here d is the Euclidean
+distance of token vectors, or of sentence vectors; for a text, the sum over its tokens.
+
+What is covered: every word piece of a text, unknown and special tokens typed by hand included, is
+replaced or perturbed; nothing passes through. What is not: the *number* of word pieces shows, and
+[CLS] and [SEP], which the encoder sets around every text alike, are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from core.attacks.inversion.token_words import require_white_box
+from core.defences.candidates import CANDIDATES, candidate_ids
+from core.defences.nearest import NearestCandidate
+from core.defences.noise import check_eta, draw_noise
+from core.defences.protected import ProtectedEncoder, generator_of
+from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
+from core.specs import setting
+from core.text import check_texts
+
+__all__ = ["SequenceRepresentation", "TextPrivatizer", "TextToText", "TokenRepresentation"]
+
+_ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
+
+
+class TextPrivatizer:
+    """Turns texts into privatised texts (Qu et al. 2021, Eq. 4), token by token.
+
+    Each token's vector is moved by fresh noise, and the nearest candidate is put in its place.
+
+    Parameters
+    ----------
+    encoder : WhiteBoxEncoder
+        Whose tokens and token vectors are used.
+    eta : float
+        Privacy parameter, 1/distance.
+    candidates : str
+        Which tokens may be returned: see `candidate_ids`.
+    rng : Generator
+        Source of the noise: `secure_generator()` for what is released.
+    """
+
+    def __init__(
+        self,
+        encoder: WhiteBoxEncoder,
+        eta: float,
+        *,
+        candidates: str = "regular",
+        rng: np.random.Generator,
+    ) -> None:
+        self.encoder, self.eta, self._rng = encoder, check_eta(eta), rng
+        self._ids = candidate_ids(encoder, candidates)
+        self._vectors = encoder.token_vectors.detach().float().cpu().numpy()
+        self._nearest = NearestCandidate(
+            self._vectors[self._ids], device=str(encoder.token_vectors.device)
+        )
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes, each under noise of its own."""
+        noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
+        return self._ids[self._nearest(self._vectors[token_ids] + noise)]
+
+    def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
+        """Return each text privatised; `is_whole=False` reads it as far as the encoder does."""
+        ids = self.encoder.token_ids(check_texts(texts), is_whole=is_whole)
+        lengths = [len(row) for row in ids]
+        flat = self.tokens(np.array([i for row in ids for i in row], dtype=np.int64))
+        parts = np.split(flat, np.cumsum(lengths)[:-1])
+        return [self.encoder.text_of(part.tolist()) for part in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextToText:
+    """Replaces every token by the nearest to its noisy vector (Qu et al. 2021, Eq. 4).
+
+    The protected encoder encodes the privatised text: what is released is a text.
+    """
+
+    eta: float = setting(75.0, _ETA_HELP, low=1e-6)
+    candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
+    seed: int | None = None
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of privatised texts."""
+        known = require_white_box(encoder, "Text-to-text privatisation")
+        privatizer = TextPrivatizer(
+            known, self.eta, candidates=self.candidates, rng=generator_of(self.seed)
+        )
+
+        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            return encoder.encode(privatizer.texts(texts, is_whole=False), on_progress)
+
+        return ProtectedEncoder.of(encoder, self, transform)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenRepresentation:
+    """Adds noise to every token vector, and encodes from there (Qu et al. 2021, Eq. 3)."""
+
+    eta: float = setting(75.0, _ETA_HELP, low=1e-6)
+    seed: int | None = None
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of noisy token vectors."""
+        check_eta(self.eta)
+        known = require_white_box(encoder, "Token-representation privatisation")
+        transform = partial(_encode_noisy, known, self.eta, generator_of(self.seed))
+        return ProtectedEncoder.of(encoder, self, transform)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceRepresentation:
+    """Adds noise to the text's own vector (Qu et al. 2021, Eq. 3, on sequences)."""
+
+    eta: float = setting(200.0, _ETA_HELP, low=1e-6)
+    seed: int | None = None
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of noisy vectors; they are not normalised again."""
+        check_eta(self.eta)
+        rng = generator_of(self.seed)
+
+        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            vectors = encoder.encode(texts, on_progress)
+            noise = draw_noise(len(vectors), vectors.shape[1], self.eta, rng=rng)
+            return vectors + noise
+
+        return ProtectedEncoder.of(encoder, self, transform)
+
+
+@torch.inference_mode()
+def _encode_noisy(
+    encoder: WhiteBoxEncoder,
+    eta: float,
+    rng: np.random.Generator,
+    texts: Sequence[str],
+    on_progress: OnProgress,
+) -> Vectors:
+    """Encode texts from noisy token vectors, texts of equal length together."""
+    ids = encoder.token_ids(check_texts(texts))
+    table = encoder.token_vectors
+    noise = draw_noise(sum(map(len, ids)), table.shape[1], eta, rng=rng)
+    starts = np.cumsum([0, *map(len, ids)])
+    out = np.empty((len(ids), encoder.dimension), np.float32)
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]), reverse=True)
+    done = 0
+    while done < len(order):
+        length = len(ids[order[done]])
+        batch = [i for i in order[done : done + 64] if len(ids[i]) == length]
+        moved = np.stack([noise[starts[i] : starts[i + 1]] for i in batch])
+        tokens = torch.tensor([ids[i] for i in batch], device=table.device, dtype=torch.long)
+        vectors = table[tokens].float() + torch.as_tensor(moved, device=table.device)
+        out[batch] = encoder.embed_token_vectors(vectors).float().cpu().numpy()
+        done += len(batch)
+        on_progress(done / len(order), f"Encoded {done:,} of {len(order):,} texts")
+    return out

@@ -1,0 +1,117 @@
+"""Defences that change the vector alone: noise, rounding, quantising, cutting, projecting.
+
+None of them comes with a guarantee; users ask about them, so they are measured beside the
+mechanisms that have one. All work on the vectors of any encoder, one vector at a time: no
+statistics of other texts are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.defences.protected import ProtectedEncoder, generator_of
+from core.errors import InvalidInputError
+from core.protocols import Encoder, OnProgress, Vectors
+from core.specs import setting, validate_settings
+
+__all__ = ["Binary", "GaussianNoise", "Int8", "RandomProjection", "Rounding", "Truncation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianNoise:
+    """Adds independent normal noise to every number."""
+
+    sigma: float = setting(0.03, "Standard deviation of the noise, a number", low=0)
+    seed: int | None = None
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of noisy vectors; they are not normalised again."""
+        rng = generator_of(self.seed)
+        return _on_vectors(
+            self, encoder, lambda v: v + self.sigma * rng.standard_normal(v.shape, np.float32)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    """Rounds every number to so many decimals."""
+
+    decimals: int = setting(1, "Digits kept after the point", low=0, high=7)
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of rounded vectors."""
+        return _on_vectors(self, encoder, lambda v: np.round(v, self.decimals))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Int8:
+    """Keeps 255 levels: each vector is divided by its greatest magnitude over 127 and rounded."""
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of quantised vectors, at their former scale."""
+        return _on_vectors(self, encoder, _int8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary:
+    """Keeps the sign of every number."""
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of vectors of ±1/√n."""
+        return _on_vectors(self, encoder, lambda v: np.where(v >= 0, 1, -1) / np.sqrt(v.shape[1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truncation:
+    """Keeps the first numbers of the vector."""
+
+    dimension: int = setting(96, "Numbers kept", low=1)
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of shorter vectors; they are not normalised again."""
+        _check_dimension(self.dimension, encoder)
+        return _on_vectors(self, encoder, lambda v: v[:, : self.dimension], self.dimension)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomProjection:
+    """Multiplies by a random matrix of independent normal numbers, known to the attacker."""
+
+    dimension: int = setting(96, "Numbers after the projection", low=1)
+    seed: int = setting(0, "Seed of the matrix", low=0)
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of projected vectors; lengths are kept on average."""
+        _check_dimension(self.dimension, encoder)
+        rng = np.random.default_rng(self.seed)
+        matrix = rng.standard_normal((encoder.dimension, self.dimension)) / np.sqrt(self.dimension)
+        return _on_vectors(self, encoder, lambda v: v @ matrix, self.dimension)
+
+
+def _on_vectors(
+    defence: object,
+    encoder: Encoder,
+    change: Callable[[Vectors], np.ndarray],
+    dimension: int | None = None,
+) -> ProtectedEncoder:
+    validate_settings(defence)
+
+    def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+        return np.ascontiguousarray(change(encoder.encode(texts, on_progress)), np.float32)
+
+    return ProtectedEncoder.of(encoder, defence, transform, dimension)
+
+
+def _int8(vectors: Vectors) -> Vectors:
+    step = np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-30) / 127
+    return np.round(vectors / step) * step
+
+
+def _check_dimension(dimension: int, encoder: Encoder) -> None:
+    if not 1 <= dimension <= encoder.dimension:
+        raise InvalidInputError(
+            f"dimension must lie in [1, {encoder.dimension}] for {encoder.name}, got {dimension}."
+        )

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.defences.candidates import candidate_ids
+from core.defences.deniability import DeniabilityEngine, Envelopes
+from core.defences.nearest import NearestCandidate
+from core.defences.vocabulary import (
+    NAMED_ETAS,
+    eta_grid,
+    load_vocabulary,
+    measure_vocabulary,
+    save_vocabulary,
+)
+from core.encoders.transformer import TransformerEncoder
+from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, StoppedError
+
+
+def brute_force(
+    vectors: np.ndarray, known: np.ndarray, draws: np.ndarray, eta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the nearest candidate to every noisy vector, (T, S), and the noisy
+    vectors: all distances, no shortcut."""
+    noisy = (vectors[:, None].astype(np.float64) + draws.astype(np.float64) / eta).reshape(
+        -1, vectors.shape[1]
+    )
+    places = NearestCandidate(known)(noisy.astype(np.float32))
+    return places.reshape(len(vectors), len(draws)), noisy
+
+
+def gaps(noisy: np.ndarray, known: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return by how much, relative to the distance, two answers differ, in float64."""
+    first = ((noisy - known[one].astype(np.float64)) ** 2).sum(1)
+    second = ((noisy - known[other].astype(np.float64)) ** 2).sum(1)
+    return np.abs(first - second) / first
+
+
+@pytest.fixture(scope="module")
+def minilm_engine(minilm: TransformerEncoder) -> DeniabilityEngine:
+    vectors = minilm.token_vectors.numpy()
+    return DeniabilityEngine(vectors, candidate_ids(minilm), n_draws=200, seed=7)
+
+
+@pytest.fixture(scope="module")
+def minilm_tokens(minilm_engine: DeniabilityEngine) -> np.ndarray:
+    return np.random.default_rng(1).choice(minilm_engine.candidates, 200, replace=False)
+
+
+@pytest.fixture(scope="module")
+def envelopes(minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray) -> Envelopes:
+    return minilm_engine.envelopes(minilm_tokens)
+
+
+def test_the_nearest_candidate_is_the_nearest() -> None:
+    rng = np.random.default_rng(0)
+    known = rng.standard_normal((3000, 16)).astype(np.float32)
+    queries = (3 * rng.standard_normal((2000, 16))).astype(np.float32)
+    distances = ((queries[:, None].astype(np.float64) - known) ** 2).sum(2)
+    assert (NearestCandidate(known)(queries) == distances.argmin(1)).all()
+
+
+def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
+    minilm: TransformerEncoder,
+    minilm_engine: DeniabilityEngine,
+    minilm_tokens: np.ndarray,
+    envelopes: Envelopes,
+) -> None:
+    vectors = minilm.token_vectors.numpy()
+    known = vectors[minilm_engine.candidates]
+    n_ties = 0
+    for eta in NAMED_ETAS:
+        expected, noisy = brute_force(vectors[minilm_tokens], known, minilm_engine.draws, eta)
+        found = envelopes.places(eta)
+        wrong = np.flatnonzero(found.ravel() != expected.ravel())
+        # float32 may take two candidates for each other only where they are equally near.
+        differ = gaps(noisy[wrong], known, found.ravel()[wrong], expected.ravel()[wrong])
+        assert (differ < 2e-6).all()
+        n_ties += len(wrong)
+        if len(wrong) == 0:
+            assert (envelopes.n_w(eta) == (expected == envelopes.tokens[:, None]).sum(1)).all()
+            assert envelopes.s_w(eta).tolist() == [len(set(row.tolist())) for row in expected]
+    assert n_ties <= 5  # of 280,000
+
+
+def test_n_w_from_eta_star_equals_the_grids(envelopes: Envelopes) -> None:
+    for eta in (*NAMED_ETAS, 17.3, 199.0):
+        assert ((envelopes.eta_star <= eta).sum(1) == envelopes.n_w(eta)).all()
+
+
+def test_the_envelope_is_exact_between_the_grids_eta(
+    minilm: TransformerEncoder,
+    minilm_engine: DeniabilityEngine,
+    minilm_tokens: np.ndarray,
+    envelopes: Envelopes,
+) -> None:
+    vectors = minilm.token_vectors.numpy()
+    known, chosen = vectors[minilm_engine.candidates], slice(0, 6)
+    for eta in np.exp(np.random.default_rng(2).uniform(np.log(15), np.log(200), 50)):
+        expected, noisy = brute_force(
+            vectors[minilm_tokens[chosen]], known, minilm_engine.draws, eta
+        )
+        found = envelopes.places(eta)[chosen]
+        wrong = np.flatnonzero(found.ravel() != expected.ravel())
+        assert (
+            gaps(noisy[wrong], known, found.ravel()[wrong], expected.ravel()[wrong]) < 2e-6
+        ).all()
+        if len(wrong) == 0:
+            for row, token, s_w, replacements in zip(
+                expected,
+                minilm_tokens[chosen],
+                envelopes.s_w(eta)[chosen],
+                envelopes.replacements(eta)[chosen],
+                strict=True,
+            ):
+                tokens, counts = np.unique(minilm_engine.candidates[row], return_counts=True)
+                order = np.lexsort((tokens, -counts))[:10]
+                assert s_w == len(tokens)
+                assert replacements == [(int(tokens[i]), int(counts[i])) for i in order]
+                assert int(token) in tokens or envelopes.n_w(eta)[0] < 200
+
+
+def test_by_hand_in_one_dimension() -> None:
+    # Tokens at 0, 1 and 3; a draw z moves 0 to z/η, nearer to 1 than to 0 beyond ½, to 3 beyond 2.
+    vectors = np.array([[0.0], [1.0], [3.0]], np.float32)
+    engine = DeniabilityEngine(vectors, np.arange(3), n_draws=400, seed=0, eta_min=0.05)
+    found, z = engine.envelopes([0]), engine.draws[:, 0]
+    for eta in (0.05, 0.1, 0.4, 1.0, 3.0):
+        at = z / eta
+        expected = np.where(at < 0.5, 0, np.where(at < 2, 1, 2))
+        assert (found.returned(eta)[0] == expected).all()
+        assert found.n_w(eta)[0] == (expected == 0).sum()
+        assert found.s_w(eta)[0] == len(set(expected.tolist()))
+    star = np.maximum(2 * z, 0.05)
+    assert found.eta_star[0] == pytest.approx(star, rel=1e-5)
+
+
+def test_a_token_that_is_no_candidate_starts_at_its_nearest(minilm: TransformerEncoder) -> None:
+    vectors = minilm.token_vectors.numpy()
+    whole = candidate_ids(minilm, "whole")
+    engine = DeniabilityEngine(vectors, whole, n_draws=60, seed=0)
+    pieces = np.setdiff1d(candidate_ids(minilm), whole)[:8]
+    found = engine.envelopes(pieces)
+    for eta in (40.0, 90.0, 1e6):
+        expected, _ = brute_force(vectors[pieces], vectors[engine.candidates], engine.draws, eta)
+        assert (found.places(eta) != expected).sum() <= 1
+        assert (found.n_w(eta) == 0).all()
+
+
+def test_walks_that_cross_often_are_not_cut_short(minilm: TransformerEncoder) -> None:
+    vectors = minilm.token_vectors.numpy()
+    engine = DeniabilityEngine(vectors, candidate_ids(minilm), n_draws=50, seed=0)
+    tokens = engine.candidates[:6]
+    whole = engine.envelopes(tokens)
+    engine.capacity = 1
+    again = engine.envelopes(tokens)
+    assert (again.places(15.0) == whole.places(15.0)).all()
+
+
+def test_each_token_keeps_its_binomial_distribution(minilm: TransformerEncoder) -> None:
+    vectors, candidates = minilm.token_vectors.numpy(), candidate_ids(minilm)
+    tokens = np.random.default_rng(3).choice(candidates, 150, replace=False)
+    sets = np.array(
+        [
+            DeniabilityEngine(vectors, candidates, n_draws=100, seed=seed, eta_min=60)
+            .envelopes(tokens)
+            .n_w(75)
+            for seed in range(12)
+        ]
+    )
+    share = sets.mean(0) / 100
+    ratio = sets.var(0, ddof=1).mean() / (100 * share * (1 - share)).mean()
+    # 150 × 11 degrees of freedom, tokens hardly correlated: the ratio's deviation is about 0.04.
+    assert 0.85 < ratio < 1.15
+
+
+def test_threads_and_repetition_change_nothing(minilm: TransformerEncoder) -> None:
+    vectors, candidates = minilm.token_vectors.numpy(), candidate_ids(minilm)
+    tokens = candidates[5000:5020]
+    one = DeniabilityEngine(vectors, candidates, n_draws=50, seed=4, n_threads=1)
+    two = DeniabilityEngine(vectors, candidates, n_draws=50, seed=4, n_threads=3)
+    for eta in (20.0, 70.0):
+        assert (one.envelopes(tokens).places(eta) == two.envelopes(tokens).places(eta)).all()
+
+
+def test_may_be_entered_by_several_threads_at_once(minilm_engine: DeniabilityEngine) -> None:
+    tokens = minilm_engine.candidates[100:120]
+    expected = minilm_engine.envelopes(tokens).places(50.0)
+    found: list[np.ndarray] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(minilm_engine.envelopes(tokens).places(50.0)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all((one == expected).all() for one in found)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (np.zeros((0, 4), np.float32), "matrix"),
+        (np.zeros(4, np.float32), "matrix"),
+        (np.full((9, 4), np.nan, np.float32), "finite"),
+    ],
+)
+def test_refuses_vectors_that_are_none(vectors: np.ndarray, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        DeniabilityEngine(vectors, np.arange(2))
+
+
+def test_refuses_tokens_and_eta_that_do_not_exist(envelopes: Envelopes) -> None:
+    engine = DeniabilityEngine(np.eye(3, dtype=np.float32), np.arange(3), n_draws=5)
+    with pytest.raises(InvalidInputError, match="rows 0 to 2"):
+        engine.envelopes([3])
+    with pytest.raises(InvalidInputError, match="at least 15"):
+        envelopes.n_w(14.9)
+    with pytest.raises(InvalidInputError, match="positive"):
+        envelopes.n_w(float("nan"))
+    with pytest.raises(InvalidInputError, match="two candidates"):
+        DeniabilityEngine(np.eye(3, dtype=np.float32), np.arange(1))
+    assert engine.envelopes([]).n_w(20.0).shape == (0,)
+
+
+def test_the_vocabularys_counts_are_the_envelopes(tiny_encoder: TransformerEncoder) -> None:
+    etas = np.array([4.0, 9.0, 20.0, 60.0])
+    found = measure_vocabulary(tiny_encoder, etas=etas, n_draws=300, seeds=(5, 6))
+    engine = DeniabilityEngine(
+        tiny_encoder.token_vectors.numpy(), found.tokens, n_draws=300, seed=5, eta_min=4.0
+    )
+    envelopes = engine.envelopes(found.tokens)
+    for g, eta in enumerate(etas):
+        assert (found.n_w[:, g] == envelopes.n_w(eta)).all()
+        assert (found.s_w[:, g] == envelopes.s_w(eta)).all()
+    assert found.mean_n_w[0] == pytest.approx(found.n_w.mean(0))
+    assert (found.mean_n_w[0] != found.mean_n_w[1]).any()
+    ordered = np.sort(envelopes.eta_star, axis=1)
+    assert (found.eta_at_rank == ordered[:, found.ranks - 1]).all()
+
+
+def test_statistics_survive_the_disk_and_refuse_another_encoder(
+    tiny_encoder: TransformerEncoder, minilm: TransformerEncoder, tmp_path: Path
+) -> None:
+    etas = np.array([5.0, 50.0])
+    found = measure_vocabulary(tiny_encoder, etas=etas, n_draws=50)
+    again = load_vocabulary(save_vocabulary(tmp_path / "d", found), tiny_encoder)
+    assert (again.n_w == found.n_w).all() and again.seeds == found.seeds
+    with pytest.raises(EncoderMismatchError, match="mlm:tiny"):
+        load_vocabulary(tmp_path / "d", minilm)
+    (arrays,) = (tmp_path / "d").glob("*.safetensors")
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    with pytest.raises(ArtifactError, match="truncated"):
+        load_vocabulary(tmp_path / "d")
+
+
+def test_measuring_can_be_stopped_and_reports(tiny_encoder: TransformerEncoder) -> None:
+    seen: list[float] = []
+
+    def stop(fraction: float, message: str) -> None:
+        seen.append(fraction)
+        raise StoppedError("Stopped.")
+
+    with pytest.raises(StoppedError):
+        measure_vocabulary(tiny_encoder, n_draws=50, on_progress=stop)
+    assert 0 < seen[0] <= 1
+
+
+def test_the_grid_scales_with_the_dimension() -> None:
+    grid = eta_grid(384)
+    assert grid[0] == 15 and grid[-1] == 200 and set(NAMED_ETAS) <= set(grid)
+    assert eta_grid(768) == pytest.approx(2 * grid)
+
+
+def test_candidates_are_what_their_name_says(minilm: TransformerEncoder) -> None:
+    tokens = minilm.tokens
+    regular = {tokens[i] for i in candidate_ids(minilm)}
+    assert len(regular) == 29_523
+    assert not regular & {"[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[unused5]"}
+    assert "##ing" in regular
+    assert "##ing" not in {tokens[i] for i in candidate_ids(minilm, "whole")}
+    assert len(candidate_ids(minilm, "all")) == len(tokens)
+    with pytest.raises(InvalidInputError, match="regular, whole, all"):
+        candidate_ids(minilm, "some")
+
+
+def test_shipped_and_live_statistics_agree(minilm: TransformerEncoder) -> None:
+    from core.defences.vocabulary import SHIPPED
+
+    found = load_vocabulary(SHIPPED / "minilm", minilm)
+    engine = DeniabilityEngine(
+        minilm.token_vectors.numpy(), found.tokens, n_draws=found.n_draws, seed=found.seeds[0]
+    )
+    some = np.random.default_rng(0).integers(0, len(found.tokens), 20)
+    envelopes = engine.envelopes(found.tokens[some])
+    for g in (0, len(found.etas) // 2, len(found.etas) - 1):
+        eta = float(found.etas[g])
+        # Another processor may round otherwise at a tie.
+        assert (np.abs(envelopes.n_w(eta) - found.n_w[some, g].astype(int)) <= 1).all()
+        assert (np.abs(envelopes.s_w(eta) - found.s_w[some, g].astype(int)) <= 1).all()
+    spread = found.mean_n_w.std(0, ddof=1)
+    assert len(found.seeds) >= 3 and spread.max() < 6
+    assert stats.spearmanr(found.etas, found.mean_n_w[0])[0] == pytest.approx(1)

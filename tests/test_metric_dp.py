@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from core.defences.audit import audit_pair, half_spaces
+from core.defences.candidates import candidate_ids
+from core.defences.metric_dp import (
+    SequenceRepresentation,
+    TextPrivatizer,
+    TextToText,
+    TokenRepresentation,
+)
+from core.defences.nearest import NearestCandidate
+from core.defences.noise import draw_noise, secure_generator
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+
+TEXT = "The harbour master counted 12 ships. 😀 [SEP] naïve zzqx"
+
+
+@pytest.mark.parametrize(("dimension", "eta"), [(2, 0.5), (32, 10.0), (384, 75.0)])
+def test_noise_has_gamma_norms_and_uniform_directions(dimension: int, eta: float) -> None:
+    noise = draw_noise(20_000, dimension, eta, rng=np.random.default_rng(1)).astype(np.float64)
+    norms = np.linalg.norm(noise, axis=1)
+    assert stats.kstest(norms, stats.gamma(dimension, scale=1 / eta).cdf).pvalue > 0.001
+    assert norms.mean() == pytest.approx(dimension / eta, rel=0.02)
+    directions = noise / norms[:, None]
+    # A coordinate of a uniform direction: its square is Beta(1/2, (n − 1)/2).
+    squares = stats.beta(0.5, (dimension - 1) / 2)
+    assert stats.kstest(directions[:, 0] ** 2, squares.cdf).pvalue > 0.001
+    # Rayleigh's test: n·m·‖mean direction‖² is χ² with n degrees of freedom.
+    rayleigh = dimension * len(noise) * (directions.mean(0) ** 2).sum()
+    assert 0.001 < stats.chi2(dimension).cdf(rayleigh) < 0.999
+    # Norm and direction are independent.
+    assert abs(stats.spearmanr(norms, directions[:, 0])[0]) < 0.03
+
+
+def test_secure_generators_differ_and_seeds_repeat() -> None:
+    first, second = (secure_generator().integers(2**63, size=4).tolist() for _ in range(2))
+    assert first != second
+    draws = [draw_noise(3, 4, rng=np.random.default_rng(9)) for _ in range(2)]
+    assert (draws[0] == draws[1]).all()
+
+
+@pytest.mark.parametrize("eta", [0.0, -1.0, float("nan"), float("inf"), "75"])
+def test_eta_must_be_a_positive_number(eta: object) -> None:
+    with pytest.raises(InvalidInputError, match="eta must be a positive number"):
+        draw_noise(1, 2, eta, rng=np.random.default_rng(0))  # type: ignore[arg-type]
+
+
+def test_every_piece_is_replaced_independently(minilm: TransformerEncoder) -> None:
+    (ids,) = minilm.token_ids([TEXT])
+    assert {100, 102} <= set(ids)  # [UNK], and [SEP] typed by hand
+    privatizer = TextPrivatizer(minilm, 15.0, rng=np.random.default_rng(0))
+    changed = privatizer.tokens(np.array(ids * 40)).reshape(40, len(ids))
+    assert (changed != np.array(ids)).mean() > 0.95
+    assert not np.isin(changed, [0, 100, 101, 102, 103]).any()
+    # The same token at two places gets noise of its own.
+    twice = privatizer.tokens(np.array([ids[1]] * 50))
+    assert len(set(twice.tolist())) > 10
+
+
+def test_without_noise_nothing_changes(minilm: TransformerEncoder) -> None:
+    text = "the harbour master counted 12 ships."
+    privatizer = TextPrivatizer(minilm, 1e7, rng=np.random.default_rng(0))
+    assert privatizer.texts([text]) == [text]
+    plain = minilm.encode([text])
+    for defence in (TextToText(eta=1e7), TokenRepresentation(eta=1e7)):
+        assert defence.protect(minilm).encode([text]) == pytest.approx(plain, abs=2e-4)
+    noisy = SequenceRepresentation(eta=1e7).protect(minilm).encode([text])
+    assert noisy == pytest.approx(plain, abs=1e-3)
+
+
+def test_long_texts_are_privatised_to_the_end(minilm: TransformerEncoder) -> None:
+    text = "rain " * 700 + "insulin"
+    (private,) = TextPrivatizer(minilm, 1e7, rng=np.random.default_rng(0)).texts([text])
+    assert private.split()[-1] == "insulin" and len(private.split()) == 701
+
+
+def test_noise_is_drawn_anew_at_every_call_and_repeats_under_a_seed(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    texts = ["minister money river", "doctor garden"]
+    for kind in (TextToText, TokenRepresentation, SequenceRepresentation):
+        one, other = (kind(eta=8.0, seed=3).protect(tiny_encoder) for _ in range(2))
+        first = one.encode(texts)
+        assert (first == other.encode(texts)).all()
+        assert (first != one.encode(texts)).any()
+        assert one.fingerprint == other.fingerprint
+        free = [kind(eta=8.0).protect(tiny_encoder) for _ in range(2)]
+        assert free[0].fingerprint != free[1].fingerprint
+        assert (free[0].encode(texts) != free[1].encode(texts)).any()
+
+
+def test_token_representation_is_the_encoder_on_noisy_token_vectors(
+    minilm: TransformerEncoder,
+) -> None:
+    texts = ["rain fell on the harbour", "a doctor", "the minister spoke to the press today"]
+    found = TokenRepresentation(eta=90.0, seed=1).protect(minilm).encode(texts)
+    ids = minilm.token_ids(texts)
+    noise = draw_noise(sum(map(len, ids)), 384, 90.0, rng=np.random.default_rng(1))
+    for row, text_ids, moves in zip(
+        found, ids, np.split(noise, np.cumsum([len(i) for i in ids])[:-1]), strict=True
+    ):
+        moved = minilm.token_vectors[text_ids] + torch.from_numpy(moves)
+        assert row == pytest.approx(minilm.embed_token_vectors(moved[None])[0].numpy(), abs=1e-4)
+
+
+def test_black_boxes_take_the_sequence_mechanism_only() -> None:
+    class BlackBox:
+        name, dimension, fingerprint = "box", 8, "f"
+
+        def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
+            return np.zeros((len(texts), 8), np.float32)
+
+    box = BlackBox()
+    assert SequenceRepresentation(eta=5.0).protect(box).encode(["a b"]).shape == (1, 8)
+    for defence in (TextToText(), TokenRepresentation()):
+        with pytest.raises(InvalidInputError, match="white-box"):
+            defence.protect(box)
+
+
+# The audit ----------------------------------------------------------------------------------
+
+ETA = 6.0
+PAIRS = [(1, 2), (3, 7), (20, 11)]
+
+
+class Tokens:
+    """Twenty-five tokens in five dimensions, so near that the mechanisms mix them up."""
+
+    def __init__(self) -> None:
+        self.vectors = (0.12 * np.random.default_rng(0).standard_normal((25, 5))).astype(np.float32)
+        self.nearest = NearestCandidate(self.vectors)
+
+    def promised(self, x: int, other: int, eta: float = ETA) -> float:
+        return eta * float(np.linalg.norm(self.vectors[x] - self.vectors[other]))
+
+    def text_to_text(
+        self, x: int, rng: np.random.Generator, eta: float = ETA
+    ) -> Callable[[int], np.ndarray]:
+        return lambda m: self.nearest(self.vectors[x] + draw_noise(m, 5, eta, rng=rng))
+
+    def representation(
+        self, x: int, other: int, start: int, rng: np.random.Generator, eta: float = ETA
+    ) -> Callable[[int], np.ndarray]:
+        def run(m: int) -> np.ndarray:
+            noisy = self.vectors[start] + draw_noise(m, 5, eta, rng=rng)
+            return half_spaces(noisy, self.vectors[x], self.vectors[other])
+
+        return run
+
+
+@pytest.mark.parametrize(("x", "other"), PAIRS)
+def test_the_mechanisms_pass_the_audit(x: int, other: int) -> None:
+    world, rng = Tokens(), np.random.default_rng(x)
+    promised = world.promised(x, other)
+    text = audit_pair(
+        world.text_to_text(x, rng), world.text_to_text(other, rng), promised, alpha=1e-4
+    )
+    assert not text.is_refuted
+    vector = audit_pair(
+        world.representation(x, other, x, rng),
+        world.representation(x, other, other, rng),
+        promised,
+        n_runs=400_000,
+        alpha=1e-4,
+    )
+    assert not vector.is_refuted
+    # The bound is worth something: on half-spaces the true ratio comes near the promise.
+    assert vector.lower_bound > 0.3 * promised
+
+
+@pytest.mark.parametrize(("x", "other"), PAIRS)
+@pytest.mark.parametrize("flaw", ["half the noise", "Gaussian noise", "passes through at times"])
+def test_broken_mechanisms_fail_the_audit(x: int, other: int, flaw: str) -> None:
+    world, rng = Tokens(), np.random.default_rng(x)
+    promised = world.promised(x, other)
+
+    def broken(start: int) -> Callable[[int], np.ndarray]:
+        if flaw == "half the noise":
+            return world.representation(x, other, start, rng, eta=2 * ETA)
+
+        def run(m: int) -> np.ndarray:
+            if flaw == "Gaussian noise":
+                noise = rng.normal(0, 1 / ETA, (m, 5)).astype(np.float32)
+                return half_spaces(
+                    world.vectors[start] + noise, world.vectors[x], world.vectors[other]
+                )
+            answer = world.text_to_text(start, rng, eta=0.5)(m)
+            return np.where(rng.random(m) < 0.9, start, answer)
+
+        return run
+
+    if flaw == "passes through at times":
+        promised = world.promised(x, other, eta=0.5)
+    found = audit_pair(broken(x), broken(other), promised, n_runs=100_000, alpha=1e-4)
+    assert found.is_refuted and found.estimate > promised
+
+
+def test_the_audit_of_the_shipped_mechanisms(minilm: TransformerEncoder) -> None:
+    vectors = minilm.token_vectors.numpy()
+    good, bad = (minilm.tokens.index(t) for t in ("good", "bad"))
+    eta = 6.0  # η·d is about 6: small enough for both tokens to reach the same outputs
+    promised = eta * float(np.linalg.norm(vectors[good] - vectors[bad]))
+    privatizer = TextPrivatizer(minilm, eta, rng=np.random.default_rng(0))
+    found = audit_pair(
+        lambda m: privatizer.tokens(np.full(m, good)),
+        lambda m: privatizer.tokens(np.full(m, bad)),
+        promised,
+        n_runs=2000,
+        alpha=1e-4,
+    )
+    assert not found.is_refuted
+    plain = SequenceRepresentation(eta=3.0, seed=0).protect(minilm)
+    x, other = minilm.encode(["good"])[0], minilm.encode(["bad"])[0]
+    sequence = audit_pair(
+        lambda m: half_spaces(plain.encode(["good"] * m), x, other),
+        lambda m: half_spaces(plain.encode(["bad"] * m), x, other),
+        3.0 * float(np.linalg.norm(x - other)),
+        n_runs=400,
+        alpha=1e-4,
+    )
+    assert not sequence.is_refuted
+
+
+def test_sequences_compose(minilm: TransformerEncoder) -> None:
+    # Two tokens privatised one by one: the log-ratio of a pair of outputs is the sum of the two.
+    world, rng = Tokens(), np.random.default_rng(5)
+    promised = world.promised(1, 2) + world.promised(3, 7)
+
+    def pair(first: int, second: int) -> Callable[[int], np.ndarray]:
+        one, two = world.text_to_text(first, rng), world.text_to_text(second, rng)
+        return lambda m: one(m) * 25 + two(m)
+
+    both = audit_pair(pair(1, 3), pair(2, 7), promised, alpha=1e-4)
+    assert not both.is_refuted
+    single = max(world.promised(1, 2), world.promised(3, 7))
+    assert both.lower_bound < promised and promised > single
+    n = 40_000
+    joint = pair(1, 3)(n)
+    first, second = joint // 25, joint % 25
+    table = stats.contingency.crosstab(first, second).count
+    common = table[np.ix_(table.sum(1) > 400, table.sum(0) > 400)]
+    assert stats.chi2_contingency(common).pvalue > 0.001  # drawn independently
+
+
+def test_the_audit_refuses_too_few_runs() -> None:
+    with pytest.raises(InvalidInputError, match="at least 100"):
+        audit_pair(np.zeros, np.zeros, 1.0, n_runs=10)
+
+
+def test_candidates_of_a_mechanism_are_a_choice(minilm: TransformerEncoder) -> None:
+    whole = set(candidate_ids(minilm, "whole").tolist())
+    privatizer = TextPrivatizer(minilm, 20.0, candidates="whole", rng=np.random.default_rng(0))
+    assert set(privatizer.tokens(np.arange(5000, 5200)).tolist()) <= whole
