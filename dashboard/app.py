@@ -27,6 +27,13 @@ PAGES = [
         url_path="inversion",
         help="Type a sentence and see which of its words an attacker reads from the vector alone.",
     ),
+    st.Page(
+        ROOT / "pages" / "deniability.py",
+        title="Deniability",
+        icon=":material/blur_on:",
+        url_path="deniability",
+        help="Drag η and see what a sentence becomes and how deniable each of its words is.",
+    ),
 ]
 
 st.set_page_config(

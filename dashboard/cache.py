@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,10 +16,16 @@ from core.jobs import Jobs
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec, validate_settings
 
+if TYPE_CHECKING:
+    from core.defences.deniability import DeniabilityEngine
+    from core.defences.geometry import Geometry
+    from core.defences.vocabulary import VocabularyDeniability
+
 __all__ = [
     "ASSETS",
     "attack",
     "corpus_sentences",
+    "deniability_engine",
     "encoder",
     "guess",
     "jobs",
@@ -29,6 +35,9 @@ __all__ = [
     "samples",
     "shipped_records",
     "shipped_settings",
+    "token_counts",
+    "token_geometry",
+    "vocabulary_deniability",
 ]
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -141,6 +150,49 @@ def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
     from core.attacks import shipped
 
     return shipped.WEIGHTS / on.name.replace(":", "_").replace("/", "_") / attack / "model.json"
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
+    """Draw the noise that the statistics of every session share; about 300 MB."""
+    from core.attacks.inversion.token_words import require_white_box
+    from core.defences.candidates import candidate_ids
+    from core.defences.deniability import DeniabilityEngine
+
+    open_encoder = require_white_box(encoder(on), "deniability")
+    with _LOADING:
+        return DeniabilityEngine(
+            open_encoder.token_vectors.detach().float().cpu().numpy(), candidate_ids(open_encoder)
+        )
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def vocabulary_deniability(on: EncoderSpec) -> VocabularyDeniability:
+    """Return the shipped statistics of all tokens."""
+    from core.attacks.inversion.token_words import require_white_box
+    from core.defences.vocabulary import SHIPPED, load_vocabulary
+
+    return load_vocabulary(SHIPPED / on.name, require_white_box(encoder(on), "deniability"))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def token_geometry(on: EncoderSpec) -> Geometry:
+    """Return the shipped distances among tokens."""
+    from core.attacks.inversion.token_words import require_white_box
+    from core.defences.geometry import load_geometry
+    from core.defences.vocabulary import SHIPPED
+
+    open_encoder = require_white_box(encoder(on), "deniability")
+    return load_geometry(SHIPPED / on.name / "geometry.json", open_encoder)
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
+    """Count the tokens of a corpus that is on this machine."""
+    from core.attacks.inversion.token_words import require_white_box
+    from core.defences.eta_choice import corpus_counts
+
+    return corpus_counts(require_white_box(encoder(on), "counting"), corpus_sentences(corpus))
 
 
 @st.cache_resource(show_spinner=False)

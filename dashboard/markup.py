@@ -12,7 +12,17 @@ from html import escape
 from core.reading import Mark, Reading
 from core.results import RecoveredWord
 
-__all__ = ["facts", "label", "legend", "marked_sentence", "ordered_words", "quoted", "wrong_words"]
+__all__ = [
+    "facts",
+    "label",
+    "legend",
+    "marked_sentence",
+    "ordered_words",
+    "privatised_sentence",
+    "quoted",
+    "token_legend",
+    "wrong_words",
+]
 
 _CLASSES = {
     Mark.RECOVERED: "ls-hit",
@@ -39,6 +49,33 @@ def _piece(piece: str, mark: Mark) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return escape(", ".join(words)) or "none"
+
+
+def privatised_sentence(tokens: Sequence[str], changed: Sequence[str]) -> str:
+    """Return a privatised text with each token marked as kept or changed, and what it was."""
+    words = "".join(_token(old, new) for old, new in zip(tokens, changed, strict=True))
+    kept = [new for old, new in zip(tokens, changed, strict=True) if old == new]
+    told = f"{len(kept)} of {len(tokens)} tokens came back unchanged: {_listed(kept)}."
+    return f'<p class="ls-sentence" dir="auto">{words.strip()}</p><p class="ls-hidden">{told}</p>'
+
+
+def _token(old: str, new: str) -> str:
+    joins = new.startswith("##")
+    shown = escape(new.removeprefix("##"))
+    space = "" if joins else " "
+    if old == new:
+        return f'{space}<mark class="ls-hit" title="came back unchanged">{shown}</mark>'
+    told = escape(f"was {old}", quote=True)
+    return f'{space}<span class="ls-miss" title="{told}">{shown}</span>'
+
+
+def token_legend() -> str:
+    """Return what the marks of a privatised text mean."""
+    return (
+        '<ul class="ls-legend" aria-label="What the marks mean">'
+        '<li><span class="ls-hit">came back unchanged</span></li>'
+        '<li><span class="ls-miss">changed</span></li></ul>'
+    )
 
 
 def legend(readings: Iterable[Reading]) -> str:

@@ -1,4 +1,6 @@
-"""The command line: invert, evaluate, train, list. `python -m core --help` explains it.
+"""The command line: invert, evaluate, train, deniability, privatize, list.
+
+`python -m core --help` explains it.
 
 Results go to standard output, progress to standard error. The exit status is 0, or 2 after one
 line that says what is wrong, or 130 after Ctrl-C. One file a command; heavy libraries are
@@ -11,14 +13,21 @@ import os
 import sys
 from collections.abc import Sequence
 
-from core.cli import evaluate, invert, listing, train
+from core.cli import deniability, evaluate, invert, listing, privatize, train
 from core.cli.arguments import Parser
 from core.cli.output import show_error
 from core.errors import CoreError, StoppedError
 
 __all__ = ["build_parser", "main"]
 
-COMMANDS = {"invert": invert, "evaluate": evaluate, "train": train, "list": listing}
+COMMANDS = {
+    "invert": invert,
+    "evaluate": evaluate,
+    "train": train,
+    "deniability": deniability,
+    "privatize": privatize,
+    "list": listing,
+}
 
 
 def build_parser() -> Parser:

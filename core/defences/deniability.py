@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.defences.envelope_kernel import HEAD, walk_tokens
+from core.defences.nearest import NearestCandidate
 from core.defences.noise import check_eta, draw_noise
 from core.errors import InvalidInputError
 
@@ -153,6 +154,7 @@ class DeniabilityEngine:
         self._place[self.candidates] = np.arange(len(order))
         self._known = np.ascontiguousarray(self._vectors[self.candidates])
         self._known_squared = _squared_norms(self._known)
+        self._nearest = NearestCandidate(self._known)
         self._products = self.draws @ self._known.T
         self._by_candidate = np.ascontiguousarray(self._products.T)
         n_buckets = max(1, min(self.n_buckets, len(order) // 64))
@@ -180,6 +182,14 @@ class DeniabilityEngine:
             if len(ids) == 0 or found.counts.max() < capacity:
                 return found
             capacity *= 2
+
+    def perturbed(
+        self, token_ids: NDArray[np.int64], eta: float, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Return what each token becomes under noise of its own, drawn from `rng` at η = 1."""
+        vectors = self._vectors[token_ids]
+        noise = draw_noise(len(vectors), vectors.shape[1], rng=rng) / np.float32(check_eta(eta))
+        return self.candidates[self._nearest(vectors + noise)]
 
     def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
         squared = self.squared_distances(ids)

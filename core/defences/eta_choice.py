@@ -69,7 +69,7 @@ def choose_by_tokens(
     fits = np.flatnonzero(kept >= share)
     # Every smaller η must keep the bound too: more noise returns fewer tokens, but S_w may fall.
     steady = fits[fits == np.arange(len(fits))] if len(fits) else fits
-    who = "every token of the vocabulary" if share == 1 else f"{share:.0%} of all tokens"
+    who = "every token is" if share == 1 else f"{share:.0%} of all tokens are"
     others = f", into one of at least {distinct:,} tokens" if distinct > 1 else ""
     what = f"{who} changed in at least {changed:.0%} of cases{others}"
     return _choice(found.etas, kept, steady, f"At η = {{eta:g}}, {what}.", what)

@@ -71,8 +71,13 @@ class TextPrivatizer:
         return self._ids[self._nearest(self._vectors[token_ids] + noise)]
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
-        """Return each text privatised; `is_whole=False` reads it as far as the encoder does."""
-        ids = self.encoder.token_ids(check_texts(texts), is_whole=is_whole)
+        """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
+
+        A text in which the tokenizer finds nothing becomes the empty text.
+        """
+        if not texts:
+            return []
+        ids = self.encoder.token_ids(texts, is_whole=is_whole)
         lengths = [len(row) for row in ids]
         flat = self.tokens(np.array([i for row in ids for i in row], dtype=np.int64))
         parts = np.split(flat, np.cumsum(lengths)[:-1])

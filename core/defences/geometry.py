@@ -1,0 +1,119 @@
+"""How far apart tokens are, against how far the noise moves them (Qu et al. 2021, Fig. 3).
+
+`python -m core.defences.geometry --out assets/deniability/minilm/geometry.json`
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from core.errors import ArtifactError, EncoderMismatchError
+from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from core.store import read_json, write_json
+
+__all__ = ["NEIGHBOURS", "Geometry", "load_geometry", "measure_geometry"]
+
+NEIGHBOURS = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000)
+"""The k of Figure 3; the farthest token is added."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """Mean Euclidean distance from a token to its k-th nearest other token.
+
+    The mean norm of the noise at η is `dimension`/η.
+    """
+
+    encoder: str
+    fingerprint: str
+    dimension: int
+    n_tokens: int
+    neighbours: tuple[int, ...]
+    mean_distance: tuple[float, ...]
+    sd_distance: tuple[float, ...]
+
+    def neighbours_within(self, eta: float) -> int:
+        """Return the greatest k at hand whose mean distance is within the mean noise at η."""
+        within = [
+            k
+            for k, distance in zip(self.neighbours, self.mean_distance, strict=True)
+            if distance <= self.dimension / eta
+        ]
+        return max(within, default=0)
+
+
+@torch.inference_mode()
+def measure_geometry(
+    encoder: WhiteBoxEncoder,
+    tokens: NDArray[np.int64],
+    *,
+    neighbours: Sequence[int] = NEIGHBOURS,
+    on_progress: OnProgress = no_progress,
+) -> Geometry:
+    """Measure the distances among tokens, exactly, all against all."""
+    vectors = encoder.token_vectors.detach().float()[torch.as_tensor(tokens)]
+    n = len(vectors)
+    ranks = sorted({k for k in neighbours if k < n} | {n - 1})
+    total, squares = np.zeros(len(ranks)), np.zeros(len(ranks))
+    for start in range(0, n, 512):
+        rows = torch.cdist(vectors[start : start + 512], vectors)
+        rows[torch.arange(len(rows)), torch.arange(start, start + len(rows))] = -1  # itself first
+        found = rows.sort(dim=1).values[:, ranks].double().cpu().numpy()
+        total += found.sum(0)
+        squares += (found**2).sum(0)
+        on_progress(min(1.0, (start + 512) / n), f"{min(start + 512, n):,} of {n:,} tokens")
+    mean = total / n
+    spread = np.sqrt(np.maximum(squares / n - mean**2, 0))
+    return Geometry(
+        encoder=encoder.name,
+        fingerprint=encoder.fingerprint,
+        dimension=vectors.shape[1],
+        n_tokens=n,
+        neighbours=tuple(ranks),
+        mean_distance=tuple(mean.tolist()),
+        sd_distance=tuple(spread.tolist()),
+    )
+
+
+def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometry:
+    """Read what `main` wrote, or raise ArtifactError or EncoderMismatchError."""
+    data: dict[str, Any] = read_json(path)
+    try:
+        facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        found = Geometry(**facts)
+    except TypeError as error:
+        raise ArtifactError(f"{path} is not a geometry of tokens. Make it anew.") from error
+    if encoder is not None and found.fingerprint != encoder.fingerprint:
+        raise EncoderMismatchError(f"{path} is of {found.encoder}, not of this {encoder.name}.")
+    return found
+
+
+def main() -> None:
+    """Measure an encoder's tokens and write the result."""
+    from core.defences.candidates import candidate_ids
+    from core.encoders import load_encoder
+
+    parser = argparse.ArgumentParser(prog="python -m core.defences.geometry", description=__doc__)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    encoder = load_encoder(given.encoder)
+    found = measure_geometry(
+        encoder,  # type: ignore[arg-type]
+        candidate_ids(encoder),  # type: ignore[arg-type]
+        on_progress=lambda f, m: print(f"\r{f:4.0%} {m}", end="", file=sys.stderr, flush=True),
+    )
+    write_json(given.out, asdict(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""How deniable each token of a sentence is, at every η: what page and command line show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.deniability import DeniabilityEngine, Envelopes
+from core.errors import InvalidInputError
+from core.protocols import WhiteBoxEncoder
+from core.text import check_text
+
+__all__ = ["MAX_TOKENS", "DeniableSentence", "TokenDeniability"]
+
+MAX_TOKENS = 254
+"""Tokens of a sentence that are looked at: more than an encoder reads of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDeniability:
+    """One token at one η.
+
+    Attributes
+    ----------
+    n_w, s_w : int
+        Of the draws, how many return the token; how many distinct tokens are returned.
+    eta_star_median : float
+        The η at which half of the draws return the token; the smallest η looked at where lower.
+    replacements : tuple of (str, int)
+        What the token turns into most often, itself included, with the number of draws.
+    """
+
+    token: str
+    n_w: int
+    s_w: int
+    eta_star_median: float
+    replacements: tuple[tuple[str, int], ...]
+
+
+class DeniableSentence:
+    """The tokens of a text with their envelopes: made once, then read at any η.
+
+    Parameters
+    ----------
+    encoder : WhiteBoxEncoder
+        Whose tokens are meant.
+    engine : DeniabilityEngine
+        The draws.
+    text : str
+        Read to `MAX_TOKENS` word pieces.
+
+    Raises
+    ------
+    InvalidInputError
+        A text that cannot be encoded, or that holds no token.
+    """
+
+    def __init__(self, encoder: WhiteBoxEncoder, engine: DeniabilityEngine, text: str) -> None:
+        (ids,) = encoder.token_ids([check_text(text)])
+        if not ids:
+            raise InvalidInputError("The text holds nothing that this encoder reads. Type words.")
+        self.ids: NDArray[np.int64] = np.array(ids[:MAX_TOKENS], dtype=np.int64)
+        self._tokens, self.n_draws = encoder.tokens, engine.n_draws
+        distinct, self._which = np.unique(self.ids, return_inverse=True)
+        self.envelopes: Envelopes = engine.envelopes(distinct)
+        self._medians = np.median(self.envelopes.eta_star, axis=1)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The word pieces, in order."""
+        return [self._tokens[i] for i in self.ids]
+
+    def at(self, eta: float, *, n_replacements: int = 10) -> list[TokenDeniability]:
+        """Return the statistics of every token of the sentence, in order, at η.
+
+        Raises
+        ------
+        InvalidInputError
+            An η below the engine's smallest.
+        """
+        n_w, s_w = self.envelopes.n_w(eta), self.envelopes.s_w(eta)
+        most = self.envelopes.replacements(eta, n_replacements)
+        return [
+            TokenDeniability(
+                self._tokens[token],
+                int(n_w[i]),
+                int(s_w[i]),
+                float(self._medians[i]),
+                tuple((self._tokens[other], count) for other, count in most[i]),
+            )
+            for token, i in zip(self.ids, self._which, strict=True)
+        ]
+
+    def privatised(self, engine: DeniabilityEngine, eta: float, seed: int) -> list[str]:
+        """Return what each token becomes under one draw of noise, as word pieces.
+
+        Parameters
+        ----------
+        seed : int
+            Of the unit-scale noise: the same seed at another η scales the same draw.
+        """
+        rng = np.random.Generator(np.random.Philox(seed))
+        return [self._tokens[i] for i in engine.perturbed(self.ids, eta, rng)]
+
+    def unchanged_interval(self, eta: float) -> tuple[float, float, float]:
+        """Return the share of tokens that come back at η, in [0, 1], between its 95 % limits.
+
+        The draws are the sample: the tokens of a draw share it, so each draw counts once (normal
+        limits of the mean over draws, cut to [0, 1]).
+        """
+        shares = (self.envelopes.eta_star[self._which] <= np.float32(eta)).mean(0)
+        mean, half = shares.mean(), 1.96 * shares.std(ddof=1) / np.sqrt(len(shares))
+        return float(max(mean - half, 0)), float(mean), float(min(mean + half, 1))
+
+    def curves(self, etas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return N_w of every token of the sentence at each η, (tokens, len(etas))."""
+        star = np.sort(self.envelopes.eta_star, axis=1)
+        passed = np.array([np.searchsorted(row, etas, side="right") for row in star])
+        return passed[self._which].astype(np.float64)

@@ -1,0 +1,169 @@
+"""Figures of deniability: curves over η, histograms over the vocabulary, the geometry of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from core.defences.geometry import Geometry
+from core.plot_style import BASELINE, GRID, LEAKED, MISSED, style
+
+__all__ = ["geometry_figure", "outcome_histograms", "token_curves"]
+
+_N_W, _S_W = LEAKED, MISSED
+
+
+def token_curves(
+    etas: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    tokens: Sequence[str],
+    vocabulary: tuple[NDArray[np.float64], NDArray[np.float64]],
+    eta: float,
+) -> go.Figure:
+    """Return how often each token of a sentence comes back, over η, with the chosen η marked.
+
+    Parameters
+    ----------
+    etas : float64 array (G,)
+        Ascending.
+    shares : float64 array (T, G)
+        Per cent of the draws that return the token.
+    vocabulary : pair of float64 arrays
+        η, and the vocabulary's mean, per cent.
+    """
+    figure = go.Figure()
+    for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
+        figure.add_scatter(
+            x=etas,
+            y=row,
+            mode="lines",
+            line={"color": "rgba(213,94,0,0.35)", "width": 1.5},
+            name="each token",
+            legendgroup="tokens",
+            showlegend=i == 0,
+            hovertemplate=f"{_safe(token)}: %{{y:.0f}} % at η = %{{x:.0f}}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=etas,
+        y=shares.mean(0),
+        mode="lines",
+        line={"color": _N_W, "width": 4},
+        name="this sentence",
+        hovertemplate="sentence: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=vocabulary[0],
+        y=vocabulary[1],
+        mode="lines",
+        line={"color": BASELINE, "width": 2, "dash": "dot"},
+        name="all tokens of the encoder",
+        hovertemplate="vocabulary: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
+    )
+    _mark_eta(figure, eta)
+    _style(figure, 320, "Share of tokens that come back unchanged", "per cent of draws")
+    figure.update_yaxes(range=[-2, 102])
+    _eta_axis(figure, etas)
+    return figure
+
+
+def outcome_histograms(
+    n_w: NDArray[np.uint16], s_w: NDArray[np.uint16], n_draws: int, eta: float, n_bins: int = 40
+) -> go.Figure:
+    """Return the histograms of N_w and S_w over the vocabulary at one η (Qu et al. 2021, Fig. 4).
+
+    Parameters
+    ----------
+    n_w, s_w : array (W,)
+        At that η.
+    """
+    edges = np.linspace(0, n_draws, n_bins + 1)
+    centres = (edges[1:] + edges[:-1]) / 2
+    figure = go.Figure()
+    for values, name, colour, pattern in (
+        (n_w, "N_w: draws that return the token", _N_W, ""),
+        (s_w, "S_w: different tokens returned", _S_W, "/"),
+    ):
+        counts, _ = np.histogram(values, edges)
+        figure.add_bar(
+            x=centres,
+            y=counts / len(values) * 100,
+            name=name,
+            width=n_draws / n_bins,
+            marker={"color": colour, "opacity": 0.6, "pattern": {"shape": pattern}},
+            hovertemplate="%{y:.1f} % of tokens, around %{x:.0f}<extra></extra>",
+        )
+    figure.update_layout(barmode="overlay")
+    _style(figure, 300, f"All tokens of the encoder at η = {eta:g}", "per cent of tokens")
+    figure.update_xaxes(title=f"of {n_draws:,} draws", range=[0, n_draws])
+    return figure
+
+
+def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
+    """Return distances to the k-th neighbour beside the noise at η (Qu et al. 2021, Fig. 3)."""
+    noise = geometry.dimension / eta
+    figure = go.Figure()
+    figure.add_scatter(
+        x=geometry.neighbours,
+        y=geometry.mean_distance,
+        error_y={"type": "data", "array": geometry.sd_distance, "thickness": 1, "width": 3},
+        mode="lines+markers",
+        line={"color": "#0072B2", "width": 2},
+        marker={"size": 8},
+        name="mean distance to the k-th nearest token (± standard deviation over tokens)",
+        hovertemplate="k = %{x:,}: %{y:.2f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[geometry.neighbours[0], geometry.neighbours[-1]],
+        y=[noise, noise],
+        mode="lines",
+        line={"color": _N_W, "width": 3, "dash": "dash"},
+        name=f"mean length of the noise, n/η = {noise:.1f}",
+        hovertemplate=f"noise: {noise:.2f}<extra></extra>",
+    )
+    _style(figure, 320, "How far the noise moves a token, and how far others are", "distance")
+    figure.update_xaxes(title="k, nearest tokens counted", type="log", dtick=1)
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def _mark_eta(figure: go.Figure, eta: float) -> None:
+    figure.add_vline(x=eta, line={"color": GRID.replace("0.25", "0.9"), "width": 2, "dash": "dash"})
+    figure.add_annotation(
+        x=np.log10(eta),
+        y=1.02,
+        yref="paper",
+        text=f"η = {eta:g}",
+        showarrow=False,
+        yanchor="bottom",
+    )
+
+
+def _eta_axis(figure: go.Figure, etas: NDArray[np.float64]) -> None:
+    ticks = [t for t in (15, 20, 30, 45, 60, 75, 100, 150, 200, 300, 400, 600) if t >= etas[0]]
+    figure.update_xaxes(
+        title="η: less noise to the right",
+        type="log",
+        range=[np.log10(etas[0]), np.log10(etas[-1])],
+        tickvals=[t for t in ticks if t <= etas[-1]],
+    )
+
+
+def _style(figure: go.Figure, height: int, title: str, axis: str) -> None:
+    style(figure, height=height + 60)
+    figure.update_layout(
+        title={"text": f"<b>{title}</b>", "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top"},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        margin={"l": 0, "r": 8, "t": 58, "b": 10},
+    )
+    figure.update_yaxes(title=axis, gridcolor=GRID, zeroline=False)
+    figure.update_xaxes(gridcolor=GRID, zeroline=False)
+
+
+def _safe(text: str) -> str:
+    """Return a token for a hover label, in which < and & are markup and %{ a field."""
+    for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("%", "&#37;")):
+        text = text.replace(mark, name)
+    return text

@@ -1,0 +1,241 @@
+"""The cards of the deniability page: sentence, tokens, curves, and which η to take."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from core import deniability_plots as figures
+from core.defences.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
+from core.defences.sentence import DeniableSentence, TokenDeniability
+from core.defences.vocabulary import VocabularyDeniability
+from core.export import neutral_cell
+from core.protocols import WhiteBoxEncoder
+from core.specs import EncoderSpec
+from dashboard import cache, markup, state
+
+__all__ = [
+    "curves_card",
+    "downloads",
+    "eta_choice_card",
+    "finding",
+    "opened_sentence",
+    "privatised_card",
+    "token_table",
+    "vocabulary_cards",
+]
+
+_CHART = {"displaylogo": False, "displayModeBar": "hover", "scrollZoom": False,
+          "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+          "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}}  # fmt: skip
+_CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
+
+
+def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
+    """Return the sentence's envelopes, from this session where it has seen the text."""
+    kept = state.deniable_of(text)
+    if kept is not None:
+        return kept
+    engine = cache.deniability_engine(on)
+    return state.remember_deniable(text, DeniableSentence(encoder, engine, text))
+
+
+def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
+    """Return the answer to the page's question, and what it rests on."""
+    low, mean, high = sentence.unchanged_interval(eta)
+    n = len(sentence.ids)
+    return (
+        f"At η = {eta:g}, {mean:.0%} of these tokens come back unchanged",
+        f"95 % interval {low:.1%} to {high:.1%}, over {sentence.n_draws:,} draws of noise for "
+        f"{n} token{'s' if n > 1 else ''}. Whoever answers the released token has it right so "
+        "often; each token that changes can be denied.",
+    )
+
+
+def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:
+    """Draw the sentence as it might be released."""
+    engine = cache.deniability_engine(on)
+    changed = sentence.privatised(engine, eta, state.noise_seed())
+    st.html(markup.label("What is released: one draw"))
+    st.html(markup.privatised_sentence(sentence.tokens, changed))
+    st.html(markup.token_legend())
+
+
+def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
+    """Draw each token's numbers and what it turns into."""
+    rows = [
+        {
+            "token": token.token,
+            "N_w": token.n_w,
+            "S_w": token.s_w,
+            "half at η": round(token.eta_star_median, 1),
+            "turns into": ", ".join(f"{other} ({n})" for other, n in token.replacements),
+        }
+        for token in found
+    ]
+    columns = st.column_config
+    st.dataframe(
+        rows,
+        key="tokens",
+        hide_index=True,
+        column_config={
+            "token": columns.TextColumn("Token", help="As the encoder cuts the text; ## continues "
+                                        "a word", pinned=True),
+            "N_w": columns.ProgressColumn("N_w: comes back", min_value=0, max_value=n_draws,
+                                          format="%d", help=f"Of {n_draws:,} draws, how many "
+                                          "return this very token. Small is deniable."),
+            "S_w": columns.ProgressColumn("S_w: different outcomes", min_value=0,
+                                          max_value=n_draws, format="%d", color="green",
+                                          help="How many different tokens the draws return. "
+                                          "Large is deniable."),
+            "half at η": columns.NumberColumn("Even odds at η", format="%.1f", help="At this η "
+                                              "half of the draws return the token itself"),
+            "turns into": columns.TextColumn("Turns into (draws)", width="large",
+                                             help="The ten most frequent outcomes"),
+        },
+    )  # fmt: skip
+
+
+def curves_card(
+    sentence: DeniableSentence, eta: float, steps: Sequence[float], found: VocabularyDeniability
+) -> None:
+    """Draw how often tokens come back, at every η."""
+    etas = np.asarray(steps)
+    st.plotly_chart(
+        figures.token_curves(
+            etas,
+            sentence.curves(etas) / sentence.n_draws * 100,
+            sentence.tokens,
+            (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100),
+            eta,
+        ),
+        key="curves",
+        config=_CHART,
+        alt=f"Share of tokens that come back over η, from {etas[0]:g} to {etas[-1]:g}; the "
+        f"sentence, its tokens and the encoder's vocabulary, with η = {eta:g} marked",
+    )
+
+
+def vocabulary_cards(found: VocabularyDeniability, eta: float, on: EncoderSpec) -> None:
+    """Draw all tokens' histograms and the geometry."""
+    at = found.at(eta)
+    shown = float(found.etas[at])
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.plotly_chart(
+            figures.outcome_histograms(found.n_w[:, at], found.s_w[:, at], found.n_draws, shown),
+            key="histograms",
+            config=_CHART,
+            alt=f"Histograms of N_w and S_w over {len(found.tokens):,} tokens at η = {shown:g}",
+        )
+        mean, spread = found.mean_n_w[:, at], found.mean_n_w[:, at].std(ddof=1)
+        st.caption(
+            f"{len(found.tokens):,} tokens, η rounded to the nearest measured one. Mean N_w "
+            f"{mean.mean():.0f} (standard deviation {spread:.1f} over {len(mean)} sets of draws), "
+            f"largest {found.n_w[:, at].max():,}; mean S_w {found.mean_s_w[:, at].mean():.0f}, "
+            f"smallest {found.s_w[:, at].min():,}."
+        )
+    geometry = cache.token_geometry(on)
+    with right:
+        st.plotly_chart(
+            figures.geometry_figure(geometry, eta),
+            key="geometry",
+            config=_CHART,
+            alt=f"Mean distance to the k-th nearest token, from {geometry.mean_distance[0]:.2f} "
+            f"to {geometry.mean_distance[-1]:.2f}, and the noise of length "
+            f"{geometry.dimension / eta:.1f}",
+        )
+        st.caption(
+            "The noise is longer than these distances and yet tokens come back: in so many "
+            "dimensions it points almost at right angles to every other token."
+        )
+
+
+def eta_choice_card(found: VocabularyDeniability, on: EncoderSpec, steps: Sequence[float]) -> None:
+    """Draw the three ways to a recommended η."""
+    by_worst, by_most, by_corpus = st.columns(3, gap="medium")
+    with by_worst:
+        st.subheader("By the worst token", anchor=False)
+        changed = st.slider(
+            "Every token changed in at least", 5, 99, 50, 5, format="%d%%", key="worst-changed",
+            help="The strictest rule: it holds for each of the encoder's tokens",
+        )  # fmt: skip
+        _choice("worst", choose_by_tokens(found, changed=changed / 100), steps)
+    with by_most:
+        st.subheader("By most tokens", anchor=False)
+        share = st.slider(
+            "Share of tokens changed in half of the cases", 50, 99, 95, 1, format="%d%%",
+            key="most-share", help="A few tokens far from all others decide the strictest rule; "
+            "this one leaves them out",
+        )  # fmt: skip
+        _choice("most", choose_by_tokens(found, changed=0.5, share=share / 100), steps)
+    with by_corpus:
+        st.subheader("By real text", anchor=False)
+        recovered = st.slider(
+            "Tokens that may come back", 1, 90, 20, 1, format="%d%%", key="corpus-recovered",
+            help="The average case: over the tokens of real text, frequent ones counted often",
+        )  # fmt: skip
+        corpus = st.selectbox("Text", list(_CORPORA), key="corpus", help="Bundled collections")
+        counts = cache.token_counts(_CORPORA[corpus], on)
+        chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
+        _choice("corpus", chosen, steps)
+        st.caption(f"{sum(counts.values()):,} tokens counted.")
+
+
+def _choice(key: str, chosen: EtaChoice, steps: Sequence[float]) -> None:
+    st.markdown(chosen.sentence)
+    if chosen.eta is not None:
+        st.button(
+            f"Use η = {chosen.eta:g}",
+            key=f"use-{key}",
+            icon=":material/straighten:",
+            help="Moves the slider there",
+            on_click=partial(state.set_eta, chosen.eta, steps),
+        )
+
+
+def downloads(text: str, eta: float, found: Sequence[TokenDeniability], n_draws: int) -> None:
+    """Draw the buttons that save the tokens' numbers."""
+    st.download_button(
+        "JSON",
+        lambda: json.dumps(
+            {"text": text, "eta": eta, "n_draws": n_draws, "tokens": [asdict(f) for f in found]},
+            ensure_ascii=False,
+            indent=1,
+        ),
+        "leakscope-deniability.json",
+        "application/json",
+        key="download-json",
+        icon=":material/data_object:",
+        help="All of it, for programs. It holds your sentence.",
+        on_click="ignore",
+    )
+    st.download_button(
+        "CSV",
+        partial(_csv, found),
+        "leakscope-deniability.csv",
+        "text/csv",
+        key="download-csv",
+        icon=":material/table:",
+        help="One row a token, for spreadsheets. It holds your sentence.",
+        on_click="ignore",
+    )
+
+
+def _csv(found: Sequence[TokenDeniability]) -> bytes:
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["token", "n_w", "s_w", "eta_star_median", "replacements"])
+    for row in found:
+        most = " ".join(f"{token}:{n}" for token, n in row.replacements)
+        writer.writerow(
+            [neutral_cell(row.token), row.n_w, row.s_w, row.eta_star_median, neutral_cell(most)]
+        )
+    return file.getvalue().encode("utf-8-sig")

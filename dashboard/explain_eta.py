@@ -1,0 +1,50 @@
+"""The formulas behind the deniability page, and what its numbers do not say."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+__all__ = ["caveats", "how_it_is_computed"]
+
+
+def how_it_is_computed() -> None:
+    """Draw the definition of the guarantee, the mechanism and the statistics."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            r"**The promise** ($d_\chi$-privacy): whatever is released, two tokens that are near "
+            "each other explain it almost equally well. The nearer, the better they hide."
+        )
+        st.latex(r"P[M(x) = y] \le e^{\eta\, d(x, x')}\, P[M(x') = y]")
+        st.markdown(
+            "**The mechanism**: the token's vector $x$ is moved by noise $N$ whose length is "
+            "Gamma-distributed and whose direction is uniform; the token nearest to where it lands "
+            "is released."
+        )
+        st.latex(
+            r"M'(x) = \arg\min_{w} \lVert \varphi(w) - (\varphi(x) + N) \rVert_2, \qquad "
+            r"p(N) \propto e^{-\eta \lVert N \rVert}, \qquad \mathbb E \lVert N \rVert = n / \eta"
+        )
+        st.markdown(
+            "**$N_w$** counts, of 1,000 draws, those that return the token itself, **$S_w$** the "
+            "different tokens returned. Both are exact at every η: each draw scales with 1/η, "
+            "so the token that it returns is the lowest of lines in 1/η, and all crossings of "
+            "these lines are found once."
+        )
+        st.caption("Qu et al. (2021), Eq. 2–4 and §5.3. The draws are shared by all tokens.")
+
+
+def caveats() -> None:
+    """Draw what the numbers of the page do not say."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- A token that changed is deniable, not gone: an attacker who reads the sentence "
+            "around it may guess it back. The share of unchanged tokens is what the simplest "
+            "attacker gets, not the most that any attacker could.\n"
+            "- The promise is per token and weakens with the length of a text: distances add up. "
+            "Releasing the same text twice under fresh noise weakens it as well.\n"
+            "- The number of tokens shows. So do white space and line breaks, which are lost.\n"
+            "- Statistics use fixed draws that all tokens share; what is released must be drawn "
+            "anew from a cryptographic source, as `python -m core privatize` does.\n"
+            "- η has no scale of its own: it depends on the encoder's distances. Do not carry a "
+            "value from one encoder to another."
+        )

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.defences.files import BATCH_ROWS, privatize_file
+from core.errors import InvalidInputError, StorageError
+
+
+def test_deniability_prints_the_documented_json(core: Any, tiny_bert: Path) -> None:
+    answer = core(
+        "deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "the money river", "--eta", "20",
+        "--n-draws", "200", "--json",
+    ).json()  # fmt: skip
+    assert answer["eta"] == 20 and answer["n_draws"] == 200
+    assert [t["token"] for t in answer["tokens"]] == ["the", "money", "river"]
+    for token in answer["tokens"]:
+        assert 0 <= token["n_w"] <= 200 and 1 <= token["s_w"] <= 200
+        counts = [r["count"] for r in token["replacements"]]
+        assert counts == sorted(counts, reverse=True) and sum(counts) <= 200
+        own = [r["count"] for r in token["replacements"] if r["token"] == token["token"]]
+        assert own in ([], [token["n_w"]])
+        assert (token["eta_star_median"] <= 20) == (token["n_w"] >= 100)
+    assert answer["privatized"]
+
+
+def test_deniability_follows_eta(core: Any, tiny_bert: Path) -> None:
+    def come_back(eta: float) -> int:
+        answer = core("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money river",
+                      "--eta", eta, "--n-draws", "200", "--json").json()  # fmt: skip
+        return sum(token["n_w"] for token in answer["tokens"])
+
+    assert come_back(10) < come_back(200) < come_back(20_000) == 400
+
+
+def test_deniability_without_json_is_a_table(core: Any, tiny_bert: Path) -> None:
+    outcome = core("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money", "--eta", "50",
+                   "--n-draws", "50")  # fmt: skip
+    assert outcome.status == 0 and "N_w" in outcome.out and "money" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--text", "", "--eta", "5"], "empty"),
+        (["--text", "word " * 20_000, "--eta", "5"], "characters"),
+        (["--text", "a\0b", "--eta", "5"], "null byte"),
+        (["--text", "money", "--eta", "0"], "positive"),
+        (["--text", "money", "--eta", "nan"], "positive"),
+        (["--text", "money", "--eta", "5", "--n-draws", "1"], "--n-draws"),
+        (["--text", "money", "--eta", "5", "--candidates", "some"], "regular, whole, all"),
+    ],
+)
+def test_deniability_refuses_in_one_line(
+    core: Any, tiny_bert: Path, arguments: list[str], said: str
+) -> None:
+    refusal = core("deniability", "--encoder", f"mlm:{tiny_bert}", *arguments).refusal()
+    assert said in refusal
+
+
+# Files --------------------------------------------------------------------------------------
+
+
+def privatize(core: Any, tiny_bert: Path, source: Path, out: Path, *more: object) -> Any:
+    return core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "1e6", "--in", source,
+                "--out", out, *more)  # fmt: skip
+
+
+def test_lines_stay_lines(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_bytes(b"Money RIVER\n\n  \r\nthe garden\r\nwithout an end: bridge")
+    summary = privatize(core, tiny_bert, source, out, "--json").json()
+    assert summary["rows"] == 5 and summary["mechanism"] == "text_to_text"
+    lines = out.read_bytes().split(b"\n")
+    assert lines[0] == b"money river" and lines[1] == b"" and lines[3] == b"the garden\r"
+    assert lines[4].endswith(b"bridge") and b"without" not in lines[4]
+
+
+def test_tables_keep_order_and_other_columns(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = [["1", "money, river", "x;y"], ["2", "", 'a "b"'], ["3", "garden", "line\nbreak"]]
+    source, out = tmp_path / "a.csv", tmp_path / "b.csv"
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "note"], *rows])
+    assert privatize(core, tiny_bert, source, out).status == 0
+    with out.open(newline="") as file:
+        header, *found = list(csv.reader(file))
+    assert header == ["id", "text", "note"]
+    assert [(r[0], r[2]) for r in found] == [(r[0], r[2]) for r in rows]
+    assert found[0][1].split()[-1] == "river" and found[1][1] == "" and found[2][1] == "garden"
+
+
+def test_jsonl_keeps_other_fields(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    records = [{"text": "money", "n": [1, {"é": None}]}, {"text": None, "n": 2}]
+    source, out = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    source.write_text("\n".join(json.dumps(r) for r in records))
+    assert privatize(core, tiny_bert, source, out).status == 0
+    assert [json.loads(line) for line in out.read_text().splitlines()] == records
+
+
+def test_parquet_keeps_types_and_rows_over_batches(
+    core: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    n = BATCH_ROWS + 7
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n, dtype=np.int32),
+            "text": ["money river"] * (n - 2) + [None, "garden"],
+            "when": pd.date_range("2020-01-01", periods=n),
+        }
+    )
+    source, out = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    frame.to_parquet(source)
+    assert privatize(core, tiny_bert, source, out).status == 0
+    found = pd.read_parquet(out)
+    pd.testing.assert_frame_equal(found, frame)
+
+
+def test_vectors_go_to_parquet_only(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pd.DataFrame({"text": ["money", "", "river garden"], "id": [1, 2, 3]}).to_parquet(source)
+    for mechanism in ("sequence_representation", "token_representation"):
+        out.unlink(missing_ok=True)
+        outcome = privatize(core, tiny_bert, source, out, "--mechanism", mechanism)
+        assert outcome.status == 0, outcome.err
+        found = pd.read_parquet(out)
+        assert list(found) == ["id", "vector"] and found.id.tolist() == [1, 2, 3]
+        assert found.vector.map(len).tolist() == [32, 32, 32] and not found.vector[1].any()
+    text = tmp_path / "a.txt"
+    text.write_text("money")
+    refused = privatize(core, tiny_bert, text, tmp_path / "c.txt", "--mechanism", mechanism)
+    assert "cannot hold vectors" in refused.refusal()
+    assert not (tmp_path / "c.txt").exists()
+
+
+def test_noise_is_fresh_and_repeats_under_a_seed(
+    core: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("money river garden\n" * 20)
+    texts = []
+    for i, seed in enumerate((["--seed", 1], ["--seed", 1], [], [])):
+        out = tmp_path / f"{i}.txt"
+        core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "20", "--in", source, "--out",
+             out, *seed)  # fmt: skip
+        texts.append(out.read_text())
+    assert texts[0] == texts[1]
+    assert len(set(texts[1:])) == 3
+    assert len(set(texts[2].splitlines())) > 1, "equal lines get noise of their own"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", b"id,body\n1,money\n", "no column 'text'"),
+        ("a.csv", b'text\n"money\n', "is not CSV"),
+        ("a.csv", b"text,id\nmoney\n", "1 cells"),
+        ("a.jsonl", b'{"text": 3}\n', "not text"),
+        ("a.jsonl", b"[1]\n", "not a JSON object"),
+        ("a.txt", b"", "is empty"),
+        ("a.txt", b"\xff\xfe\x00", "UTF-16"),
+        ("a.txt", b"caf\xe9\n", "not UTF-8"),
+        ("a.txt", b"PK\x03\x04rest", "ZIP"),
+        ("a.txt", b"\x80\x04rest", "pickle"),
+        ("a.parquet", b"PAR1 truncated", "Parquet"),
+    ],
+)
+def test_unreadable_files_are_refused_and_nothing_is_left(
+    core: Any, tiny_bert: Path, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    out = tmp_path / f"out{source.suffix}"
+    assert said in privatize(core, tiny_bert, source, out).refusal()
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [name]
+
+
+def test_no_file_is_overwritten(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text("money")
+    out.write_text("precious")
+    assert "not overwritten" in privatize(core, tiny_bert, source, out).refusal()
+    assert "not overwritten" in privatize(core, tiny_bert, source, source).refusal()
+    assert out.read_text() == "precious"
+
+    late = tmp_path / "late.txt"
+
+    def change(texts: Any) -> list[str]:
+        late.write_text("came meanwhile")
+        return list(texts)
+
+    with pytest.raises(InvalidInputError, match="not overwritten"):
+        privatize_file(source, late, change)
+    assert late.read_text() == "came meanwhile"
+
+
+def test_another_kind_mechanism_or_eta_is_refused(
+    core: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("text\nmoney\n")
+    assert "kind of a.csv" in privatize(core, tiny_bert, source, tmp_path / "b.parquet").refusal()
+    assert (
+        "--mechanism must be one of"
+        in privatize(core, tiny_bert, source, tmp_path / "b.csv", "--mechanism", "magic").refusal()
+    )
+    refused = core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "-1", "--in", source,
+                   "--out", tmp_path / "b.csv")  # fmt: skip
+    assert "positive" in refused.refusal()
+
+
+def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text("money")
+
+    def full(texts: Any) -> list[str]:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StorageError, match="No space left"):
+        privatize_file(source, out, full)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import state
+from dashboard.eta import eta_steps
+
+TEXT = "The harbour master counted twelve ships."
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def opened(small_app: AppTest) -> Open:
+    def visit(**address: str) -> AppTest:
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/deniability.py").run()
+        assert not small_app.exception
+        return small_app
+
+    return visit
+
+
+def share(page: AppTest) -> float:
+    """Return the percentage of the headline."""
+    return float(page.title[0].value.split(", ")[1].split("%")[0])
+
+
+def html(page: AppTest) -> str:
+    return "\n".join(part.value for part in page.html)
+
+
+def messages(page: AppTest) -> str:
+    return " ".join(e.value for e in page.error).replace("\\", "")
+
+
+def slider(page: AppTest):
+    return page.select_slider(key=state.ETA_KEY)
+
+
+def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
+    page = opened()
+    assert page.title[0].value.startswith("At η = 75, ")
+    assert 20 < share(page) < 90
+    assert "95 % interval" in page.markdown[0].value
+    assert "came back unchanged" in html(page) and not page.error
+    assert len(page.dataframe[0].value) > 5
+
+
+def test_a_link_carries_text_and_eta_until_they_change(opened: Open) -> None:
+    page = opened(text=TEXT, eta="40.2")
+    assert slider(page).value == 40 and page.text_input(key=state.TEXT_KEY).value == TEXT
+    assert list(page.dataframe[0].value["token"])[:2] == ["the", "harbour"]
+    slider(page).set_value(60.0).run()
+    assert page.title[0].value.startswith("At η = 60, ") and "eta" not in page.query_params
+
+
+def test_an_eta_that_is_none_is_ignored(opened: Open) -> None:
+    assert slider(opened(eta="minus one")).value == 75
+
+
+def test_less_noise_brings_more_tokens_back(opened: Open) -> None:
+    page = opened(text=TEXT)
+    shares = []
+    for eta in (20.0, 75.0, 200.0):
+        slider(page).set_value(eta).run()
+        assert not page.exception
+        shares.append(share(page))
+    assert shares[0] < 10 < shares[1] < 97 < shares[2]
+
+
+def test_drawing_again_changes_the_text_and_not_the_numbers(opened: Open) -> None:
+    page = opened(text=TEXT, eta="45")
+    before, finding = html(page), page.title[0].value
+    page.button(key="draw-again").click().run()
+    assert html(page) != before and page.title[0].value == finding
+
+
+def test_a_rule_moves_the_slider(opened: Open) -> None:
+    page = opened(text=TEXT)
+    page.button(key="use-worst").click().run()
+    assert slider(page).value == 42
+    page.slider(key="worst-changed").set_value(90).run()
+    assert not page.exception
+    page.button(key="use-worst").click().run()
+    assert slider(page).value < 42
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("", "empty"), ("   ", "empty"), ("word " * 20_000, "100,000"), ("null\0byte", "null byte")],
+)
+def test_bad_input_is_told(opened: Open, text: str, told: str) -> None:
+    page = opened()
+    page.text_input(key=state.TEXT_KEY).set_value(text).run()
+    assert not page.exception and told in messages(page)
+    assert not page.dataframe
+
+
+@pytest.mark.parametrize("text", ["café مرحبا 😀", "<b>bold</b> & [SEP]", "2+2=4"])
+def test_unusual_text_does_no_harm(opened: Open, text: str) -> None:
+    page = opened(text=text)
+    assert not page.exception and not page.error
+    assert "<b>" not in html(page)
+
+
+def test_presenting_hides_the_controls(opened: Open) -> None:
+    page = opened(text=TEXT)
+    page.button(key="present").click().run()
+    assert not page.exception and not page.dataframe
+    assert slider(page).value == 75
+
+
+def test_steps_are_about_even_in_ratio() -> None:
+    steps = eta_steps(384)
+    assert steps[0] == 15 and steps[-1] == 200
+    assert all(1 < b / a < 1.06 for a, b in pairwise(steps))
