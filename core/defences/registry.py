@@ -22,6 +22,8 @@ class DefenceEntry:
     reference: str
     guarantee: str
     """What is promised, in words; empty where nothing is."""
+    acts_on: str
+    """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
     path: str
     """module:Class, imported only when used."""
 
@@ -37,11 +39,20 @@ _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp
 _DP, _VECTOR = "core.defences.metric_dp", "core.defences.vector_noise"
 
 DEFENCES: dict[str, DefenceEntry] = {
+    "none": DefenceEntry(
+        "No defence",
+        "The vector as the encoder gives it: what every defence is held against.",
+        "baseline",
+        "",
+        "vector",
+        f"{_VECTOR}:NoDefence",
+    ),
     "text_to_text": DefenceEntry(
         "Text to text",
         "Every token is replaced by the one nearest to its noisy vector; a text is released.",
         "Qu et al. (2021), Eq. 4",
         _D_CHI,
+        "text",
         f"{_DP}:TextToText",
     ),
     "token_representation": DefenceEntry(
@@ -49,6 +60,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Noise is added to every token vector before the encoder reads them.",
         "Qu et al. (2021), Eq. 3",
         _D_CHI,
+        "tokens",
         f"{_DP}:TokenRepresentation",
     ),
     "sequence_representation": DefenceEntry(
@@ -56,6 +68,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "The same noise is added to the vector of the whole text.",
         "Qu et al. (2021), Eq. 3",
         _D_CHI,
+        "vector",
         f"{_DP}:SequenceRepresentation",
     ),
     "gaussian": DefenceEntry(
@@ -63,6 +76,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Normal noise is added to the vector.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:GaussianNoise",
     ),
     "rounding": DefenceEntry(
@@ -70,6 +84,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Numbers of the vector are rounded.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:Rounding",
     ),
     "int8": DefenceEntry(
@@ -77,6 +92,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Numbers of the vector are kept to 255 levels.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:Int8",
     ),
     "binary": DefenceEntry(
@@ -84,6 +100,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Only the signs of the vector are kept.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:Binary",
     ),
     "truncation": DefenceEntry(
@@ -91,6 +108,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Only the first numbers of the vector are kept.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:Truncation",
     ),
     "random_projection": DefenceEntry(
@@ -98,6 +116,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "The vector is multiplied by a random matrix that the attacker knows.",
         "common practice",
         "",
+        "vector",
         f"{_VECTOR}:RandomProjection",
     ),
 }

@@ -17,7 +17,24 @@ from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors
 from core.specs import setting, validate_settings
 
-__all__ = ["Binary", "GaussianNoise", "Int8", "RandomProjection", "Rounding", "Truncation"]
+__all__ = [
+    "Binary",
+    "GaussianNoise",
+    "Int8",
+    "NoDefence",
+    "RandomProjection",
+    "Rounding",
+    "Truncation",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoDefence:
+    """Changes nothing."""
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder with its vectors as they are."""
+        return _on_vectors(self, encoder, lambda v: v)
 
 
 @dataclass(frozen=True, kw_only=True)
