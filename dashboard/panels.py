@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -67,22 +68,31 @@ def attack_header(name: str) -> None:
     st.caption(entry.reference[:1].upper() + entry.reference[1:])
 
 
-def reading_card(reading: Reading) -> None:
-    """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took."""
+def reading_card(reading: Reading) -> Callable[[], None]:
+    """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took.
+
+    Returns what draws the chart into the place kept for it. To be called when all words of the
+    page are out: the browser needs most of a second to load the charts, and words need not wait.
+    """
     st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
     _scores(reading)
+    if reading.recovery.words and reading.attack == "msp":
+        st.html(markup.ordered_words(reading))
+    place = st.container()
+    needs(reading)
+    return partial(_bars, reading, place)
+
+
+def _bars(reading: Reading, place: Any) -> None:
     if reading.recovery.words:
-        if reading.attack == "msp":
-            st.html(markup.ordered_words(reading))
-        st.plotly_chart(
+        place.plotly_chart(
             plots.word_scores(reading),
             key=f"bars-{reading.attack}",
             config=_CHART,
             alt=f"Score of each of the {len(reading.recovery.words)} words that "
             f"{ATTACKS[reading.attack].title} answered; {reading.n_recovered} are in the text",
         )
-    needs(reading)
 
 
 def _scores(reading: Reading) -> None:

@@ -66,17 +66,17 @@ with headline.skeleton(height=60):
     vector = cache.encoder(answers.ENCODER).encode([text])
 stage = st.container(key="stage" if state.is_presenting() else "bench")
 with stage:
-    panels.vector_panel(vector)
+    strip = st.container()
     marks = st.container()
     versus = st.container()
-    readings = []
+    readings, charts = [], []
     for place, name in zip(panels.side_by_side(len(chosen)), chosen, strict=True):
         with place.container(border=True, key=f"card-{name}"):
             panels.attack_header(name)
             try:
                 reading = answers.reading(answers.request_for(name, text), vector)
                 if reading is not None:
-                    panels.reading_card(reading)
+                    charts.append(panels.reading_card(reading))
                     readings.append(reading)
             except CoreError as error:
                 show_error(error, title="This attack cannot answer")
@@ -85,9 +85,13 @@ with stage:
         marks.html(markup.legend(readings))
     else:
         headline.title("Which words does the vector give away?", anchor=False)
+    with strip:
+        panels.vector_panel(vector)
     if len(readings) > 1:
         with versus:
             panels.comparison(readings)
+    for draw_chart in charts:
+        draw_chart()
 
 if state.is_presenting():
     controls.presenter_buttons()

@@ -89,8 +89,16 @@ def study(small_texts: list[str]) -> TradeoffStudy:
         n_test=100,
         n_auxiliary=250,
         n_targets=80,
-        attack=AttackSpec.of("probe_mlc", {"vocabulary_size": 40, "epochs": 12, "hidden": 16,
-                                           "substitutions": 0, "device": "cpu"}),  # fmt: skip
+        attack=AttackSpec.of(
+            "probe_mlc",
+            {
+                "vocabulary_size": 40,
+                "epochs": 12,
+                "hidden": 16,
+                "substitutions": 0,
+                "device": "cpu",
+            },
+        ),  # fmt: skip
     )
 
 

@@ -102,9 +102,7 @@ class PairTask:
         rng = np.random.default_rng([seed, 1])
         drawn = rng.integers(0, len(rows), (1000, len(rows)))
         low, high = np.percentile([_correlation(cosines[i], scores[i]) for i in drawn], [2.5, 97.5])
-        return Utility(
-            "spearman", 100 * value, Interval(100 * low, 100 * high), 0.0, len(rows)
-        )
+        return Utility("spearman", 100 * value, Interval(100 * low, 100 * high), 0.0, len(rows))
 
 
 def read_labelled(name: str, path: Path, text: str = "text", label: str = "label") -> LabelledTask:
