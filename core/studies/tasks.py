@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +47,9 @@ class LabelledTask:
     labels: tuple[str, ...]
 
     def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Utility:
-        """Return the accuracy of a ridge classifier on frozen vectors, its penalty chosen by
-        leave-one-out on the training texts.
+        """Return the accuracy of a ridge classifier on frozen vectors.
+
+        Its penalty is chosen by leave-one-out on the training texts.
 
         Raises
         ------
@@ -142,7 +142,7 @@ def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:
     return dots / np.maximum(lengths, 1e-12)
 
 
-def _correlation(one: Sequence[float] | NDArray, two: Sequence[float] | NDArray) -> float:  # type: ignore[type-arg]
+def _correlation(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
     """Return Spearman's correlation; 0 where one side is constant."""
     if np.ptp(rankdata(one)) == 0 or np.ptp(rankdata(two)) == 0:
         return 0.0

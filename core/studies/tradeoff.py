@@ -32,7 +32,7 @@ from core.specs import AttackSpec, DefenceSpec, EncoderSpec
 from core.store import cache_dir, read_json, write_json
 from core.studies.tasks import LabelledTask, PairTask, read_labelled, read_pairs
 
-__all__ = ["GRID", "TradeoffStudy", "run"]
+__all__ = ["ATTACK", "GRID", "TradeoffStudy", "run"]
 
 GRID: tuple[DefenceSpec, ...] = (
     DefenceSpec(name="none"),
@@ -53,6 +53,12 @@ GRID: tuple[DefenceSpec, ...] = (
     *(DefenceSpec.of("random_projection", {"dimension": d}) for d in (192, 96, 48, 24)),
 )
 """Every defence, at strengths from hardly felt to ruinous, for vectors of length 1."""
+
+
+ATTACK = AttackSpec.of(
+    "probe_mlc", {"vocabulary_size": 4000, "epochs": 12, "hidden": 512, "substitutions": 0}
+)
+"""The attacker, trained anew on the vectors of every defence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +86,7 @@ class TradeoffStudy:
     n_test: int = 400
     n_auxiliary: int = 4000
     n_targets: int = 300
-    attack: AttackSpec = AttackSpec.of(
-        "probe_mlc", {"vocabulary_size": 4000, "epochs": 12, "hidden": 512, "substitutions": 0}
-    )
+    attack: AttackSpec = ATTACK
 
     def key(self, defence: DefenceSpec, seed: int, encoder: Encoder) -> str:
         """Return a file name that changes with whatever changes the cell."""
