@@ -98,7 +98,7 @@ def study(small_texts: list[str]) -> TradeoffStudy:
                 "substitutions": 0,
                 "device": "cpu",
             },
-        ),  # fmt: skip
+        ),
     )
 
 
