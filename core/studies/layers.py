@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from core.attacks.inversion import relaxation, sparse_coding
+from core.attacks.inversion.prior import PriorAttack
 from core.encoders.minilm import load_minilm
 from core.metrics import score_words
 from core.protocols import InversionAttack, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.store import write_json
-from core.text import STOP_WORDS, word_set
+from core.text import STOP_WORDS, Vocabulary, word_set
 
 __all__ = ["EQUATIONS", "main", "run"]
 
@@ -57,7 +58,7 @@ def run(
     Returns
     -------
     dict
-        Settings, and `rows`: one per layer and equation, scores in [0, 100].
+        Settings, `prior_f1`, and `rows`: one per layer and equation, scores in [0, 100].
     """
     # The shortlist of the tuned settings rests on the last layer; here every token may be found.
     every_token = {**relaxation.TUNED, "shortlist": 0, "n_steps": 100}
@@ -85,8 +86,19 @@ def run(
         "n_auxiliary": len(auxiliary),
         "seed": seed,
         "settings": {"Eq. 5": eq5, "Eq. 7": eq7},
+        "prior_f1": prior_f1(encoder, texts, auxiliary, seed),
         "rows": rows,
     }
+
+
+def prior_f1(
+    encoder: WhiteBoxEncoder, texts: Sequence[str], auxiliary: Sequence[str], seed: int
+) -> float:
+    """Return the F1 of the attacker who never sees a vector, the same at every layer."""
+    attack = PriorAttack().fit_vocabulary(encoder, Vocabulary.count(auxiliary))
+    answers = attack.invert(encoder, encoder.encode(texts))
+    targets = [word_set(text) - STOP_WORDS for text in texts]
+    return score_words([answer.word_set for answer in answers], targets, seed=seed).token_set_f1
 
 
 def _measure(

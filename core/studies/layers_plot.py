@@ -32,8 +32,8 @@ def layers_figure(result: dict[str, Any]) -> go.Figure:
             y=f1,
             name=style["name"],
             mode="lines+markers+text",
-            text=[""] * (len(rows) - 1) + [f" {style['name']}"],
-            textposition="top left",
+            text=["" if i != min(1, len(rows) - 1) else style["name"] for i in range(len(rows))],
+            textposition="top right",
             cliponaxis=False,
             line={"color": style["color"], "dash": style["dash"], "width": 2},
             marker={"symbol": style["symbol"], "size": 9},
@@ -47,6 +47,12 @@ def layers_figure(result: dict[str, Any]) -> go.Figure:
             },
             hovertemplate="layer %{x}: F1 %{y:.1f}<extra>" + style["name"] + "</extra>",
         )
+    guess = result["prior_f1"]
+    figure.add_hline(
+        y=guess,
+        line={"color": "#8A8F96", "dash": "dot", "width": 2},
+        annotation={"text": f"guessing without the vector, {guess:.1f}", "xanchor": "right"},
+    )
     figure.update_layout(
         title=f"Words recovered, by layer of {result['encoder']}<br><sup>{result['n']} sentences a "
         "layer, 95 % intervals, stop words not scored</sup>",

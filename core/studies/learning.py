@@ -153,10 +153,16 @@ def learning_figure(result: dict[str, Any]) -> go.Figure:
                 "width": 3,
             },
         )
+    sizes = sorted({row["n_auxiliary"] for row in result["rows"]})
     figure.update_layout(
         title=f"{result['attack']}: words recovered, by auxiliary texts known to the attacker"
         "<br><sup>95 % intervals; the gain is over the three largest sizes</sup>",
-        xaxis={"title": "auxiliary texts", "type": "log", "dtick": "D1"},
+        xaxis={
+            "title": "auxiliary texts",
+            "type": "log",
+            "tickvals": sizes,
+            "ticktext": [f"{n:,}" for n in sizes],
+        },
         yaxis={"title": "token-set F1", "rangemode": "tozero"},
         legend={"orientation": "h", "y": -0.25},
         template="plotly_white",
