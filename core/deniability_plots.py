@@ -112,7 +112,7 @@ def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
         mode="lines+markers",
         line={"color": "#0072B2", "width": 2},
         marker={"size": 8},
-        name="mean distance to the k-th nearest token (± standard deviation over tokens)",
+        name="k-th nearest token (± sd over tokens)",
         hovertemplate="k = %{x:,}: %{y:.2f}<extra></extra>",
     )
     figure.add_scatter(
@@ -120,10 +120,10 @@ def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
         y=[noise, noise],
         mode="lines",
         line={"color": _N_W, "width": 3, "dash": "dash"},
-        name=f"mean length of the noise, n/η = {noise:.1f}",
+        name=f"mean length of the noise: {noise:.1f}",
         hovertemplate=f"noise: {noise:.2f}<extra></extra>",
     )
-    _style(figure, 320, "How far the noise moves a token, and how far others are", "distance")
+    _style(figure, 320, "How far noise moves a token", "distance")
     figure.update_xaxes(title="k, nearest tokens counted", type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
     return figure

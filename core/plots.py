@@ -52,13 +52,13 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
     labels += [_label(w, "in the text, not answered") for w in nearly]
     style(figure, height=26 * len(labels))
     meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
-    title_height = 58 + 17 * meaning.count("<br>")
+    title_height = 68 + 17 * meaning.count("<br>")
     figure.update_layout(
         title={
             "text": f"<b>Score of each word</b><br><sup>{meaning}</sup>",
             "y": 1,
             "yanchor": "top",
-            "pad": {"t": 4},
+            "pad": {"t": 16},
         },
         margin={"t": title_height, "b": 30},
         height=title_height + 30 + 26 * len(labels),
@@ -144,7 +144,7 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
     # The legend is the axis title: it stays readable on a telephone and in a saved figure.
     figure.update_xaxes(
         range=[0, 100], gridcolor=GRID, zeroline=False, dtick=25,
-        title={"text": "● F1   ◇ precision   ❘ recall   ⊙ F1 of guessing alone<br>"
+        title={"text": "● F1   ◇ precision   ❘ recall   ⊙ guessing (F1)<br>"
                        "0 = no word, 100 = every word and no other"},
     )  # fmt: skip
     figure.update_yaxes(
