@@ -87,7 +87,10 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     assert n_ties <= 5  # of 280,000
 
 
-def test_n_w_from_eta_star_equals_the_grids(envelopes: Envelopes) -> None:
+def test_n_w_from_eta_star_equals_the_grids(
+    envelopes: Envelopes, minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray
+) -> None:
+    assert (minilm_engine.eta_star(minilm_tokens) == envelopes.eta_star).all()
     for eta in (*NAMED_ETAS, 17.3, 199.0):
         assert ((envelopes.eta_star <= eta).sum(1) == envelopes.n_w(eta)).all()
 

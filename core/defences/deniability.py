@@ -183,6 +183,13 @@ class DeniabilityEngine:
                 return found
             capacity *= 2
 
+    def eta_star(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the η from which on each draw returns each token itself, float32 (T, S).
+
+        As `Envelopes.eta_star`, without what lies below: quicker where N_w alone is asked for.
+        """
+        return self._walk(np.asarray(token_ids, dtype=np.int64), 1).eta_star
+
     def perturbed(
         self, token_ids: NDArray[np.int64], eta: float, rng: np.random.Generator
     ) -> NDArray[np.int64]:

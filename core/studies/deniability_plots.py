@@ -20,7 +20,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid"
 def histogram_panels(found: VocabularyDeniability, etas: Sequence[float]) -> go.Figure:
     """Return the histograms of N_w and S_w, a panel an η (Qu et al. 2021, Fig. 4)."""
     figure = make_subplots(
-        rows=2, cols=len(etas), shared_yaxes=True, shared_xaxes=True, horizontal_spacing=0.01,
+        rows=2, cols=len(etas), shared_xaxes=True, horizontal_spacing=0.01,
         vertical_spacing=0.08, column_titles=[f"η {eta:g}" for eta in etas],
         row_titles=["N_w", "S_w"],
     )  # fmt: skip
@@ -39,11 +39,13 @@ def histogram_panels(found: VocabularyDeniability, etas: Sequence[float]) -> go.
                 row=row,
                 col=column,
             )
-    figure.update_xaxes(tickvals=[0, found.n_draws], range=[0, found.n_draws])
-    figure.update_yaxes(title="% of tokens", col=1)
+    figure.update_xaxes(tickvals=[found.n_draws / 2], range=[0, found.n_draws])
+    figure.update_yaxes(showticklabels=False, rangemode="tozero")
+    figure.update_yaxes(title="tokens", col=1)
     figure.update_layout(
-        title=f"Of {found.n_draws:,} draws: how many return the token (N_w), how many different "
-        f"tokens are returned (S_w)<br><sup>{len(found.tokens):,} tokens of {found.encoder}</sup>",
+        title="How often a token comes back (N_w), and into how many it turns (S_w)"
+        f"<br><sup>of {found.n_draws:,} draws, {len(found.tokens):,} tokens of {found.encoder}, "
+        "each panel on a scale of its own</sup>",
         template="plotly_white",
         margin={"l": 60, "r": 30, "t": 90, "b": 40},
     )
@@ -65,13 +67,18 @@ def geometry_panel(geometry: Geometry, etas: Sequence[float]) -> go.Figure:
         figure.add_hline(
             y=noise,
             line={"color": LEAKED, "dash": dash, "width": 1.5},
-            annotation={"text": f"noise at η {eta:g}: {noise:.1f}", "xanchor": "right"},
+            annotation={
+                "text": f"η {eta:g}: {noise:.1f}",
+                "xanchor": "left",
+                "yanchor": "middle",
+                "x": 1.01,
+            },
         )
     figure.update_layout(
         title="Mean distance from a token to its k-th nearest, and the mean length of the noise",
         xaxis={"title": "k", "type": "log", "dtick": 1},
         yaxis={"title": "Euclidean distance", "rangemode": "tozero"},
         template="plotly_white",
-        margin={"l": 60, "r": 30, "t": 70, "b": 60},
+        margin={"l": 60, "r": 90, "t": 70, "b": 60},
     )
     return figure

@@ -1,0 +1,128 @@
+"""Deniability of a whole vocabulary: ours against exact search by faiss, and a loop in numpy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from benchmarks import Measurement
+
+N_DRAWS = 1000
+ETAS = np.geomspace(30, 120, 16)
+N_QUERIES = 2048
+"""Of the peer's 472 million queries, a sample a turn; its time is proportional to their number."""
+
+
+def measure() -> list[Measurement]:
+    import faiss
+
+    from core.defences.candidates import candidate_ids
+    from core.defences.deniability import DeniabilityEngine
+    from core.defences.vocabulary import measure_vocabulary
+    from core.encoders.minilm import load_minilm
+
+    encoder = load_minilm(device="cpu")
+    vectors, tokens = encoder.token_vectors.numpy(), candidate_ids(encoder)
+    known = np.ascontiguousarray(vectors[tokens])
+    index = faiss.IndexFlatL2(known.shape[1])
+    index.add(known)
+    n_queries = len(tokens) * N_DRAWS * len(ETAS)
+    rng = np.random.default_rng(0)
+    engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
+    engine.envelopes(tokens[:8])  # compiled before the clock runs
+
+    def queries() -> np.ndarray:
+        """Noisy vectors of random tokens, draws and η, as the peer would search them."""
+        token = rng.integers(0, len(known), N_QUERIES)
+        draw = rng.integers(0, N_DRAWS, N_QUERIES)
+        eta = rng.choice(ETAS, N_QUERIES).astype(np.float32)
+        return known[token] + engine.draws[draw] / eta[:, None]
+
+    def faiss_seconds() -> float:
+        asked = queries()
+        start = time.perf_counter()
+        index.search(asked, 1)
+        return (time.perf_counter() - start) / len(asked) * n_queries
+
+    def loop_seconds(n: int = 40) -> float:
+        """One token at a time: subtract, square, add up, take the least."""
+        asked = queries()[:n]
+        start = time.perf_counter()
+        for query in asked:
+            np.argmin(np.linalg.norm(known - query, axis=1))
+        return (time.perf_counter() - start) / n * n_queries
+
+    peers, loops, ours, stars = [], [], [], []
+    for _ in range(2):
+        peers.append(faiss_seconds())
+        loops.append(loop_seconds())
+        start = time.perf_counter()
+        measure_vocabulary(encoder, etas=ETAS, n_draws=N_DRAWS)
+        ours.append(time.perf_counter() - start)
+        peers.append(faiss_seconds())
+        start = time.perf_counter()
+        _all_eta_star(vectors, tokens)
+        stars.append(time.perf_counter() - start)
+    peer, loop = float(np.median(peers)), float(np.median(loops))
+    own, star = float(np.median(ours)), float(np.median(stars))
+    sampled = f"extrapolated from {len(peers)} interleaved samples of {N_QUERIES:,} queries"
+    return [
+        Measurement(
+            name="N_w and S_w, whole vocabulary × 1,000 × 16 η",
+            value=peer / own,
+            unit="× faiss IndexFlatL2",
+            goal=2500,
+            n=2,
+            note=f"{own:.0f} s against {peer / 3600:.0f} h, {sampled}",
+        ),
+        Measurement(
+            name="N_w at every η (η* of every token and draw)",
+            value=peer / star,
+            unit="× faiss, 16 η",
+            goal=5000,
+            n=2,
+            note=f"{star:.0f} s against the same",
+        ),
+        Measurement(
+            name="the same N_w and S_w",
+            value=loop / own,
+            unit="× a numpy loop",
+            goal=50_000,
+            n=2,
+            note=f"{loop / 3600:.0f} h, extrapolated from samples of 40 queries",
+        ),
+        Measurement(
+            name="peak memory, whole vocabulary",
+            value=_peak_gigabytes(),
+            unit="GB",
+            goal=2.0,
+            is_upper_bound=True,
+            note="resident, encoder included, a process of its own",
+        ),
+    ]
+
+
+def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
+    """Find η* of every token and draw, from which N_w at any η is a count."""
+    from core.defences.deniability import DeniabilityEngine
+
+    engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
+    for start in range(0, len(tokens), 512):
+        engine.eta_star(tokens[start : start + 512])
+
+
+def _peak_gigabytes() -> float:
+    """Return the greatest resident memory of a process that measures the vocabulary."""
+    code = (
+        "import resource, numpy as np\n"
+        "from core.defences.vocabulary import measure_vocabulary\n"
+        "from core.encoders.minilm import load_minilm\n"
+        "measure_vocabulary(load_minilm(device='cpu'), etas=np.geomspace(30, 120, 16))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return int(out.stdout.split()[-1]) * unit / 1e9

@@ -1,0 +1,63 @@
+"""What a move of the η slider and a new sentence cost the server."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from benchmarks import Measurement
+
+N_MOVES = 60
+SENTENCES = (
+    "The auditors found that the treasurer of the rowing club had paid his rent with its fees.",
+    "Please tell the night nurse that the patient in room nine is allergic to penicillin and nuts.",
+    "Our landlord in Bruges sold the house last week, so we have to move out before the winter.",
+    "The prototype failed twice in the climate chamber because a seal behind the pump was brittle.",
+)
+
+
+def measure() -> list[Measurement]:
+    import numpy as np
+
+    from core.defences.candidates import candidate_ids
+    from core.defences.deniability import DeniabilityEngine
+    from core.defences.sentence import DeniableSentence
+    from core.encoders.minilm import load_minilm
+
+    encoder = load_minilm(device="cpu")
+    engine = DeniabilityEngine(encoder.token_vectors.numpy(), candidate_ids(encoder))
+    DeniableSentence(encoder, engine, "compiled before the clock runs")
+    typed, moved, lengths = [], [], []
+    rng = np.random.default_rng(0)
+    for turn in range(len(SENTENCES) * 3):
+        start = time.perf_counter()
+        sentence = DeniableSentence(encoder, engine, SENTENCES[turn % len(SENTENCES)])
+        typed.append(time.perf_counter() - start)
+        lengths.append(len(sentence.ids))
+        for eta in rng.uniform(15, 200, N_MOVES // 6):
+            start = time.perf_counter()
+            sentence.at(float(eta))
+            sentence.unchanged_interval(float(eta))
+            sentence.privatised(engine, float(eta), turn)
+            moved.append(time.perf_counter() - start)
+    tokens = f"{statistics.mean(lengths):.0f} tokens on average, 1,000 draws"
+    return [
+        Measurement(
+            name="a move of the slider, the page's numbers",
+            value=1000 * statistics.median(moved),
+            unit="ms",
+            goal=100,
+            is_upper_bound=True,
+            n=len(moved),
+            note=f"median; {tokens}",
+        ),
+        Measurement(
+            name="a new sentence, at every η",
+            value=1000 * statistics.median(typed),
+            unit="ms",
+            goal=300,
+            is_upper_bound=True,
+            n=len(typed),
+            note="median",
+        ),
+    ]
