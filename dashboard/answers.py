@@ -26,6 +26,7 @@ __all__ = [
     "request_for",
     "settings_for",
     "stop_old_jobs",
+    "unprepared_reading",
 ]
 
 ENCODER = EncoderSpec(name="minilm")
@@ -74,6 +75,11 @@ def live_reading(request: Request, vector: Vectors) -> Reading:
     """Return the reading of a fast attack, kept for this session alone."""
     known = state.reading_of(request)
     return known or state.remember_reading(request, _read(request, vector))
+
+
+def unprepared_reading(name: str, text: str, vector: Vectors) -> Reading:
+    """Return what a fast attack reads from a vector that is not the text's own, not kept."""
+    return _read(request_for(name, text), vector)
 
 
 def _slow_reading(request: Request, vector: Vectors) -> Reading | None:

@@ -34,6 +34,13 @@ PAGES = [
         url_path="deniability",
         help="Drag η and see what a sentence becomes and how deniable each of its words is.",
     ),
+    st.Page(
+        ROOT / "pages" / "tradeoff.py",
+        title="Trade-off",
+        icon=":material/balance:",
+        url_path="tradeoff",
+        help="What each defence saves, and what it costs in usefulness.",
+    ),
 ]
 
 st.set_page_config(

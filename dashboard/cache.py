@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.defences.deniability import DeniabilityEngine
     from core.defences.geometry import Geometry
     from core.defences.vocabulary import VocabularyDeniability
+    from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = [
     "ASSETS",
@@ -37,6 +38,7 @@ __all__ = [
     "shipped_settings",
     "token_counts",
     "token_geometry",
+    "tradeoff",
     "vocabulary_deniability",
 ]
 
@@ -184,6 +186,14 @@ def token_geometry(on: EncoderSpec) -> Geometry:
 
     open_encoder = require_white_box(encoder(on), "deniability")
     return load_geometry(SHIPPED / on.name / "geometry.json", open_encoder)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def tradeoff(on: EncoderSpec) -> Tradeoff:
+    """Return the shipped trade-off between usefulness and leakage."""
+    from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+
+    return load_tradeoff(SHIPPED / f"{on.name}.json")
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

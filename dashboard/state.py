@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTACKS_KEY",
     "ETA_KEY",
+    "POINT_KEY",
     "STOP_WORDS_KEY",
+    "TASK_KEY",
     "TEXT_KEY",
+    "adopt_click",
     "adopt_eta_link",
     "adopt_link",
+    "adopt_tradeoff_link",
+    "choose_first",
     "chosen_attacks",
+    "chosen_point",
     "counts_stop_words",
     "deniable_of",
     "draw_again",
@@ -56,6 +62,8 @@ TEXT_KEY = "sentence"
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
 ETA_KEY = "eta"
+TASK_KEY = "task"
+POINT_KEY = "point"
 _MOST_READINGS = 64
 _MOST_DENIABLE = 8
 
@@ -221,6 +229,38 @@ def adopt_eta_link(default_text: str, default_eta: float, steps: Sequence[float]
         st.session_state[ETA_KEY] = _nearest(float(link[1] or "nan"), steps)
     except ValueError:
         return
+
+
+def adopt_tradeoff_link(default_text: str, tasks: Sequence[str]) -> None:
+    """Take over text and task from the address, once per address: `?text=…&task=SST-2`."""
+    st.session_state.setdefault(TEXT_KEY, default_text)
+    if st.session_state.get(TASK_KEY) not in tasks:
+        st.session_state[TASK_KEY] = tasks[0]
+    link = (st.query_params.get("text"), st.query_params.get("task"))
+    if link == st.session_state.get("_adopted_tradeoff_link", (None, None)):
+        return
+    st.session_state["_adopted_tradeoff_link"] = link
+    if link[0] is not None:
+        st.session_state[TEXT_KEY] = link[0]
+    if link[1] in tasks:
+        st.session_state[TASK_KEY] = link[1]
+
+
+def chosen_point() -> int:
+    """Return the index of the setting that is shown on a sentence."""
+    return int(st.session_state.get(POINT_KEY, 0))
+
+
+def choose_first(point: int) -> None:
+    """Show this setting on the sentence unless the visitor has chosen one."""
+    st.session_state.setdefault(POINT_KEY, point)
+
+
+def adopt_click(clicked: int | None) -> None:
+    """Choose the point that was clicked, once per click."""
+    if clicked is not None and clicked != st.session_state.get("_clicked_point"):
+        st.session_state[POINT_KEY] = clicked
+    st.session_state["_clicked_point"] = clicked
 
 
 def drop_stale_eta_link() -> None:

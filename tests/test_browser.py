@@ -207,7 +207,7 @@ def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
     assert [r["word"] for r in rows if r["rank"]] == [word["word"] for word in row["words"]]
 
 
-@pytest.mark.parametrize("path", ["/", "/inversion"])
+@pytest.mark.parametrize("path", ["/", "/inversion", "/deniability", "/tradeoff"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_fits_width_and_theme(
@@ -256,6 +256,45 @@ def test_presenting_hides_the_controls(visit: Visit) -> None:
     sync_api.expect(shown).to_contain_text("diabetes")
     page.keyboard.press("Escape")
     sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
+
+
+def headline(page: sync_api.Page) -> sync_api.Locator:
+    return page.get_by_role("heading", level=1).filter(visible=True).first
+
+
+def test_the_slider_of_eta_moves_text_and_numbers(visit: Visit) -> None:
+    page = visit.open("/deniability", text=TEXT, eta="30").page
+    sync_api.expect(headline(page)).to_contain_text("At η = 30,")
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    slider.press("End")
+    sync_api.expect(headline(page)).to_contain_text("At η = 200, 100%")
+    sentence = page.locator(".ls-sentence").filter(visible=True).first
+    sync_api.expect(sentence).to_contain_text("finance minister resigned")
+    assert "eta=" not in page.url and "text=" not in page.url, "the address no longer holds"
+    slider.press("Home")
+    sync_api.expect(headline(page)).to_contain_text("At η = 15, 0%")
+
+
+def test_drawing_again_and_finding_an_eta(visit: Visit) -> None:
+    page = visit.open("/deniability", text=TEXT, eta="45").page
+    sentence = page.locator(".ls-sentence").filter(visible=True).first
+    before = sentence.inner_text()
+    page.get_by_role("button", name="Draw again").click()
+    sync_api.expect(sentence).not_to_have_text(before)
+    page.get_by_role("button", name="Use η =").first.click()
+    sync_api.expect(headline(page)).to_contain_text("At η = 42,")
+
+
+def test_a_click_on_a_point_shows_a_sentence_at_its_setting(visit: Visit) -> None:
+    page = visit.open("/tradeoff", text=TEXT, task="SUBJ").page
+    figure = page.locator(".js-plotly-plot").first
+    figure.wait_for()
+    sync_api.expect(page.get_by_text("SUBJ keeps")).to_be_visible()
+    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
+    chosen = page.get_by_role("combobox", name="Defence")
+    sync_api.expect(chosen).to_have_value("Text to text, η 75")
+    sync_api.expect(page.get_by_text("What is released: one draw")).to_be_visible()
 
 
 def test_a_missing_part_of_the_tests_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,9 @@ from core.text import check_texts
 
 __all__ = ["SequenceRepresentation", "TextPrivatizer", "TextToText", "TokenRepresentation"]
 
+_BLOCK = 8192
+"""Tokens whose noise is in memory at a time."""
+
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
 
 
@@ -67,8 +70,12 @@ class TextPrivatizer:
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each under noise of its own."""
-        noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
-        return self._ids[self._nearest(self._vectors[token_ids] + noise)]
+        changed = np.empty(len(token_ids), np.int64)
+        for start in range(0, len(token_ids), _BLOCK):
+            block = np.asarray(token_ids[start : start + _BLOCK], np.int64)
+            noise = draw_noise(len(block), self._vectors.shape[1], self.eta, rng=self._rng)
+            changed[start : start + _BLOCK] = self._nearest(self._vectors[block] + noise)
+        return self._ids[changed]
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
         """Return each text privatised; `is_whole=False` reads it as far as the encoder does.

@@ -36,11 +36,8 @@ __all__ = ["ATTACK", "GRID", "TradeoffStudy", "run"]
 
 GRID: tuple[DefenceSpec, ...] = (
     DefenceSpec(name="none"),
-    *(DefenceSpec.of("text_to_text", {"eta": e}) for e in (30.0, 45.0, 60.0, 75.0, 90.0, 120.0)),
-    *(
-        DefenceSpec.of("token_representation", {"eta": e})
-        for e in (60.0, 120.0, 240.0, 480.0, 960.0)
-    ),
+    *(DefenceSpec.of("text_to_text", {"eta": e}) for e in (45.0, 60.0, 75.0, 90.0, 120.0)),
+    *(DefenceSpec.of("token_representation", {"eta": e}) for e in (120.0, 240.0, 480.0, 960.0)),
     *(
         DefenceSpec.of("sequence_representation", {"eta": e})
         for e in (100.0, 200.0, 400.0, 800.0, 1600.0)
@@ -82,9 +79,9 @@ class TradeoffStudy:
     auxiliary: tuple[str, ...]
     defences: tuple[DefenceSpec, ...] = GRID
     seeds: tuple[int, ...] = (0, 1, 2)
-    n_train: int = 800
-    n_test: int = 400
-    n_auxiliary: int = 4000
+    n_train: int = 500
+    n_test: int = 300
+    n_auxiliary: int = 3000
     n_targets: int = 300
     attack: AttackSpec = ATTACK
 

@@ -1,0 +1,152 @@
+"""Rows of the trade-off study as points: one per defence and strength, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import ArtifactError
+from core.results import Interval
+from core.store import read_json
+
+__all__ = ["SHIPPED", "Point", "Score", "Tradeoff", "load_tradeoff", "strength"]
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tradeoff"
+"""What was measured for the bundled encoder."""
+
+_STRENGTHS = {
+    "eta": "η {:g}",
+    "sigma": "σ {:g}",
+    "decimals": "to {:g} decimals",
+    "dimension": "to {:g} dimensions",
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over seeds with its interval, in [0, 100], and what guessing reaches."""
+
+    value: float
+    ci95: Interval
+    chance: float
+    n: int
+    n_seeds: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """A defence at one strength.
+
+    Attributes
+    ----------
+    utility : dict
+        Task to score.
+    leakage : Score
+        Token-set F1 of the attack trained on protected vectors.
+    token_inversion : Score or None
+        Share of tokens that come back, where tokens are perturbed.
+    """
+
+    defence: str
+    settings: tuple[tuple[str, Any], ...]
+    utility: dict[str, Score]
+    leakage: Score
+    token_inversion: Score | None
+
+    @property
+    def label(self) -> str:
+        """The strength in words, such as `η 75`."""
+        return strength(dict(self.settings))
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """All points of a study, and the facts of its making."""
+
+    points: tuple[Point, ...]
+    facts: dict[str, Any]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks in the order measured."""
+        return list(self.points[0].utility)
+
+    @property
+    def undefended(self) -> Point:
+        """The encoder without any defence."""
+        return next(point for point in self.points if point.defence == "none")
+
+
+def load_tradeoff(path: Path) -> Tradeoff:
+    """Read what `python -m core.studies.tradeoff` wrote, and average it over seeds.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or not a trade-off; the message names the file.
+    """
+    data = read_json(path)
+    try:
+        rows = data["rows"]
+        keys = dict.fromkeys((row["defence"], tuple(row["settings"].items())) for row in rows)
+        points = tuple(_point(defence, settings, rows) for defence, settings in keys)
+        found = Tradeoff(points, {key: value for key, value in data.items() if key != "rows"})
+        _ = found.undefended, found.tasks
+    except (KeyError, TypeError, AttributeError, StopIteration, IndexError) as error:
+        raise ArtifactError(
+            f"{path} is not the result of `python -m core.studies.tradeoff`. Make it anew."
+        ) from error
+    return found
+
+
+def strength(settings: dict[str, Any]) -> str:
+    """Return settings in a few words.
+
+    Examples
+    --------
+    >>> strength({"eta": 75.0}), strength({"dimension": 96}), strength({})
+    ('η 75', 'to 96 dimensions', '')
+    """
+    return ", ".join(_STRENGTHS.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
+
+
+def _point(
+    defence: str, settings: tuple[tuple[str, Any], ...], rows: Sequence[dict[str, Any]]
+) -> Point:
+    own = [r for r in rows if r["defence"] == defence and tuple(r["settings"].items()) == settings]
+    tasks = dict.fromkeys(
+        r["task"] for r in own if r["measure"] != "token_set_f1" and r["task"] != "token_inversion"
+    )
+    back = [r for r in own if r["task"] == "token_inversion"]
+    return Point(
+        defence,
+        settings,
+        {task: _mean([r for r in own if r["task"] == task]) for task in tasks},
+        _mean([r for r in own if r["measure"] == "token_set_f1"]),
+        _mean(back) if back else None,
+    )
+
+
+def _mean(rows: Sequence[dict[str, Any]]) -> Score:
+    """Average over seeds.
+
+    The squared standard error is the greater of the mean squared error within seeds and the
+    variance between them, over their number: three seeds say little of their own spread.
+    """
+    values = np.array([row["value"] for row in rows], dtype=float)
+    widths = np.array([row["ci95"][1] - row["ci95"][0] for row in rows], dtype=float)
+    within = float(np.mean((widths / (2 * 1.96)) ** 2))
+    between = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+    half = 1.96 * float(np.sqrt(max(within, between) / len(values)))
+    mean = float(values.mean())
+    return Score(
+        mean,
+        Interval(mean - half, mean + half),
+        float(np.mean([row["chance"] for row in rows])),
+        int(np.sum([row["n"] for row in rows])),
+        len(rows),
+    )

@@ -1,0 +1,114 @@
+"""Privacy against utility as a figure: computes nothing."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from core.defences.registry import DEFENCES
+from core.plot_style import BASELINE, GRID, style
+from core.studies.tradeoff_summary import Point, Score, Tradeoff
+
+__all__ = ["DEFENCE_STYLE", "tradeoff_figure"]
+
+DEFENCE_STYLE: dict[str, tuple[str, str]] = {
+    "none": ("#D55E00", "star"),
+    "text_to_text": ("#0072B2", "circle"),
+    "token_representation": ("#56B4E9", "square"),
+    "sequence_representation": ("#009E73", "diamond"),
+    "gaussian": ("#E69F00", "triangle-up"),
+    "rounding": ("#B5A900", "triangle-down"),
+    "int8": ("#B5A900", "x"),
+    "binary": ("#7A5FA8", "cross"),
+    "truncation": ("#CC79A7", "pentagon"),
+    "random_projection": ("#CC79A7", "hexagon"),
+}
+"""The colour and the symbol of each defence, the same on every page."""
+
+
+def tradeoff_figure(
+    found: Tradeoff, task: str, *, chosen: int | None = None, defences: tuple[str, ...] = ()
+) -> go.Figure:
+    """Return leakage over the utility of one task, a line a defence, strengths along it.
+
+    Parameters
+    ----------
+    chosen : int, optional
+        Index of the point to ring.
+    defences : tuple of str
+        Shown besides the undefended encoder; all by default.
+    """
+    figure = go.Figure()
+    names = dict.fromkeys(p.defence for p in found.points)
+    for name in [n for n in names if not defences or n in defences or n == "none"]:
+        members = [(i, p) for i, p in enumerate(found.points) if p.defence == name]
+        _line(figure, name, members, task)
+    base = found.undefended
+    figure.add_vline(x=base.utility[task].chance, line=_DOTTED)
+    figure.add_hline(y=base.leakage.chance, line=_DOTTED)
+    _corner(figure, base.utility[task].chance, 1, f"chance {base.utility[task].chance:.0f}", "left")
+    figure.add_annotation(
+        x=1, xref="paper", xanchor="right", y=base.leakage.chance, yanchor="bottom",
+        text=f"guessing without the vector {base.leakage.chance:.0f}", showarrow=False,
+    )  # fmt: skip
+    if chosen is not None:
+        point = found.points[chosen]
+        figure.add_scatter(
+            x=[point.utility[task].value], y=[point.leakage.value], mode="markers",
+            marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    style(figure, height=520)
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
+        margin={"l": 0, "r": 12, "t": 20, "b": 10},
+        clickmode="event+select",
+    )
+    measure = "correlation with people, × 100" if task.startswith("STS") else "accuracy, per cent"
+    figure.update_xaxes(title=f"useful: {task}, {measure} →", gridcolor=GRID, zeroline=False)
+    figure.update_yaxes(
+        title="leaks: words recovered, F1 →", gridcolor=GRID, zeroline=False, rangemode="tozero"
+    )
+    return figure
+
+
+_DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
+
+
+def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: str) -> None:
+    colour, symbol = DEFENCE_STYLE[name]
+    useful = [point.utility[task] for _, point in members]
+    leaks = [point.leakage for _, point in members]
+    title = DEFENCES[name].title
+    figure.add_scatter(
+        x=[score.value for score in useful],
+        y=[score.value for score in leaks],
+        error_x=_bars(useful, colour),
+        error_y=_bars(leaks, colour),
+        mode="lines+markers",
+        name=title,
+        line={"color": colour, "width": 1.5},
+        marker={"symbol": symbol, "size": 15 if name == "none" else 10, "color": colour},
+        customdata=[[i, point.label or title] for i, point in members],
+        hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
+        "<extra></extra>",
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+    )
+
+
+def _bars(scores: list[Score], colour: str) -> dict[str, object]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [score.ci95.high - score.value for score in scores],
+        "arrayminus": [score.value - score.ci95.low for score in scores],
+        "thickness": 1,
+        "width": 0,
+        "color": f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}",
+    }
+
+
+def _corner(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:
+    figure.add_annotation(
+        x=x, y=y, yref="paper", xanchor=anchor, yanchor="top", text=text, showarrow=False
+    )

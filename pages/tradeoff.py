@@ -1,0 +1,34 @@
+"""What does each defence save, and what does it cost?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.text import check_text
+from dashboard import answers, cache, controls, state, trade
+from dashboard.calm import show_error
+
+found = cache.tradeoff(answers.ENCODER)
+state.adopt_tradeoff_link(cache.samples()[0]["text"], found.tasks)
+
+headline = st.container()
+task = trade.task_picker(found)
+state.choose_first(found.points.index(trade.best_point(found, task)))
+trade.finding(headline, found, task)
+chosen = trade.picture(found, task)
+trade.how_measured(found)
+
+st.header("See it on a sentence", anchor=False)
+chosen = trade.setting_picker(found, chosen)
+controls.sentence_input()
+controls.sample_buttons()
+try:
+    check_text(state.text())
+    trade.example(found.points[chosen], state.text())
+except CoreError as error:
+    show_error(error, title="There is nothing to protect")
+
+st.header("The numbers", anchor=False)
+trade.table(found, task)
+trade.caveats(found)

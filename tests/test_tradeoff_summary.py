@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.defences.registry import DEFENCES
+from core.errors import ArtifactError
+from core.studies.tradeoff import GRID
+from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.tradeoff_plots import DEFENCE_STYLE, tradeoff_figure
+
+
+def row(defence: str, task: str, measure: str, value: float, half: float, **more: Any) -> dict:
+    return {"defence": defence, "settings": {}, "seed": 0, "task": task, "measure": measure,
+            "value": value, "ci95": [value - half, value + half], "chance": 50.0, "n": 100,
+            **more}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rows = []
+    for seed, (a, b) in enumerate([(80.0, 40.0), (84.0, 46.0), (82.0, 34.0)]):
+        rows.append(row("none", "MR", "accuracy", a, 1.96, seed=seed))
+        rows.append(row("none", "probe_mlc", "token_set_f1", b, 1.96, seed=seed))
+        eta = {"seed": seed, "settings": {"eta": 60.0}}
+        rows.append(row("text_to_text", "MR", "accuracy", a - 10, 3.92, **eta))
+        rows.append(row("text_to_text", "probe_mlc", "token_set_f1", b / 2, 1.96, **eta))
+        rows.append(row("text_to_text", "token_inversion", "accuracy", 25.0, 1.0, **eta))
+    target = tmp_path / "t.json"
+    target.write_text(json.dumps({"study": "tradeoff", "n_train": 5, "rows": rows}))
+    return target
+
+
+def test_seeds_are_averaged_with_the_greater_of_two_errors(path: Path) -> None:
+    found = load_tradeoff(path)
+    assert [p.defence for p in found.points] == ["none", "text_to_text"]
+    assert found.tasks == ["MR"] and found.facts == {"study": "tradeoff", "n_train": 5}
+    useful, leak = found.undefended.utility["MR"], found.undefended.leakage
+    assert (useful.value, useful.n, useful.n_seeds) == (82.0, 300, 3)
+    # Between seeds the variance is 4, within it is 1: standard error √(4/3).
+    assert useful.ci95.high == pytest.approx(82 + 1.96 * (4 / 3) ** 0.5)
+    # Between seeds the variance is 36.
+    assert leak.ci95.low == pytest.approx(40 - 1.96 * (36 / 3) ** 0.5)
+    other = found.points[1]
+    # Within a seed the error is 2, its square as great as the variance between seeds.
+    assert other.utility["MR"].ci95.high == pytest.approx(72 + 1.96 * (4 / 3) ** 0.5)
+    assert other.token_inversion is not None and other.token_inversion.value == 25
+    assert other.label == "η 60" and found.undefended.token_inversion is None
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"rows": []}', '{"rows": [{"defence": 1}]}', "{"])
+def test_another_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(ArtifactError, match=r"x\.json"):
+        load_tradeoff(path)
+
+
+def test_the_figure_draws_what_it_is_given(path: Path) -> None:
+    found = load_tradeoff(path)
+    figure = tradeoff_figure(found, "MR", chosen=1)
+    lines = {trace.name: trace for trace in figure.data if trace.name}
+    assert list(lines) == [DEFENCES["none"].title, DEFENCES["text_to_text"].title]
+    drawn = lines[DEFENCES["text_to_text"].title]
+    assert list(drawn.x) == [72.0] and list(drawn.y) == [20.0]
+    assert drawn.customdata[0][0] == 1
+    assert len(tradeoff_figure(found, "MR", defences=("gaussian",)).data) == 1
+
+
+def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
+    assert set(DEFENCE_STYLE) == set(DEFENCES)
+    assert len(set(DEFENCE_STYLE.values())) == len(DEFENCE_STYLE)
+
+
+def test_what_ships_is_the_whole_study() -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    assert {(p.defence, p.settings) for p in found.points} == {(s.name, s.settings) for s in GRID}
+    assert set(found.tasks) == {"SST-2", "TREC", "SUBJ", "MR", "MPQA", "CR", "STS-b"}
+    for point in found.points:
+        assert point.leakage.n_seeds == len(found.facts["seeds"])
+        assert all(0 <= score.value <= 100 for score in point.utility.values() if score.chance)
+    base = found.undefended
+    assert base.leakage.ci95.low > base.leakage.chance + 5
