@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from core.defences.candidates import candidate_ids
@@ -179,6 +180,19 @@ def test_each_token_keeps_its_binomial_distribution(minilm: TransformerEncoder) 
     ratio = sets.var(0, ddof=1).mean() / (100 * share * (1 - share)).mean()
     # 150 × 11 degrees of freedom, tokens hardly correlated: the ratio's deviation is about 0.04.
     assert 0.85 < ratio < 1.15
+
+
+def test_tensor_arithmetic_gives_the_same_envelopes(minilm: TransformerEncoder) -> None:
+    vectors, candidates = minilm.token_vectors.numpy(), candidate_ids(minilm)
+    engine = DeniabilityEngine(vectors, candidates, n_draws=40, seed=2)
+    tokens = np.concatenate([candidates[8000:8006], [101, 102]])  # two that are no candidates
+    compiled = engine.envelopes(tokens)
+    engine._on_device = torch.as_tensor(engine._products)
+    plain = engine.envelopes(tokens)
+    for eta in (*NAMED_ETAS, 15.0, 180.0):
+        # A processor may round a tie otherwise.
+        assert (plain.places(eta) != compiled.places(eta)).sum() <= 1
+    assert plain.eta_star == pytest.approx(compiled.eta_star, rel=1e-4)
 
 
 def test_threads_and_repetition_change_nothing(minilm: TransformerEncoder) -> None:

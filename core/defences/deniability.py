@@ -18,9 +18,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from core.defences.envelope_kernel import HEAD, walk_tokens
+from core.defences.envelope_torch import walk_tokens_torch
 from core.defences.nearest import NearestCandidate
 from core.defences.noise import check_eta, draw_noise
 from core.errors import InvalidInputError
@@ -120,6 +122,8 @@ class DeniabilityEngine:
         Smallest η of interest: less noise is quicker.
     n_threads : int or None
         Threads that walk side by side; None for the number of processors.
+    device : str
+        `cpu` walks compiled and pruned; a GPU compares every candidate by tensor arithmetic.
 
     Notes
     -----
@@ -139,7 +143,9 @@ class DeniabilityEngine:
         seed: int = 0,
         eta_min: float = 15.0,
         n_threads: int | None = None,
+        device: str = "cpu",
     ) -> None:
+        self.device = torch.device(device)
         self.eta_min, self.seed, self.n_draws = check_eta(eta_min), seed, n_draws
         self.n_threads = n_threads or os.cpu_count() or 1
         self._vectors = check_vectors(token_vectors)
@@ -157,6 +163,8 @@ class DeniabilityEngine:
         self._nearest = NearestCandidate(self._known)
         self._products = self.draws @ self._known.T
         self._by_candidate = np.ascontiguousarray(self._products.T)
+        is_cpu = self.device.type == "cpu"
+        self._on_device = None if is_cpu else torch.as_tensor(self._products, device=self.device)
         n_buckets = max(1, min(self.n_buckets, len(order) // 64))
         self._bounds = np.linspace(0, len(order), n_buckets + 1).round().astype(np.int64)
         self._heads = _heads(self._products, self._bounds, self.n_heads)
@@ -206,6 +214,12 @@ class DeniabilityEngine:
         rates = np.empty((*shape, capacity), np.float32)
         found = np.empty((*shape, capacity), np.int32)
         counts = np.empty(shape, np.int32)
+
+        if self._on_device is not None:
+            walk_tokens_torch(
+                squared, starts, self._on_device, self.eta_min / 2, rates, found, counts
+            )
+            return Envelopes(places, starts, rates, found, counts, self.candidates, self.eta_min)
 
         def walk(rows: slice) -> None:
             walk_tokens(

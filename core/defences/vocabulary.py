@@ -127,7 +127,13 @@ def measure_vocabulary(
     done = 0
     for which, seed in enumerate(seeds):
         engine = DeniabilityEngine(
-            vectors, tokens, n_draws=n_draws, seed=seed, eta_min=grid[0], n_threads=n_threads
+            vectors,
+            tokens,
+            n_draws=n_draws,
+            seed=seed,
+            eta_min=grid[0],
+            n_threads=n_threads,
+            device="cuda" if encoder.token_vectors.is_cuda else "cpu",
         )
         for first in range(0, len(tokens), PANEL):
             rows = slice(first, first + PANEL)

@@ -31,6 +31,7 @@ from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_pro
 from core.specs import AttackSpec, DefenceSpec, EncoderSpec
 from core.store import cache_dir, read_json, write_json
 from core.studies.tasks import LabelledTask, PairTask, read_labelled, read_pairs
+from core.studies.tradeoff_summary import load_tradeoff, markdown
 
 __all__ = ["ATTACK", "GRID", "TradeoffStudy", "run"]
 
@@ -200,6 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--precision", default="auto", help="of the encoder")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--table", type=Path, help="Markdown file for the same")
     given = parser.parse_args(arguments)
     named = [entry.partition("=") for entry in given.task]
     pairs = [entry.partition("=") for entry in given.pairs]
@@ -212,18 +214,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seeds=tuple(given.seeds),
     )
     encoder = load_encoder(EncoderSpec(name=given.encoder, precision=given.precision))
-    start = time.perf_counter()
     rows = run(
         study,
         encoder,  # type: ignore[arg-type]
         cache_dir("studies", "tradeoff"),
         lambda share, message: print(f"{share:4.0%} {message}", file=sys.stderr, flush=True),
     )
+    cells = {(r["defence"], str(r["settings"]), r["seed"]): r["cell_seconds"] for r in rows}
     facts = {"n_train": study.n_train, "n_test": study.n_test, "n_auxiliary": study.n_auxiliary,
              "n_targets": study.n_targets, "seeds": study.seeds, "encoder": encoder.name,
              "attack": [study.attack.name, dict(study.attack.settings)],
-             "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
+             "encoder_precision": str(getattr(encoder, "precision", "float32")),
+             "seconds": round(sum(cells.values()), 1)}  # fmt: skip
     write_json(given.out, {"study": "tradeoff", **facts, "rows": rows})
+    if given.table is not None:
+        given.table.write_text(markdown(load_tradeoff(given.out)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from core.errors import ArtifactError
 from core.results import Interval
 from core.store import read_json
 
-__all__ = ["SHIPPED", "Point", "Score", "Tradeoff", "load_tradeoff", "strength"]
+__all__ = ["SHIPPED", "Point", "Score", "Tradeoff", "load_tradeoff", "markdown", "strength"]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tradeoff"
 """What was measured for the bundled encoder."""
@@ -112,6 +112,39 @@ def strength(settings: dict[str, Any]) -> str:
     ('η 75', 'to 96 dimensions', '')
     """
     return ", ".join(_STRENGTHS.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
+
+
+def markdown(found: Tradeoff) -> str:
+    """Return all points as a Markdown table: mean over seeds [95 % interval], guessing first."""
+    facts, base = found.facts, found.undefended
+    tasks = found.tasks
+    chance = ["guessing", "", *(f"{base.utility[t].chance:.1f}" for t in tasks)]
+    lines = [
+        ["defence", "strength", *tasks, "words recovered, F1", "tokens back, %"],
+        ["---"] * (len(tasks) + 4),
+        [*chance, f"{base.leakage.chance:.1f}", ""],
+    ]
+    for point in found.points:
+        back = point.token_inversion
+        scores = [_said(point.utility[task]) for task in tasks]
+        lines.append(
+            [point.defence, point.label, *scores, _said(point.leakage), _said(back) if back else ""]
+        )
+    head = (
+        "# Utility against leakage\n\n"
+        f"Encoder {facts['encoder']}, frozen. Accuracy in per cent of a linear classifier on "
+        f"{facts['n_train']} training and {facts['n_test']} test texts (a random subset of each "
+        f"task), STS-b: Spearman × 100 on {facts['n_test']} pairs. Words recovered: the attack "
+        f"{facts['attack'][0]}, trained on the protected vectors of {facts['n_auxiliary']} "
+        f"sentences, on {facts['n_targets']} others; n is per seed, seeds {facts['seeds']}. "
+        "Means over seeds with 95 % intervals: the greater of the error within a seed and the "
+        f"spread between seeds. {facts['seconds'] / 60:.0f} minutes on two x86 cores.\n\n"
+    )
+    return head + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def _said(score: Score) -> str:
+    return f"{score.value:.1f} [{score.ci95.low:.1f}, {score.ci95.high:.1f}]"
 
 
 def _point(
