@@ -7,6 +7,7 @@ Nothing below this package imports the dashboard. In reading order:
 - `core.corpora`: texts to attack and to train on;
 - `core.encoders`: text → vector, with a cache on disk;
 - `core.attacks`: vector → words, one attack a file in `core/attacks/inversion`;
+- `core.defences`: text → privatised text or vector, and how deniable its words are;
 - `core.metrics` and `core.evaluation`: how well an attack does, with intervals and a baseline;
 - `core.training` and `core.store`: attacks that stop, resume and are kept without pickle;
 - `core.studies`: the tables and figures of the documentation;
