@@ -123,7 +123,7 @@ def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
         name=f"mean length of the noise: {noise:.1f}",
         hovertemplate=f"noise: {noise:.2f}<extra></extra>",
     )
-    _style(figure, 320, "How far noise moves a token", "distance")
+    _style(figure, 320, "The noise beside the distances among tokens", "distance")
     figure.update_xaxes(title="k, nearest tokens counted", type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
     return figure
@@ -138,6 +138,7 @@ def _mark_eta(figure: go.Figure, eta: float) -> None:
         text=f"η = {eta:g}",
         showarrow=False,
         yanchor="bottom",
+        xanchor="auto",
     )
 
 

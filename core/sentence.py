@@ -28,7 +28,7 @@ def check_sentence(text: str, *, counts_stop_words: bool = False) -> str:
     if not counts_stop_words and found <= STOP_WORDS:
         raise InvalidInputError(
             "The text holds stop words alone (such as the, of, and), which are not scored. "
-            "Type a word with content, or count stop words under More settings."
+            "Type a word with content, or switch on “Count stop words”."
         )
     return text
 

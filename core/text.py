@@ -118,7 +118,7 @@ def check_text(text: str, *, name: str = "text") -> str:
     if len(text) > MAX_CHARACTERS:
         raise InvalidInputError(
             f"{name} has {len(text):,} characters; at most {MAX_CHARACTERS:,} are accepted. "
-            "Split it into sentences and invert them one by one."
+            "Split it into sentences and take them one by one."
         )
     if "\0" in text:
         raise InvalidInputError(

@@ -89,7 +89,7 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
     job_id = state.job_of(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is None:
-        _offer(request, vector, "Run")
+        _offer(request, vector)
     elif job.state is JobState.DONE:
         return _take(request, job.id, job.result)
     elif not job.is_final:
@@ -99,7 +99,7 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
             show_error(job.error, title=f"{ATTACKS[request.spec.name].title} did not finish")
         else:
             st.caption(f"Stopped after {job.seconds:.0f} s. Nothing of it was kept.")
-        _offer(request, vector, "Run again")
+        _offer(request, vector, is_again=True)
     return None
 
 
@@ -109,7 +109,7 @@ def _take(request: Request, job_id: str, reading: Reading) -> Reading:
     return state.remember_reading(request, reading)
 
 
-def _offer(request: Request, vector: Vectors, verb: str) -> None:
+def _offer(request: Request, vector: Vectors, *, is_again: bool = False) -> None:
     name = request.spec.name
     if ATTACKS[name].is_live:
         st.caption(
@@ -119,7 +119,7 @@ def _offer(request: Request, vector: Vectors, verb: str) -> None:
     else:
         st.caption("Takes seconds to a minute, so it runs when you ask for it.")
     st.button(
-        f"{verb} {ATTACKS[name].title.lower()}",
+        f"Run {ATTACKS[name].title.lower()}{' again' if is_again else ''}",
         key=f"run-{name}",
         icon=":material/play_arrow:",
         help="It runs beside this page. You can go on reading, stop it, or reload the page.",

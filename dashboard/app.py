@@ -44,7 +44,10 @@ PAGES = [
 ]
 
 st.set_page_config(
-    page_title="Leakscope", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide"
+    page_title="Leakscope",
+    page_icon=str(ROOT / "assets" / "icon.svg"),
+    layout="wide",
+    initial_sidebar_state="collapsed",
 )
 st.html(ROOT / "dashboard" / "style.css")
 page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")

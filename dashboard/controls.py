@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.attacks import ATTACKS
 from dashboard import cache, state
+from dashboard.answers import ENCODER
 from dashboard.calm import calm
 
 __all__ = [
@@ -80,7 +81,8 @@ def attack_picker() -> None:
 
 
 def _pill(name: str) -> str:
-    icon = "bolt" if ATTACKS[name].is_live else "hourglass_top"
+    answers_at_once = ATTACKS[name].is_live and cache.opens_at_once(name, ENCODER)
+    icon = "bolt" if answers_at_once else "hourglass_top"
     return f":material/{icon}: {ATTACKS[name].title}"
 
 

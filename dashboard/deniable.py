@@ -19,7 +19,7 @@ from core.defences.vocabulary import VocabularyDeniability
 from core.export import neutral_cell
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
-from dashboard import cache, markup, state
+from dashboard import cache, defence_state, markup
 
 __all__ = [
     "curves_card",
@@ -40,11 +40,11 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
     """Return the sentence's envelopes, from this session where it has seen the text."""
-    kept = state.deniable_of(text)
+    kept = defence_state.deniable_of(text)
     if kept is not None:
         return kept
     engine = cache.deniability_engine(on)
-    return state.remember_deniable(text, DeniableSentence(encoder, engine, text))
+    return defence_state.remember_deniable(text, DeniableSentence(encoder, engine, text))
 
 
 def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
@@ -52,20 +52,34 @@ def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
     low, mean, high = sentence.unchanged_interval(eta)
     n = len(sentence.ids)
     return (
-        f"At η = {eta:g}, {mean:.0%} of these tokens come back unchanged",
-        f"95 % interval {low:.1%} to {high:.1%}, over {sentence.n_draws:,} draws of noise for "
-        f"{n} token{'s' if n > 1 else ''}. Whoever answers the released token has it right so "
-        "often; each token that changes can be denied.",
+        f"At η = {eta:g}, {_per_cent(mean)} of these tokens come back unchanged",
+        f"95% interval {low:.1%} to {high:.1%}, over {sentence.n_draws:,} draws of noise for "
+        f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
+        "is right this often. A token that may have changed can be denied.",
     )
+
+
+def _per_cent(share: float) -> str:
+    """Return a share that is neither none nor all as such."""
+    if 0.995 <= share < 1:
+        return f"{min(share, 0.999):.1%}"
+    return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:
     """Draw the sentence as it might be released."""
     engine = cache.deniability_engine(on)
-    changed = sentence.privatised(engine, eta, state.noise_seed())
+    changed = sentence.privatised(engine, eta, defence_state.noise_seed())
     st.html(markup.label("What is released: one draw"))
     st.html(markup.privatised_sentence(sentence.tokens, changed))
     st.html(markup.token_legend())
+    n_unknown = sentence.tokens.count("[UNK]")
+    if n_unknown:
+        what = "1 token is" if n_unknown == 1 else f"{n_unknown} tokens are"
+        st.caption(
+            f"{what} unknown to the encoder ([UNK]): it reads nothing of them but that they are "
+            "there, and this alone is what the noise hides."
+        )
 
 
 def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
@@ -88,10 +102,10 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
         column_config={
             "token": columns.TextColumn("Token", help="As the encoder cuts the text; ## continues "
                                         "a word", pinned=True),
-            "N_w": columns.ProgressColumn("N_w: comes back", min_value=0, max_value=n_draws,
-                                          format="%d", help=f"Of {n_draws:,} draws, how many "
+            "N_w": columns.ProgressColumn(f"N_w: comes back, of {n_draws:,}", min_value=0,
+                                          max_value=n_draws, format="%d", help="How many draws "
                                           "return this very token. Small is deniable."),
-            "S_w": columns.ProgressColumn("S_w: different outcomes", min_value=0,
+            "S_w": columns.ProgressColumn(f"S_w: outcomes, of {n_draws:,}", min_value=0,
                                           max_value=n_draws, format="%d", color="green",
                                           help="How many different tokens the draws return. "
                                           "Large is deniable."),
@@ -152,10 +166,11 @@ def vocabulary_cards(found: VocabularyDeniability, eta: float, on: EncoderSpec) 
             f"to {geometry.mean_distance[-1]:.2f}, and the noise of length "
             f"{geometry.dimension / eta:.1f}",
         )
-        st.caption(
-            "The noise is longer than these distances and yet tokens come back: in so many "
-            "dimensions it points almost at right angles to every other token."
-        )
+        if geometry.dimension / eta > geometry.mean_distance[-1]:
+            st.caption(
+                "The noise is longer than these distances and yet tokens come back: in so many "
+                "dimensions it points almost at right angles to every other token."
+            )
 
 
 def eta_choice_card(found: VocabularyDeniability, on: EncoderSpec, steps: Sequence[float]) -> None:
@@ -197,7 +212,7 @@ def _choice(key: str, chosen: EtaChoice, steps: Sequence[float]) -> None:
             key=f"use-{key}",
             icon=":material/straighten:",
             help="Moves the slider there",
-            on_click=partial(state.set_eta, chosen.eta, steps),
+            on_click=partial(defence_state.set_eta, chosen.eta, steps),
         )
 
 

@@ -38,11 +38,14 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     The two are Markdown without anything typed in it.
     """
     best = max(readings, key=lambda r: r.scores.f1)
-    n = len(best.targets)
+    n_unknown = len(best.unknown)
+    n = len(best.targets) + n_unknown
     by = f"By {ATTACKS[best.attack].title.lower()}"
-    if not n:
+    if not best.targets:
         return "None of these words is in the attacker's vocabulary", f"{by}: nothing to score."
-    n_guessed = round(best.prior.recall * n / 100)
+    n_guessed = round(best.prior.recall * len(best.targets) / 100)
+    if n_unknown:
+        by += f", which does not know {n_unknown} of the words"
     what = f"{best.n_recovered} of {n} word{'s' if n > 1 else ''} read from the vector alone"
     return what, f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
 

@@ -1,58 +1,38 @@
-"""What one visitor has chosen and seen: the only user of the session's state.
+"""What one visitor has chosen and seen: with `defence_state`, the only user of the session.
 
 Results stay with the session that asked for them, in a bounded number, and end with it.
 """
 
 from __future__ import annotations
 
-import math
-import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from core.reading import Reading
 from dashboard.request import Request
 
-if TYPE_CHECKING:
-    from core.defences.sentence import DeniableSentence
-
 __all__ = [
     "ATTACKS_KEY",
-    "ETA_KEY",
-    "POINT_KEY",
     "STOP_WORDS_KEY",
-    "TASK_KEY",
     "TEXT_KEY",
-    "adopt_click",
-    "adopt_eta_link",
     "adopt_link",
-    "adopt_tradeoff_link",
-    "choose_first",
     "chosen_attacks",
-    "chosen_point",
     "counts_stop_words",
-    "deniable_of",
-    "draw_again",
-    "drop_stale_eta_link",
     "drop_stale_link",
-    "eta",
     "forget_widgets",
     "is_presenting",
     "job_of",
     "jobs_of_other_texts",
     "picked",
-    "noise_seed",
     "present",
     "reading_of",
-    "remember_deniable",
     "remember_job",
     "remember_reading",
     "restore",
     "set_text",
-    "set_eta",
     "settings_of_attack",
     "text",
     "use_settings",
@@ -61,11 +41,7 @@ __all__ = [
 TEXT_KEY = "sentence"
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
-ETA_KEY = "eta"
-TASK_KEY = "task"
-POINT_KEY = "point"
 _MOST_READINGS = 64
-_MOST_DENIABLE = 8
 
 
 def adopt_link(default_text: str, default_attacks: Sequence[str]) -> tuple[str, ...]:
@@ -211,120 +187,6 @@ def jobs_of_other_texts(text: str) -> list[tuple[Request, str]]:
 
 def _jobs() -> dict[Request, str]:
     found: dict[Request, str] = st.session_state.setdefault("_jobs", {})
-    return found
-
-
-def adopt_eta_link(default_text: str, default_eta: float, steps: Sequence[float]) -> None:
-    """Take over text and η from the address, once per address: `?text=…&eta=75`."""
-    st.session_state.setdefault(TEXT_KEY, default_text)
-    if st.session_state.get(ETA_KEY) not in steps:
-        st.session_state[ETA_KEY] = _nearest(default_eta, steps)
-    link = (st.query_params.get("text"), st.query_params.get("eta"))
-    if link == st.session_state.get("_adopted_eta_link", (None, None)):
-        return
-    st.session_state["_adopted_eta_link"] = link
-    if link[0] is not None:
-        st.session_state[TEXT_KEY] = link[0]
-    try:
-        st.session_state[ETA_KEY] = _nearest(float(link[1] or "nan"), steps)
-    except ValueError:
-        return
-
-
-def adopt_tradeoff_link(default_text: str, tasks: Sequence[str]) -> None:
-    """Take over text and task from the address, once per address: `?text=…&task=SST-2`."""
-    st.session_state.setdefault(TEXT_KEY, default_text)
-    if st.session_state.get(TASK_KEY) not in tasks:
-        st.session_state[TASK_KEY] = tasks[0]
-    link = (st.query_params.get("text"), st.query_params.get("task"))
-    if link == st.session_state.get("_adopted_tradeoff_link", (None, None)):
-        return
-    st.session_state["_adopted_tradeoff_link"] = link
-    if link[0] is not None:
-        st.session_state[TEXT_KEY] = link[0]
-    if link[1] in tasks:
-        st.session_state[TASK_KEY] = link[1]
-
-
-def chosen_point() -> int:
-    """Return the index of the setting that is shown on a sentence."""
-    return int(st.session_state.get(POINT_KEY, 0))
-
-
-def choose_first(point: int) -> None:
-    """Show this setting on the sentence unless the visitor has chosen one."""
-    st.session_state.setdefault(POINT_KEY, point)
-
-
-def adopt_click(clicked: int | None) -> None:
-    """Choose the point that was clicked, once per click."""
-    if clicked is not None and clicked != st.session_state.get("_clicked_point"):
-        st.session_state[POINT_KEY] = clicked
-    st.session_state["_clicked_point"] = clicked
-
-
-def drop_stale_eta_link() -> None:
-    """Take text and η out of the address as soon as it no longer tells the truth."""
-    linked_text, linked_eta = st.session_state.get("_adopted_eta_link", (None, None))
-    is_same = linked_text in (None, text()) and linked_eta in (None, f"{eta():g}")
-    if not is_same and (linked_text is not None or linked_eta is not None):
-        for name in ("text", "eta", "present"):
-            st.query_params.pop(name, None)
-        st.session_state["_adopted_eta_link"] = (None, None)
-
-
-def eta() -> float:
-    """Return the chosen η."""
-    return float(st.session_state[ETA_KEY])
-
-
-def set_eta(value: float, steps: Sequence[float]) -> None:
-    """Move the slider to the greatest step that is not above a value, from a callback."""
-    st.session_state[ETA_KEY] = max((s for s in steps if s <= value), default=steps[0])
-
-
-def _nearest(value: float, steps: Sequence[float]) -> float:
-    """Return the step nearest by ratio.
-
-    Raises
-    ------
-    ValueError
-        Not a positive number.
-    """
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{value} is no η")
-    return min(steps, key=lambda step: abs(math.log(step / value)))
-
-
-def noise_seed() -> int:
-    """Return the cryptographic seed of what this session draws, made when first needed."""
-    if "_noise_seed" not in st.session_state:
-        draw_again()
-    return int(st.session_state["_noise_seed"])
-
-
-def draw_again() -> None:
-    """Replace the seed: the next draw is another one."""
-    st.session_state["_noise_seed"] = secrets.randbits(256)
-
-
-def deniable_of(text: str) -> DeniableSentence | None:
-    """Return the envelopes of a sentence that this session has seen."""
-    return _deniable().get(text)
-
-
-def remember_deniable(text: str, sentence: DeniableSentence) -> DeniableSentence:
-    """Keep a sentence's envelopes for this session, the oldest giving way."""
-    kept = _deniable()
-    kept[text] = sentence
-    while len(kept) > _MOST_DENIABLE:
-        kept.popitem(last=False)
-    return sentence
-
-
-def _deniable() -> OrderedDict[str, DeniableSentence]:
-    found: OrderedDict[str, DeniableSentence]
-    found = st.session_state.setdefault("_deniable", OrderedDict())
     return found
 
 

@@ -11,7 +11,7 @@ from core.defences.registry import DEFENCES, make_defence
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import Point, Score, Tradeoff
 from core.tradeoff_plots import tradeoff_figure
-from dashboard import answers, cache, deniable, markup, panels, state
+from dashboard import answers, cache, defence_state, deniable, markup, panels
 
 __all__ = [
     "best_point",
@@ -35,7 +35,7 @@ def task_picker(found: Tradeoff) -> str:
         st.segmented_control(
             "Useful for",
             found.tasks,
-            key=state.TASK_KEY,
+            key=defence_state.TASK_KEY,
             required=True,
             persist_state="session",
             help="What the protected vectors are used for: sorting texts into classes by a linear "
@@ -84,7 +84,7 @@ def _said(score: Score) -> str:
 def picture(found: Tradeoff, task: str) -> int | None:
     """Draw the figure and return the index of the point that was clicked, if any."""
     event = st.plotly_chart(
-        tradeoff_figure(found, task, chosen=state.chosen_point()),
+        tradeoff_figure(found, task, chosen=defence_state.chosen_point()),
         key=f"tradeoff-{task}",
         on_select="rerun",
         selection_mode="points",
@@ -103,12 +103,12 @@ def picture(found: Tradeoff, task: str) -> int | None:
 
 def setting_picker(found: Tradeoff, clicked: int | None) -> int:
     """Draw the choice of a setting, which a click in the figure makes as well."""
-    state.adopt_click(clicked)
+    defence_state.adopt_click(clicked)
     return int(
         st.selectbox(
             "Defence",
             range(len(found.points)),
-            key=state.POINT_KEY,
+            key=defence_state.POINT_KEY,
             format_func=lambda i: _name(found.points[i]),
             help="The same as clicking a point in the figure",
         )
@@ -133,7 +133,7 @@ def example(point: Point, text: str) -> None:
                 deniable.privatised_card(sentence, eta, answers.ENCODER)
         settings = dict(point.settings)
         if "seed" in entry.kind.__dataclass_fields__:
-            settings["seed"] = state.noise_seed() % 2**32
+            settings["seed"] = defence_state.noise_seed() % 2**32
         protected = make_defence(DefenceSpec.of(point.defence, settings)).protect(encoder)
         vector = protected.encode([text])
         panels.vector_panel(vector, lead="What is stored: ")

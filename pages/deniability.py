@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from core.attacks.inversion.token_words import require_white_box
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import answers, cache, controls, deniable, explain_eta, state
+from dashboard import answers, cache, controls, defence_state, deniable, explain_eta, state
 from dashboard.calm import show_error
 from dashboard.eta import draw_again_button, eta_slider, eta_steps
+from dashboard.links import link
 
 ENCODER = answers.ENCODER
 encoder = require_white_box(cache.encoder(ENCODER), "deniability")
 steps = eta_steps(encoder.dimension)
-state.adopt_eta_link(cache.samples()[0]["text"], 75.0, steps)
+refused = defence_state.adopt_eta_link(cache.samples()[0]["text"], 75.0, steps)
 
 headline = st.container()
 if not state.is_presenting():
@@ -28,10 +27,14 @@ with st.container(horizontal=True, vertical_alignment="center"):
     if not state.is_presenting():
         controls.present_button()
         with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            query = urlencode({"text": state.text(), "eta": f"{eta:g}"})
-            st.caption("This address holds your sentence: whoever gets it sees it.")
-            st.code(f"/deniability?{query}", language=None, wrap_lines=True)
-state.drop_stale_eta_link()
+            link("deniability", [("text", state.text()), ("eta", f"{eta:g}")])
+defence_state.drop_stale_eta_link()
+if refused:
+    st.warning(
+        f"The address asks for an η that does not exist here: it runs from {steps[0]:g} to "
+        f"{steps[-1]:g}.",
+        icon=":material/link_off:",
+    )
 
 text = state.text()
 try:
@@ -40,7 +43,7 @@ try:
         sentence = deniable.opened_sentence(text, encoder, ENCODER)
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
-    show_error(error, title="There is nothing to privatise")
+    show_error(error, title="This text cannot be privatised")
     st.stop()
 
 title, beside = deniable.finding(sentence, eta)
@@ -58,7 +61,7 @@ if state.is_presenting():
 st.header("Each token, and what it turns into", anchor=False)
 deniable.token_table(found, sentence.n_draws)
 st.header("Find my η", anchor=False)
-st.markdown("Three rules, from strict to mild. Each names the least noise that keeps it.")
+st.markdown("Three rules. Each names the least noise that keeps it.")
 deniable.eta_choice_card(vocabulary, ENCODER, steps)
 st.header("The whole vocabulary", anchor=False)
 deniable.vocabulary_cards(vocabulary, eta, ENCODER)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from core.attacks import ATTACKS
@@ -11,6 +9,7 @@ from core.errors import CoreError
 from core.sentence import check_sentence
 from dashboard import answers, cache, controls, explain, markup, panels, settings, state
 from dashboard.calm import plain, show_error
+from dashboard.links import link
 
 SAMPLES = cache.samples()
 unknown = state.adopt_link(SAMPLES[0]["text"], ("probe_mlc", "msp"))
@@ -38,8 +37,7 @@ if not state.is_presenting():
             settings.settings_of_chosen()
     with share:
         query = [("text", state.text()), *(("attack", name) for name in state.chosen_attacks())]
-        st.caption("This address holds your sentence: whoever gets it, and their browser, sees it.")
-        st.code(f"/inversion?{urlencode(query)}", language=None, wrap_lines=True)
+        link("inversion", query + [("stop_words", "1")] * state.counts_stop_words())
 
 state.drop_stale_link()
 text, chosen = state.text(), state.chosen_attacks()

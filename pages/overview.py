@@ -62,7 +62,7 @@ for column, (title, body) in zip(
     (
         ("Who could do this?", "Anyone who gets hold of stored vectors and can use the same "
          "encoder: an intruder, a hosting company, a curious colleague. Most attacks here need no "
-         "access to the encoder's inside, and minutes of computing, once."),
+         "access to the encoder's inside, and an hour of computing, once."),
         ("What leaks?", "Mostly the words that carry the meaning: subjects, places, events, "
          "conditions, often names. Word order is not read here, and small words are not scored."),
         ("What follows?", "Treat embeddings like the texts they come from: the same access rules, "

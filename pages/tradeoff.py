@@ -6,15 +6,15 @@ import streamlit as st
 
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import answers, cache, controls, state, trade
+from dashboard import answers, cache, controls, defence_state, state, trade
 from dashboard.calm import show_error
 
 found = cache.tradeoff(answers.ENCODER)
-state.adopt_tradeoff_link(cache.samples()[0]["text"], found.tasks)
+defence_state.adopt_tradeoff_link(cache.samples()[0]["text"], found.tasks)
 
 headline = st.container()
 task = trade.task_picker(found)
-state.choose_first(found.points.index(trade.best_point(found, task)))
+defence_state.choose_first(found.points.index(trade.best_point(found, task)))
 trade.finding(headline, found, task)
 chosen = trade.picture(found, task)
 trade.how_measured(found)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import state
+from dashboard import defence_state, state
 from dashboard.eta import eta_steps
 
 TEXT = "The harbour master counted twelve ships."
@@ -28,7 +28,7 @@ def opened(small_app: AppTest) -> Open:
 
 def share(page: AppTest) -> float:
     """Return the percentage of the headline."""
-    return float(page.title[0].value.split(", ")[1].split("%")[0])
+    return float(page.title[0].value.split(", ")[1].split("%")[0].split()[-1])
 
 
 def html(page: AppTest) -> str:
@@ -40,14 +40,14 @@ def messages(page: AppTest) -> str:
 
 
 def slider(page: AppTest):
-    return page.select_slider(key=state.ETA_KEY)
+    return page.select_slider(key=defence_state.ETA_KEY)
 
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert page.title[0].value.startswith("At η = 75, ")
     assert 20 < share(page) < 90
-    assert "95 % interval" in page.markdown[0].value
+    assert "95% interval" in page.markdown[0].value
     assert "came back unchanged" in html(page) and not page.error
     assert len(page.dataframe[0].value) > 5
 
@@ -60,8 +60,18 @@ def test_a_link_carries_text_and_eta_until_they_change(opened: Open) -> None:
     assert page.title[0].value.startswith("At η = 60, ") and "eta" not in page.query_params
 
 
-def test_an_eta_that_is_none_is_ignored(opened: Open) -> None:
-    assert slider(opened(eta="minus one")).value == 75
+@pytest.mark.parametrize(("asked", "taken"), [("minus one", 75), ("-5", 75), ("1e9", 200)])
+def test_an_eta_that_does_not_exist_is_told(opened: Open, asked: str, taken: float) -> None:
+    page = opened(eta=asked)
+    assert slider(page).value == taken
+    assert "from 15 to 200" in page.warning[0].value
+    slider(page).set_value(60.0).run()
+    assert not page.warning
+
+
+def test_what_the_encoder_does_not_know_is_told(opened: Open) -> None:
+    page = opened(text="\N{GRINNING FACE} rain")
+    assert any("1 token is unknown" in c.value for c in page.caption)
 
 
 def test_less_noise_brings_more_tokens_back(opened: Open) -> None:

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
-from dashboard import state
+from dashboard import defence_state, state
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
@@ -54,7 +54,7 @@ def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
         if point.defence in seen:
             continue
         seen.add(point.defence)
-        page.selectbox(key=state.POINT_KEY).set_value(i).run()
+        page.selectbox(key=defence_state.POINT_KEY).set_value(i).run()
         assert not page.exception and not page.error
         if point.defence == "text_to_text":
             assert "came back unchanged" in html(page)

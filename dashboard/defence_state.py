@@ -1,0 +1,165 @@
+"""What one visitor has chosen on the pages of defences: beside `state`, for them alone.
+
+Envelopes of sentences stay with the session that asked for them, a few at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard.state import TEXT_KEY, text
+
+if TYPE_CHECKING:
+    from core.defences.sentence import DeniableSentence
+
+__all__ = [
+    "ETA_KEY",
+    "POINT_KEY",
+    "TASK_KEY",
+    "adopt_click",
+    "adopt_eta_link",
+    "adopt_tradeoff_link",
+    "choose_first",
+    "chosen_point",
+    "deniable_of",
+    "draw_again",
+    "drop_stale_eta_link",
+    "eta",
+    "noise_seed",
+    "remember_deniable",
+    "set_eta",
+]
+
+ETA_KEY = "eta"
+TASK_KEY = "task"
+POINT_KEY = "point"
+_MOST_DENIABLE = 8
+
+
+def adopt_eta_link(default_text: str, default_eta: float, steps: Sequence[float]) -> bool:
+    """Take over text and η from the address, once per address: `?text=…&eta=75`.
+
+    Returns whether the address names an η that does not exist.
+    """
+    st.session_state.setdefault(TEXT_KEY, default_text)
+    if st.session_state.get(ETA_KEY) not in steps:
+        st.session_state[ETA_KEY] = _nearest(default_eta, steps)
+    link = (st.query_params.get("text"), st.query_params.get("eta"))
+    if link == st.session_state.get("_adopted_eta_link", (None, None)):
+        return bool(st.session_state.get("_refused_eta"))
+    st.session_state["_adopted_eta_link"] = link
+    if link[0] is not None:
+        st.session_state[TEXT_KEY] = link[0]
+    st.session_state["_refused_eta"] = False
+    if link[1] is not None:
+        try:
+            asked = float(link[1])
+            st.session_state[ETA_KEY] = _nearest(asked, steps)
+            st.session_state["_refused_eta"] = not steps[0] <= asked <= steps[-1]
+        except ValueError:
+            st.session_state["_refused_eta"] = True
+    return bool(st.session_state["_refused_eta"])
+
+
+def adopt_tradeoff_link(default_text: str, tasks: Sequence[str]) -> None:
+    """Take over text and task from the address, once per address: `?text=…&task=SST-2`."""
+    st.session_state.setdefault(TEXT_KEY, default_text)
+    if st.session_state.get(TASK_KEY) not in tasks:
+        st.session_state[TASK_KEY] = tasks[0]
+    link = (st.query_params.get("text"), st.query_params.get("task"))
+    if link == st.session_state.get("_adopted_tradeoff_link", (None, None)):
+        return
+    st.session_state["_adopted_tradeoff_link"] = link
+    if link[0] is not None:
+        st.session_state[TEXT_KEY] = link[0]
+    if link[1] in tasks:
+        st.session_state[TASK_KEY] = link[1]
+
+
+def chosen_point() -> int:
+    """Return the index of the setting that is shown on a sentence."""
+    return int(st.session_state.get(POINT_KEY, 0))
+
+
+def choose_first(point: int) -> None:
+    """Show this setting on the sentence unless the visitor has chosen one."""
+    st.session_state.setdefault(POINT_KEY, point)
+
+
+def adopt_click(clicked: int | None) -> None:
+    """Choose the point that was clicked, once per click."""
+    if clicked is not None and clicked != st.session_state.get("_clicked_point"):
+        st.session_state[POINT_KEY] = clicked
+    st.session_state["_clicked_point"] = clicked
+
+
+def drop_stale_eta_link() -> None:
+    """Take text and η out of the address as soon as it no longer tells the truth."""
+    linked_text, linked_eta = st.session_state.get("_adopted_eta_link", (None, None))
+    is_same = linked_text in (None, text()) and linked_eta in (None, f"{eta():g}")
+    if not is_same and (linked_text is not None or linked_eta is not None):
+        for name in ("text", "eta", "present"):
+            st.query_params.pop(name, None)
+        st.session_state["_adopted_eta_link"] = (None, None)
+        st.session_state["_refused_eta"] = False
+
+
+def eta() -> float:
+    """Return the chosen η."""
+    return float(st.session_state[ETA_KEY])
+
+
+def set_eta(value: float, steps: Sequence[float]) -> None:
+    """Move the slider to the greatest step that is not above a value, from a callback."""
+    st.session_state[ETA_KEY] = max((s for s in steps if s <= value), default=steps[0])
+
+
+def _nearest(value: float, steps: Sequence[float]) -> float:
+    """Return the step nearest by ratio.
+
+    Raises
+    ------
+    ValueError
+        Not a positive number.
+    """
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{value} is no η")
+    return min(steps, key=lambda step: abs(math.log(step / value)))
+
+
+def noise_seed() -> int:
+    """Return the cryptographic seed of what this session draws, made when first needed."""
+    if "_noise_seed" not in st.session_state:
+        draw_again()
+    return int(st.session_state["_noise_seed"])
+
+
+def draw_again() -> None:
+    """Replace the seed: the next draw is another one."""
+    st.session_state["_noise_seed"] = secrets.randbits(256)
+
+
+def deniable_of(text: str) -> DeniableSentence | None:
+    """Return the envelopes of a sentence that this session has seen."""
+    return _deniable().get(text)
+
+
+def remember_deniable(text: str, sentence: DeniableSentence) -> DeniableSentence:
+    """Keep a sentence's envelopes for this session, the oldest giving way."""
+    kept = _deniable()
+    kept[text] = sentence
+    while len(kept) > _MOST_DENIABLE:
+        kept.popitem(last=False)
+    return sentence
+
+
+def _deniable() -> OrderedDict[str, DeniableSentence]:
+    found: OrderedDict[str, DeniableSentence]
+    found = st.session_state.setdefault("_deniable", OrderedDict())
+    return found
