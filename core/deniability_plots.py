@@ -20,7 +20,7 @@ def token_curves(
     etas: NDArray[np.float64],
     shares: NDArray[np.float64],
     tokens: Sequence[str],
-    vocabulary: tuple[NDArray[np.float64], NDArray[np.float64]],
+    vocabulary: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     eta: float,
 ) -> go.Figure:
     """Return how often each token of a sentence comes back, over η, with the chosen η marked.
@@ -31,8 +31,8 @@ def token_curves(
         Ascending.
     shares : float64 array (T, G)
         Per cent of the draws that return the token.
-    vocabulary : pair of float64 arrays
-        η, and the vocabulary's mean, per cent.
+    vocabulary : pair of float64 arrays, or None
+        η, and the vocabulary's mean, per cent; None leaves it out.
     """
     figure = go.Figure()
     for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
@@ -54,14 +54,15 @@ def token_curves(
         name="this sentence",
         hovertemplate="sentence: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
     )
-    figure.add_scatter(
-        x=vocabulary[0],
-        y=vocabulary[1],
-        mode="lines",
-        line={"color": BASELINE, "width": 2, "dash": "dot"},
-        name="all tokens of the encoder",
-        hovertemplate="vocabulary: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
-    )
+    if vocabulary is not None:
+        figure.add_scatter(
+            x=vocabulary[0],
+            y=vocabulary[1],
+            mode="lines",
+            line={"color": BASELINE, "width": 2, "dash": "dot"},
+            name="all tokens of the encoder",
+            hovertemplate="vocabulary: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
+        )
     _mark_eta(figure, eta)
     _style(figure, 320, "Share of tokens that come back unchanged", "per cent of draws")
     figure.update_yaxes(range=[-2, 102])

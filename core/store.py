@@ -24,6 +24,7 @@ from safetensors.numpy import load_file, save_file
 from core.errors import ArtifactError, StorageError
 
 __all__ = [
+    "META",
     "cache_dir",
     "digest_file",
     "load_artifact",

@@ -37,9 +37,8 @@ __all__ = [
     "shipped_records",
     "shipped_settings",
     "token_counts",
-    "token_geometry",
+    "token_statistics",
     "tradeoff",
-    "vocabulary_deniability",
 ]
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -160,32 +159,35 @@ def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
     from core.attacks.inversion.token_words import require_white_box
     from core.defences.candidates import candidate_ids
     from core.defences.deniability import DeniabilityEngine
+    from core.defences.vocabulary import eta_grid
 
     open_encoder = require_white_box(encoder(on), "deniability")
     with _LOADING:
         return DeniabilityEngine(
-            open_encoder.token_vectors.detach().float().cpu().numpy(), candidate_ids(open_encoder)
+            open_encoder.token_vectors.detach().float().cpu().numpy(),
+            candidate_ids(open_encoder),
+            eta_min=float(eta_grid(open_encoder.dimension)[0]),
         )
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
-def vocabulary_deniability(on: EncoderSpec) -> VocabularyDeniability:
-    """Return the shipped statistics of all tokens."""
+def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] | None:
+    """Return the statistics of all tokens and their distances; None where not yet measured."""
     from core.attacks.inversion.token_words import require_white_box
-    from core.defences.vocabulary import SHIPPED, load_vocabulary
+    from core.defences.measured import find_statistics
 
-    return load_vocabulary(SHIPPED / on.name, require_white_box(encoder(on), "deniability"))
+    folder = find_statistics(require_white_box(encoder(on), "deniability"))
+    return None if folder is None else _loaded_statistics(on, folder)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def token_geometry(on: EncoderSpec) -> Geometry:
-    """Return the shipped distances among tokens."""
+def _loaded_statistics(on: EncoderSpec, folder: Path) -> tuple[VocabularyDeniability, Geometry]:
     from core.attacks.inversion.token_words import require_white_box
     from core.defences.geometry import load_geometry
-    from core.defences.vocabulary import SHIPPED
+    from core.defences.measured import GEOMETRY
+    from core.defences.vocabulary import load_vocabulary
 
     open_encoder = require_white_box(encoder(on), "deniability")
-    return load_geometry(SHIPPED / on.name / "geometry.json", open_encoder)
+    return load_vocabulary(folder, open_encoder), load_geometry(folder / GEOMETRY, open_encoder)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from core.specs import EncoderSpec
 from dashboard.state import TEXT_KEY, text
 
 if TYPE_CHECKING:
@@ -145,21 +146,21 @@ def draw_again() -> None:
     st.session_state["_noise_seed"] = secrets.randbits(256)
 
 
-def deniable_of(text: str) -> DeniableSentence | None:
+def deniable_of(text: str, on: EncoderSpec) -> DeniableSentence | None:
     """Return the envelopes of a sentence that this session has seen."""
-    return _deniable().get(text)
+    return _deniable().get((text, on))
 
 
-def remember_deniable(text: str, sentence: DeniableSentence) -> DeniableSentence:
+def remember_deniable(text: str, on: EncoderSpec, sentence: DeniableSentence) -> DeniableSentence:
     """Keep a sentence's envelopes for this session, the oldest giving way."""
     kept = _deniable()
-    kept[text] = sentence
+    kept[text, on] = sentence
     while len(kept) > _MOST_DENIABLE:
         kept.popitem(last=False)
     return sentence
 
 
-def _deniable() -> OrderedDict[str, DeniableSentence]:
-    found: OrderedDict[str, DeniableSentence]
+def _deniable() -> OrderedDict[tuple[str, EncoderSpec], DeniableSentence]:
+    found: OrderedDict[tuple[str, EncoderSpec], DeniableSentence]
     found = st.session_state.setdefault("_deniable", OrderedDict())
     return found

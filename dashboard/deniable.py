@@ -14,6 +14,7 @@ import streamlit as st
 
 from core import deniability_plots as figures
 from core.defences.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
+from core.defences.geometry import Geometry
 from core.defences.sentence import DeniableSentence, TokenDeniability
 from core.defences.vocabulary import VocabularyDeniability
 from core.export import neutral_cell
@@ -40,11 +41,11 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
     """Return the sentence's envelopes, from this session where it has seen the text."""
-    kept = defence_state.deniable_of(text)
+    kept = defence_state.deniable_of(text, on)
     if kept is not None:
         return kept
     engine = cache.deniability_engine(on)
-    return defence_state.remember_deniable(text, DeniableSentence(encoder, engine, text))
+    return defence_state.remember_deniable(text, on, DeniableSentence(encoder, engine, text))
 
 
 def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
@@ -118,26 +119,30 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
 
 
 def curves_card(
-    sentence: DeniableSentence, eta: float, steps: Sequence[float], found: VocabularyDeniability
+    sentence: DeniableSentence,
+    eta: float,
+    steps: Sequence[float],
+    found: VocabularyDeniability | None,
 ) -> None:
-    """Draw how often tokens come back, at every η."""
+    """Draw how often tokens come back, at every η, beside the vocabulary's where it is known."""
     etas = np.asarray(steps)
+    vocabulary = found and (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100)
     st.plotly_chart(
         figures.token_curves(
             etas,
             sentence.curves(etas) / sentence.n_draws * 100,
             sentence.tokens,
-            (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100),
+            vocabulary,
             eta,
         ),
         key="curves",
         config=_CHART,
         alt=f"Share of tokens that come back over η, from {etas[0]:g} to {etas[-1]:g}; the "
-        f"sentence, its tokens and the encoder's vocabulary, with η = {eta:g} marked",
+        f"sentence, its tokens{' and all tokens' if found else ''}, with η = {eta:g} marked",
     )
 
 
-def vocabulary_cards(found: VocabularyDeniability, eta: float, on: EncoderSpec) -> None:
+def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: float) -> None:
     """Draw all tokens' histograms and the geometry."""
     at = found.at(eta)
     shown = float(found.etas[at])
@@ -156,7 +161,6 @@ def vocabulary_cards(found: VocabularyDeniability, eta: float, on: EncoderSpec) 
             f"largest {found.n_w[:, at].max():,}; mean S_w {found.mean_s_w[:, at].mean():.0f}, "
             f"smallest {found.s_w[:, at].min():,}."
         )
-    geometry = cache.token_geometry(on)
     with right:
         st.plotly_chart(
             figures.geometry_figure(geometry, eta),
@@ -216,12 +220,15 @@ def _choice(key: str, chosen: EtaChoice, steps: Sequence[float]) -> None:
         )
 
 
-def downloads(text: str, eta: float, found: Sequence[TokenDeniability], n_draws: int) -> None:
+def downloads(
+    text: str, on: EncoderSpec, eta: float, found: Sequence[TokenDeniability], n_draws: int
+) -> None:
     """Draw the buttons that save the tokens' numbers."""
+    facts = {"text": text, "encoder": on.name, "eta": eta, "n_draws": n_draws}
     st.download_button(
         "JSON",
         lambda: json.dumps(
-            {"text": text, "eta": eta, "n_draws": n_draws, "tokens": [asdict(f) for f in found]},
+            {**facts, "tokens": [asdict(f) for f in found]},
             ensure_ascii=False,
             indent=1,
         ),

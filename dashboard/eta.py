@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from core.defences.vocabulary import eta_grid
 from dashboard import defence_state
 
 __all__ = ["draw_again_button", "eta_slider", "eta_steps"]
@@ -13,9 +14,17 @@ __all__ = ["draw_again_button", "eta_slider", "eta_steps"]
 @st.cache_data(show_spinner=False, max_entries=8)
 def eta_steps(dimension: int) -> tuple[float, ...]:
     """Return the steps of the slider: 15 to 200 at n = 384, about 2 % apart, scaled with n."""
-    steps = np.geomspace(15, 200, 131) * dimension / 384
-    nice = {float(round(2 * s) / 2 if s < 30 else round(s)) for s in steps}
-    return tuple(sorted(nice | {float(s) for s in range(30, 200, 5) if steps[0] <= s <= steps[-1]}))
+    low, high = (float(eta_grid(dimension)[i]) for i in (0, -1))
+    steps = {_tidy(float(s), low) for s in np.geomspace(low, high, 131)}
+    steps |= {float(s) for s in range(30, 200, 5)}
+    return tuple(sorted(s for s in steps if low <= s <= high))
+
+
+def _tidy(eta: float, low: float) -> float:
+    """Round to halves and wholes, or to three digits where the scale is small."""
+    if low < 7:
+        return float(f"{eta:.3g}")
+    return round(2 * eta) / 2 if eta < 30 else float(round(eta))
 
 
 def eta_slider(dimension: int) -> float:

@@ -7,17 +7,34 @@ import streamlit as st
 from core.attacks.inversion.token_words import require_white_box
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import answers, cache, controls, defence_state, deniable, explain_eta, state
-from dashboard.calm import show_error
+from dashboard import (
+    cache,
+    controls,
+    defence_state,
+    deniable,
+    encoder_choice,
+    explain_eta,
+    state,
+)
+from dashboard.calm import plain, show_error
 from dashboard.eta import draw_again_button, eta_slider, eta_steps
 from dashboard.links import link
 
-ENCODER = answers.ENCODER
-encoder = require_white_box(cache.encoder(ENCODER), "deniability")
-steps = eta_steps(encoder.dimension)
-refused = defence_state.adopt_eta_link(cache.samples()[0]["text"], 75.0, steps)
-
+refused_encoder = encoder_choice.adopt_encoder_link()
+on = encoder_choice.chosen_encoder()
 headline = st.container()
+try:
+    with headline.skeleton(height=60):
+        encoder = require_white_box(cache.encoder(on), "deniability")
+except CoreError as error:
+    headline.title("How much noise hides a word?", anchor=False)
+    show_error(error, title="This encoder cannot be used here")
+    encoder_choice.encoder_picker()
+    st.stop()
+steps = eta_steps(encoder.dimension)
+start = 75.0 * encoder.dimension / 384
+refused = defence_state.adopt_eta_link(cache.samples()[0]["text"], start, steps)
+
 if not state.is_presenting():
     controls.sentence_input()
     controls.sample_buttons()
@@ -27,7 +44,10 @@ with st.container(horizontal=True, vertical_alignment="center"):
     if not state.is_presenting():
         controls.present_button()
         with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            link("deniability", [("text", state.text()), ("eta", f"{eta:g}")])
+            query = [("text", state.text()), ("eta", f"{eta:g}")]
+            link("deniability", [*query, *encoder_choice.link_part()])
+        with st.popover("Encoder", icon=":material/memory:", help="Whose tokens are protected"):
+            encoder_choice.encoder_picker()
 defence_state.drop_stale_eta_link()
 if refused:
     st.warning(
@@ -35,12 +55,19 @@ if refused:
         f"{steps[-1]:g}.",
         icon=":material/link_off:",
     )
+if refused_encoder:
+    st.warning(
+        f"The address asks for the encoder {plain(refused_encoder)}, which was not measured on "
+        "this computer. Type its name under Encoder to open it.",
+        icon=":material/link_off:",
+    )
 
 text = state.text()
 try:
     check_text(text)
     with headline.skeleton(height=60):
-        sentence = deniable.opened_sentence(text, encoder, ENCODER)
+        sentence = deniable.opened_sentence(text, encoder, on)
+        statistics = cache.token_statistics(on)
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
     show_error(error, title="This text cannot be privatised")
@@ -49,11 +76,11 @@ except CoreError as error:
 title, beside = deniable.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
-found, vocabulary = sentence.at(eta), cache.vocabulary_deniability(ENCODER)
+found = sentence.at(eta)
 with st.container(key="stage" if state.is_presenting() else "bench"):
     with st.container(border=True):
-        deniable.privatised_card(sentence, eta, ENCODER)
-    deniable.curves_card(sentence, eta, steps, vocabulary)
+        deniable.privatised_card(sentence, eta, on)
+    deniable.curves_card(sentence, eta, steps, statistics and statistics[0])
 if state.is_presenting():
     controls.presenter_buttons()
     st.stop()
@@ -61,12 +88,21 @@ if state.is_presenting():
 st.header("Each token, and what it turns into", anchor=False)
 deniable.token_table(found, sentence.n_draws)
 st.header("Find my η", anchor=False)
-st.markdown("Three rules. Each names the least noise that keeps it.")
-deniable.eta_choice_card(vocabulary, ENCODER, steps)
-st.header("The whole vocabulary", anchor=False)
-deniable.vocabulary_cards(vocabulary, eta, ENCODER)
+if statistics is None:
+    st.markdown(
+        "A recommendation must hold for the tokens that were not typed, so all tokens of this "
+        "encoder have to be measured once: some minutes on a laptop. The result is kept on this "
+        "computer."
+    )
+    encoder_choice.measure_card(on)
+else:
+    vocabulary, geometry = statistics
+    st.markdown("Three rules. Each names the least noise that keeps it.")
+    deniable.eta_choice_card(vocabulary, on, steps)
+    st.header("The whole vocabulary", anchor=False)
+    deniable.vocabulary_cards(vocabulary, geometry, eta)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.markdown("Save these results")
-    deniable.downloads(text, eta, found, sentence.n_draws)
+    deniable.downloads(text, on, eta, found, sentence.n_draws)
 explain_eta.how_it_is_computed()
 explain_eta.caveats()

@@ -2,21 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import defence_state, state
+from core.jobs import JobState
+from dashboard import cache, defence_state, state
 from dashboard.eta import eta_steps
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
+APP = Path(__file__).parents[1] / "dashboard" / "app.py"
 
 
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
-    def visit(**address: str) -> AppTest:
+    def visit(typed_encoder: str = "minilm", **address: str) -> AppTest:
         small_app.run()
+        # The simulated picker takes nothing but its options.
+        small_app.session_state["encoder"] = typed_encoder
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/deniability.py").run()
@@ -24,6 +29,14 @@ def opened(small_app: AppTest) -> Open:
         return small_app
 
     return visit
+
+
+@pytest.fixture
+def minilm_copy() -> str:
+    """The bundled model by its folder: another encoder, too large to be measured in a moment."""
+    from core.encoders.minilm import minilm_folder
+
+    return f"mlm:{minilm_folder()}"
 
 
 def share(page: AppTest) -> float:
@@ -130,3 +143,78 @@ def test_steps_are_about_even_in_ratio() -> None:
     steps = eta_steps(384)
     assert steps[0] == 15 and steps[-1] == 200
     assert all(1 < b / a < 1.06 for a, b in pairwise(steps))
+
+
+@pytest.fixture
+def on_tiny(opened: Open, tiny_bert: Path, small_texts: list[str]) -> AppTest:
+    page = opened(typed_encoder=f"mlm:{tiny_bert}", text=small_texts[0])
+    assert not page.error, messages(page)
+    return page
+
+
+def job_of(page: AppTest) -> str:
+    """Return the job that the address names."""
+    found = page.query_params["job"]
+    return found if isinstance(found, str) else found[0]
+
+
+def measured(page: AppTest) -> None:
+    """Start the job of the page and wait for its end."""
+    page.button(key="measure-tokens").click().run()
+    assert not page.exception
+    job = cache.jobs().wait(job_of(page), timeout=120)
+    assert job is not None and job.state is JobState.DONE, job
+    page.run()
+    assert not page.exception
+
+
+def test_another_encoder_answers_at_once_and_is_measured_when_asked(on_tiny: AppTest) -> None:
+    page = on_tiny
+    assert slider(page).options[0] == "1.25" and "% of these tokens" in page.title[0].value
+    assert not [b for b in page.button if b.key == "use-most"]
+    measured(page)
+    assert any("tokens, η rounded" in c.value for c in page.caption)
+    page.button(key="use-most").click().run()
+    assert not page.exception
+
+
+def test_what_was_measured_is_at_hand_for_others_and_in_links(
+    on_tiny: AppTest, tiny_bert: Path
+) -> None:
+    measured(on_tiny)
+    other = AppTest.from_file(str(APP), default_timeout=180)
+    other.run()
+    other.query_params["encoder"] = f"mlm:{tiny_bert}"
+    other.switch_page("../pages/deniability.py").run()
+    assert not other.exception and not other.warning
+    assert other.selectbox(key="encoder").value == f"mlm:{tiny_bert}"
+    assert not [b for b in other.button if b.key == "measure-tokens"]
+
+
+def test_a_link_opens_no_encoder_that_is_new(opened: Open, tiny_bert: Path) -> None:
+    page = opened(encoder=f"mlm:{tiny_bert}")
+    assert "was not measured" in page.warning[0].value
+    assert page.selectbox(key="encoder").value == "minilm"
+
+
+@pytest.mark.parametrize("name", ["mlm:/no/such/folder", "nonsense", "st:", "mlm:../../etc"])
+def test_an_encoder_that_cannot_be_opened_is_told_and_can_be_changed(
+    opened: Open, name: str
+) -> None:
+    page = opened(typed_encoder=name)
+    assert page.error[0].value
+    page.selectbox(key="encoder").set_value("minilm").run()
+    assert not page.exception and not page.error
+    assert page.title[0].value.startswith("At η = 75, ")
+
+
+def test_measuring_can_be_stopped(opened: Open, minilm_copy: str) -> None:
+    page = opened(typed_encoder=minilm_copy)
+    page.button(key="measure-tokens").click().run()
+    job_id = job_of(page)
+    cache.jobs().stop(job_id)
+    job = cache.jobs().wait(job_id, timeout=120)
+    assert job is not None and job.state is JobState.STOPPED
+    page.run()
+    assert not page.exception and page.button(key="measure-tokens")
+    assert any("Nothing of it was kept" in c.value for c in page.caption)

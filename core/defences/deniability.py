@@ -67,8 +67,9 @@ class Envelopes:
 
         For a token that is no candidate, the η from which on its nearest candidate is returned.
         """
-        first: NDArray[np.float32] = 2 * self.rates[:, :, 0]
-        return np.where(self.counts > 0, first, np.float32(self.eta_min))
+        first = np.where(self.counts > 0, self.rates[:, :, 0], np.float32(self.eta_min / 2))
+        doubled: NDArray[np.float32] = 2 * first
+        return doubled
 
     def places(self, eta: float) -> NDArray[np.int64]:
         """Return the place of the candidate that each draw returns at η, (T, S)."""
