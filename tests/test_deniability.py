@@ -9,7 +9,8 @@ import torch
 from scipy import stats
 
 from core.defences.candidates import candidate_ids
-from core.defences.deniability import DeniabilityEngine, Envelopes
+from core.defences.deniability import DeniabilityEngine
+from core.defences.envelopes import Envelopes
 from core.defences.nearest import NearestCandidate
 from core.defences.vocabulary import (
     NAMED_ETAS,

@@ -11,99 +11,25 @@ several draw sets show. Shared draws are for statistics: `metric_dp` draws anew 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.defences.envelope_kernel import HEAD, walk_tokens
+from core.defences.envelope_kernel import CHUNK, count_outcomes, walk_tokens
 from core.defences.envelope_torch import walk_tokens_torch
+from core.defences.envelopes import Envelopes
 from core.defences.nearest import NearestCandidate
 from core.defences.noise import check_eta, draw_noise
 from core.errors import InvalidInputError
 
-__all__ = ["DeniabilityEngine", "Envelopes"]
+__all__ = ["DeniabilityEngine"]
 
-
-@dataclass(frozen=True)
-class Envelopes:
-    """What each draw returns for each token, as a function of η: exact for η ≥ `eta_min`.
-
-    Attributes
-    ----------
-    tokens, starts : int64 array (T,)
-        Each token's own place among the candidates (−1 where it is none), and the place of the
-        candidate nearest to it.
-    rates, ids, counts : float32 (T, S, C), int32 (T, S, C), int32 (T, S)
-        For each token and draw, η/2 at the crossings, descending, and the place of the candidate
-        that is returned below each.
-    candidates : int64 array (U,)
-        The encoder's token at each place.
-    eta_min : float
-        Smallest η that the envelopes reach.
-    """
-
-    tokens: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    rates: NDArray[np.float32]
-    ids: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    candidates: NDArray[np.int64]
-    eta_min: float
-
-    @property
-    def n_draws(self) -> int:
-        """S, the number of draws."""
-        return self.counts.shape[1]
-
-    @property
-    def eta_star(self) -> NDArray[np.float32]:
-        """The η from which on each draw returns the token itself, (T, S); `eta_min` where lower.
-
-        For a token that is no candidate, the η from which on its nearest candidate is returned.
-        """
-        first = np.where(self.counts > 0, self.rates[:, :, 0], np.float32(self.eta_min / 2))
-        doubled: NDArray[np.float32] = 2 * first
-        return doubled
-
-    def places(self, eta: float) -> NDArray[np.int64]:
-        """Return the place of the candidate that each draw returns at η, (T, S)."""
-        if check_eta(eta) < self.eta_min:
-            raise InvalidInputError(f"eta must be at least {self.eta_min:g}, got {eta:g}.")
-        exists = np.arange(self.rates.shape[2]) < self.counts[:, :, None]
-        passed = ((self.rates > np.float32(eta / 2)) & exists).sum(2)
-        last = np.take_along_axis(self.ids, np.maximum(passed - 1, 0)[:, :, None], 2)[:, :, 0]
-        return np.where(passed > 0, last, self.starts[:, None])
-
-    def returned(self, eta: float) -> NDArray[np.int64]:
-        """Return the encoder's token that each draw returns at η, (T, S)."""
-        return self.candidates[self.places(eta)]
-
-    def n_w(self, eta: float) -> NDArray[np.int64]:
-        """Return N_w(η): how many draws return the token itself, (T,)."""
-        return (self.places(eta) == self.tokens[:, None]).sum(1)
-
-    def s_w(self, eta: float) -> NDArray[np.int64]:
-        """Return S_w(η): how many distinct tokens the draws return, (T,)."""
-        ordered = np.sort(self.places(eta), axis=1)
-        return 1 + (np.diff(ordered, axis=1) != 0).sum(1)
-
-    def replacements(self, eta: float, n_most: int = 10) -> list[list[tuple[int, int]]]:
-        """Return the tokens that each token turns into most often at η, with their counts.
-
-        The token itself is among them where it is returned. Ties go to the smaller token id.
-        """
-        answer = []
-        for row in self.returned(eta):
-            tokens, counts = np.unique(row, return_counts=True)
-            most = np.lexsort((tokens, -counts))[:n_most]
-            answer.append([(int(tokens[i]), int(counts[i])) for i in most])
-        return answer
+_T = TypeVar("_T")
 
 
 class DeniabilityEngine:
@@ -133,7 +59,7 @@ class DeniabilityEngine:
     be taken for each other.
     """
 
-    n_buckets, n_near, n_heads, capacity = 16, 4, 256, 16
+    n_buckets, n_near, n_heads, capacity, block = 16, 4, 512, 16, 4
 
     def __init__(
         self,
@@ -160,7 +86,11 @@ class DeniabilityEngine:
         self._place = np.full(len(self._vectors), -1, np.int64)
         self._place[self.candidates] = np.arange(len(order))
         self._known = np.ascontiguousarray(self._vectors[self.candidates])
-        self._known_squared = _squared_norms(self._known)
+        known_squared = _squared_norms(self._known)
+        ones = np.ones_like(known_squared)
+        self._augmented = np.ascontiguousarray(
+            np.column_stack([-2 * self._known, ones, known_squared]).T
+        )
         self._nearest = NearestCandidate(self._known)
         self._products = self.draws @ self._known.T
         self._by_candidate = np.ascontiguousarray(self._products.T)
@@ -168,7 +98,8 @@ class DeniabilityEngine:
         self._on_device = None if is_cpu else torch.as_tensor(self._products, device=self.device)
         n_buckets = max(1, min(self.n_buckets, len(order) // 64))
         self._bounds = np.linspace(0, len(order), n_buckets + 1).round().astype(np.int64)
-        self._heads = _heads(self._products, self._bounds, self.n_heads)
+        self._lists = _lists(self._products, self._bounds, self.n_heads)
+        self._tops = np.ascontiguousarray(self._lists[0, :, :, 0, 0])
 
     def envelopes(self, token_ids: Sequence[int] | NDArray[Any]) -> Envelopes:
         """Return the envelopes of tokens, given by their rows in the token matrix.
@@ -185,12 +116,7 @@ class DeniabilityEngine:
             raise InvalidInputError(
                 f"token_ids must be rows 0 to {len(self._vectors) - 1} in one dimension."
             )
-        capacity = self.capacity
-        while True:
-            found = self._walk(ids, capacity)
-            if len(ids) == 0 or found.counts.max() < capacity:
-                return found
-            capacity *= 2
+        return _complete(lambda capacity: self._walk(ids, capacity), self.capacity)
 
     def eta_star(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the η from which on each draw returns each token itself, float32 (T, S).
@@ -198,6 +124,36 @@ class DeniabilityEngine:
         As `Envelopes.eta_star`, without what lies below: quicker where N_w alone is asked for.
         """
         return self._walk(np.asarray(token_ids, dtype=np.int64), 1).eta_star
+
+    def outcomes(
+        self, token_ids: NDArray[np.int64], etas: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.float32]]:
+        """Return N_w and S_w at each η, uint16 (T, G), and η* of every draw, float32 (T, S).
+
+        As `envelopes` and its methods, without keeping the envelopes: for whole vocabularies.
+
+        Parameters
+        ----------
+        etas : float array (G,)
+            Ascending, from `eta_min` on.
+        """
+        squared, places, starts = self._measured(token_ids)
+        n_w = np.empty((len(token_ids), len(etas)), np.uint16)
+        s_w = np.empty_like(n_w)
+        eta_star = np.empty((len(token_ids), self.n_draws), np.float32)
+        half_etas = np.asarray(etas[::-1] / 2, np.float32)
+
+        def count(rows: slice) -> None:
+            measured = squared[rows], places[rows], starts[rows]
+            found = _complete(lambda capacity: self._walk_block(*measured, capacity), self.capacity)
+            count_outcomes(
+                found.tokens, found.starts, found.rates, found.ids, found.counts, half_etas,
+                len(self.candidates), n_w[rows, ::-1], s_w[rows, ::-1],
+            )  # fmt: skip
+            eta_star[rows] = found.eta_star
+
+        self._in_threads(count, len(token_ids))
+        return n_w, s_w, eta_star
 
     def perturbed(
         self, token_ids: NDArray[np.int64], eta: float, rng: np.random.Generator
@@ -208,44 +164,81 @@ class DeniabilityEngine:
         return self.candidates[self._nearest(vectors + noise)]
 
     def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
-        squared = self.squared_distances(ids)
-        places = self._place[ids]
-        starts = np.where(places >= 0, places, squared.argmin(1) if len(ids) else 0)
-        shape = (len(ids), self.n_draws)
-        rates = np.empty((*shape, capacity), np.float32)
-        found = np.empty((*shape, capacity), np.int32)
-        counts = np.empty(shape, np.int32)
+        """Return the envelopes of tokens, each cut off after `capacity` crossings."""
+        squared, places, starts = self._measured(ids)
 
+        def walk(rows: slice) -> Envelopes:
+            return self._walk_block(squared[rows], places[rows], starts[rows], capacity)
+
+        blocks = self._in_threads(walk, len(ids))
+        joined = {
+            name: np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("tokens", "starts", "rates", "ids", "counts")
+        }
+        return Envelopes(**joined, candidates=self.candidates, eta_min=self.eta_min)
+
+    def _walk_block(
+        self,
+        squared: NDArray[np.float32],
+        places: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        capacity: int,
+    ) -> Envelopes:
+        shape = (len(starts), self.n_draws)
+        rates = np.empty((*shape, capacity), np.float32)
+        ids = np.empty((*shape, capacity), np.int32)
+        counts = np.empty(shape, np.int32)
+        least_rate = np.float32(self.eta_min / 2)
         if self._on_device is not None:
             walk_tokens_torch(
-                squared, starts, self._on_device, self.eta_min / 2, rates, found, counts
+                squared, starts, self._on_device, float(least_rate), rates, ids, counts
             )
-            return Envelopes(places, starts, rates, found, counts, self.candidates, self.eta_min)
-
-        def walk(rows: slice) -> None:
+        else:
             walk_tokens(
-                squared[rows], starts[rows], self._products, self._by_candidate, self._heads,
-                self._bounds, min(self.n_near, len(self.candidates)), np.float32(self.eta_min / 2),
-                rates[rows], found[rows], counts[rows],
+                squared, starts, self._products, self._by_candidate, self._lists,
+                self._lists.view(np.uint32), self._tops,
+                self._bounds, min(self.n_near, len(self.candidates)), least_rate, rates, ids,
+                counts,
             )  # fmt: skip
+        return Envelopes(places, starts, rates, ids, counts, self.candidates, self.eta_min)
 
-        parts = [slice(i, i + 4) for i in range(0, len(ids), 4)]
+    def _in_threads(self, work: Callable[[slice], _T], n_tokens: int) -> list[_T]:
+        """Work on blocks of tokens side by side; the compiled loops release Python's lock."""
+        blocks = [slice(i, i + self.block) for i in range(0, max(n_tokens, 1), self.block)]
         with ThreadPoolExecutor(self.n_threads) as pool:
-            list(pool.map(walk, parts))
-        return Envelopes(places, starts, rates, found, counts, self.candidates, self.eta_min)
+            return list(pool.map(work, blocks))
+
+    def _measured(
+        self, ids: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
+        """Return distances of tokens to the candidates, their own places and their starts."""
+        squared, places = self.squared_distances(ids), self._place[ids]
+        starts, outside = places.copy(), np.flatnonzero(places < 0)
+        starts[outside] = squared[outside].argmin(1) if len(outside) else 0
+        return squared, places, starts
 
     def squared_distances(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the squared distances of tokens to the candidates in their order, (T, U)."""
+        """Return the squared distances of tokens to the candidates in their order, (T, U).
+
+        Rounding may leave the distance of two equal vectors slightly below 0.
+        """
+        # |x − y|² as one product: (x, |x|², 1) times (−2y, 1, |y|²).
         vectors = self._vectors[ids]
-        squared = vectors @ self._known.T
-        squared *= -2
-        squared += self._known_squared
-        squared += _squared_norms(vectors)[:, None]
-        np.maximum(squared, 0, out=squared)
+        ones = np.ones(len(vectors), np.float32)
+        squared = np.column_stack([vectors, _squared_norms(vectors), ones]) @ self._augmented
         own = self._place[ids]
         is_candidate = own >= 0
         squared[np.flatnonzero(is_candidate), own[is_candidate]] = 0
         return squared
+
+
+def _complete(walk: Callable[[int], Envelopes], capacity: int) -> Envelopes:
+    """Walk with room for ever more crossings until no envelope is cut off."""
+    while True:
+        found = walk(capacity)
+        if len(found.counts) == 0 or found.counts.max() < capacity:
+            return found
+        capacity *= 2
 
 
 def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -262,20 +255,28 @@ def _squared_norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).astype(np.float32)
 
 
-def _heads(
+def _lists(
     products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int
-) -> NDArray[np.void]:
-    """Return the greatest products of each draw and bucket, descending, with their candidates."""
+) -> NDArray[np.float32]:
+    """Return the greatest products of each draw and bucket, descending, with their candidates.
+
+    In the layout that `walk_tokens` reads: by draw, bucket and chunk, products beside the bits of
+    the candidates. Lists are as long as the shortest bucket allows, and filled up with products
+    that never win.
+    """
     length = int(min(n_heads, np.diff(bounds).min()))
-    heads = np.empty((len(products), len(bounds) - 1, length), HEAD)
+    shape = (len(products), len(bounds) - 1, -(-length // CHUNK) * CHUNK)
+    values, candidates = np.full(shape, -np.inf, np.float32), np.zeros(shape, np.uint32)
     for b, (low, high) in enumerate(pairwise(bounds)):
         block = products[:, low:high]
         if length < high - low:
             top = np.argpartition(block, high - low - length, axis=1)[:, -length:]
         else:
             top = np.broadcast_to(np.arange(length), block.shape).copy()
-        values = np.take_along_axis(block, top, 1)
-        order = np.argsort(-values, axis=1, kind="stable")
-        heads["p"][:, b] = np.take_along_axis(values, order, 1)
-        heads["u"][:, b] = np.take_along_axis(top, order, 1) + low
-    return heads
+        found = np.take_along_axis(block, top, 1)
+        order = np.argsort(-found, axis=1, kind="stable")
+        values[:, b, :length] = np.take_along_axis(found, order, 1)
+        candidates[:, b, :length] = np.take_along_axis(top, order, 1) + low
+    both = np.stack([values, candidates.view(np.float32)], axis=2)
+    chunked = both.reshape(*both.shape[:3], -1, CHUNK)
+    return np.ascontiguousarray(np.moveaxis(chunked, 3, 0))

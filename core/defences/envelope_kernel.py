@@ -21,17 +21,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["HEAD", "count_outcomes", "walk_tokens"]
+__all__ = ["CHUNK", "count_outcomes", "walk_tokens"]
 
-HEAD = np.dtype([("p", np.float32), ("u", np.int32)])
-"""An entry of a bucket's list by descending p: the product, and the candidate."""
+CHUNK = 8
+"""Candidates of a list that are compared at once: their products and names fill a cache line."""
+
+_STRIP = 16
+"""Distances whose least is found at once; most strips hold nothing near and are left."""
 
 
 @njit(nogil=True, cache=True)
 def walk_tokens(
-    squared, starts, products, by_candidate, heads, bounds, n_near, least_rate, rates, ids, counts
-):
+    squared, starts, products, by_candidate, lists, list_ids, tops, bounds, n_near, least_rate,
+    rates, ids, counts,
+):  # fmt: skip
     """Fill the envelope of every (token, draw): crossing rates, descending, and candidates.
+
+    The draws are the outer loop: a draw's lists stay in the processor's cache for all tokens, so
+    give as many tokens at a time as have their distances fit beside them (8 or so).
 
     Parameters
     ----------
@@ -41,8 +48,11 @@ def walk_tokens(
         The candidate nearest to each token: the token itself where it is a candidate.
     products, by_candidate : float32 array (S, U), (U, S)
         Draw times candidate, in both orders of memory.
-    heads : HEAD array (S, B, J)
-        The J greatest products of each bucket, descending.
+    lists, list_ids : float32, uint32 (J, S, B, 2, CHUNK)
+        The greatest products of each draw and bucket, descending, J times CHUNK of them, in
+        `lists[:, :, :, 0]`, and their candidates in `list_ids[:, :, :, 1]`: one memory, two types.
+    tops : float32 array (S, B)
+        The greatest product of each bucket.
     bounds : int64 array (B + 1,)
         Where buckets begin and end.
     n_near : int
@@ -52,67 +62,114 @@ def walk_tokens(
     rates, ids, counts : float32 (T, S, C), int32 (T, S, C), int32 (T, S)
         Written: crossings, the candidate after each, and how many there are. A walk ends after C.
     """
-    n_draws, n_buckets = heads.shape[0], heads.shape[1]
-    near = np.empty(n_buckets * n_near, np.int32)
-    near_squared = np.empty(n_buckets * n_near, np.float32)
-    rest = np.empty(n_buckets, np.float32)
-    near_products = np.empty((n_draws, len(near)), np.float32)
-    room = np.empty(len(near), np.float32)
-    best, best_id = np.empty(n_draws, np.float32), np.empty(n_draws, np.int32)
-    for i in range(len(squared)):
+    n_draws, n_buckets = tops.shape
+    n_tokens, n_all = len(squared), -(-n_buckets * n_near // 4) * 4
+    near = np.zeros((n_tokens, n_all), np.uint32)
+    near_squared = np.full((n_tokens, n_all), np.float32(np.inf))
+    rest = np.empty((n_tokens, n_buckets), np.float32)
+    best = np.empty((n_tokens, n_draws), np.float32)
+    best_id = np.empty((n_tokens, n_draws), np.int32)
+    room, live = np.empty(max(n_all, CHUNK), np.float32), np.empty(n_buckets, np.float32)
+    best[:], best_id[:] = least_rate, -1
+    for i in range(n_tokens):
         distance, start = squared[i], starts[i]
-        _find_near(distance, start, bounds, n_near, near, near_squared, rest)
-        _gather(by_candidate, near, near_products)
-        best[:], best_id[:] = least_rate, -1
-        own = by_candidate[start]
-        _first_rates(by_candidate, own, near, near_squared, distance[start], best, best_id)
-        for s in range(n_draws):
+        _find_near(distance, start, bounds, n_near, near[i], near_squared[i], rest[i])
+        _first_rates(
+            by_candidate, start, near[i], near_squared[i], distance[start], best[i], best_id[i]
+        )  # fmt: skip
+    for s in range(n_draws):
+        for i in range(n_tokens):
             counts[i, s] = _walk(
-                best[s], best_id[s], own[s], distance[start], distance, near, near_squared, rest,
-                near_products[s], heads[s], bounds, products[s], least_rate, rates[i, s],
-                ids[i, s], room,
+                i, s, best[i, s], best_id[i, s], starts[i], squared, near, near_squared, rest,
+                lists, list_ids, tops, bounds, products, by_candidate, least_rate, rates, ids,
+                room, live,
             )  # fmt: skip
+
+
+# The functions below take whole arrays and indices: a view would cost more than their work.
 
 
 @njit(nogil=True, cache=True)
 def _walk(
-    best, best_id, p, a, distance, near, near_squared, rest, near_products, heads, bounds,
-    products, least_rate, rates, ids, room,
+    i, s, best, best_id, start, squared, near, near_squared, rest, lists, list_ids, tops, bounds,
+    products, by_candidate, least_rate, rates, ids, room, live,
 ):  # fmt: skip
     """Walk one envelope from the start's line (p, a); return the number of crossings."""
-    n_heads, n = heads.shape[1], 0
+    n_chunks, n_buckets, n = lists.shape[0], lists.shape[2], 0
+    p, a = by_candidate[start, s], squared[i, start]
     while True:
-        for b in range(len(rest)):
+        _margins(tops, s, rest, i, p, a, best, live)
+        for b in range(n_buckets):
+            if live[b] <= 0:
+                continue
             # Below this product no candidate of the bucket crosses earlier than the best.
-            stop = p + best * max(rest[b] - a, np.float32(0))
-            i = 0
-            while i < n_heads and heads[b, i].p > stop:
-                u = heads[b, i].u
-                da, dp = distance[u] - a, heads[b, i].p - p
-                if dp > best * da and da > 0:
-                    best, best_id = dp / da, u
-                    stop = p + best * max(rest[b] - a, np.float32(0))
-                i += 1
-            if i == n_heads:  # the list was too short: look at all of the bucket
+            stop = p + best * max(rest[i, b] - a, np.float32(0))
+            j = 0
+            while j < n_chunks and lists[j, s, b, 0, 0] > stop:
+                _leads(lists, list_ids, j, s, b, squared, i, p, a, best, room)
+                for k in range(CHUNK):
+                    if room[k] > 0:
+                        u = list_ids[j, s, b, 1, k]
+                        da, dp = squared[i, u] - a, lists[j, s, b, 0, k] - p
+                        if dp > best * da and da > 0:
+                            best, best_id = dp / da, u
+                            stop = p + best * max(rest[i, b] - a, np.float32(0))
+                j += 1
+            if j == n_chunks:  # the list was too short: look at all of the bucket
                 for u in range(bounds[b], bounds[b + 1]):
-                    if products[u] > stop:
-                        da, dp = distance[u] - a, products[u] - p
+                    if products[s, u] > stop:
+                        da, dp = squared[i, u] - a, products[s, u] - p
                         if dp > best * da and da > 0:
                             best, best_id = dp / da, u
         if best_id < 0:
             return n
-        rates[n], ids[n] = best, best_id
+        rates[i, s, n], ids[i, s, n] = best, best_id
         n += 1
-        if n == len(rates):
+        if n == rates.shape[2]:
             return n
-        p, a = products[best_id], distance[best_id]
+        p, a = by_candidate[best_id, s], squared[i, best_id]
         best, best_id = least_rate, -1
-        greatest = _rates_from(near_products, near_squared, p, a, room)
+        greatest = _near_rates(by_candidate, s, near, near_squared, i, p, a, room)
         if greatest > best:
-            best = greatest
-            for k in range(len(near)):
-                if room[k] == greatest:
-                    best_id = near[k]
+            best, k = greatest, 0
+            while room[k] != greatest:
+                k += 1
+            best_id = near[i, k]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def _margins(tops, s, rest, i, p, a, best, live):
+    """Write by how much each bucket's greatest product is above what could beat the best."""
+    for b in range(len(live)):
+        live[b] = tops[s, b] - (p + best * max(rest[i, b] - a, np.float32(0)))
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
+def _leads(lists, list_ids, j, s, b, squared, i, p, a, best, room):
+    """Write how far each candidate of a list's chunk is above a rate of `best`.
+
+    Compared by products: a division each would take most of the time. The loops stand apart for
+    the compiler to vectorise the second.
+    """
+    for k in range(CHUNK):
+        room[k] = squared[i, list_ids[j, s, b, 1, k]]
+    for k in range(CHUNK):
+        room[k] = (lists[j, s, b, 0, k] - p) - best * (room[k] - a)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
+def _near_rates(by_candidate, s, near, near_squared, i, p, a, room):
+    """Write the near candidates' rates from the line (p, a) into room; return the greatest."""
+    for k in range(near.shape[1]):
+        room[k] = by_candidate[near[i, k], s]
+    for k in range(near.shape[1]):
+        da = near_squared[i, k] - a
+        rate = (room[k] - p) / (da if da > np.float32(1e-30) else np.float32(1e-30))
+        room[k] = rate if da > 0 else np.float32(-1)
+    greatest = np.float32(-1)
+    for k in range(near.shape[1]):
+        greatest = room[k] if room[k] > greatest else greatest
+    return greatest
 
 
 @njit(nogil=True, cache=True)
@@ -122,60 +179,64 @@ def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
         kept, chosen = near_squared[b * n_near :][:n_near], near[b * n_near :][:n_near]
         kept[:], chosen[:] = np.inf, 0
         least = np.float32(np.inf)
-        for u in range(bounds[b], bounds[b + 1]):
-            value = distance[u]
-            if value >= kept[-1] or u == start:
-                if value < least and u != start:
-                    least = value
+        for low in range(bounds[b], bounds[b + 1], _STRIP):
+            high = min(low + _STRIP, bounds[b + 1])
+            lowest = _least(distance, low, high)
+            if lowest >= kept[-1] and not low <= start < high:
+                least = min(least, lowest)
                 continue
-            least = min(least, kept[-1])
-            j = n_near - 1
-            while j > 0 and kept[j - 1] > value:
-                kept[j], chosen[j] = kept[j - 1], chosen[j - 1]
-                j -= 1
-            kept[j], chosen[j] = value, u
+            for u in range(low, high):
+                value = distance[u]
+                if value >= kept[-1] or u == start:
+                    if value < least and u != start:
+                        least = value
+                    continue
+                least = min(least, kept[-1])
+                j = n_near - 1
+                while j > 0 and kept[j - 1] > value:
+                    kept[j], chosen[j] = kept[j - 1], chosen[j - 1]
+                    j -= 1
+                kept[j], chosen[j] = value, u
         rest[b] = least
 
 
-@njit(nogil=True, cache=True)
-def _gather(by_candidate, near, near_products):
-    """Copy the near candidates' products, one draw a row; 8 at a time, to stay in the cache."""
-    for first in range(0, len(near), 8):
-        for s in range(len(near_products)):
-            for k in range(first, min(first + 8, len(near))):
-                near_products[s, k] = by_candidate[near[k], s]
-
-
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
-def _first_rates(by_candidate, own, near, near_squared, start_squared, best, best_id):
-    """Raise each draw's best rate from the start by the near candidates."""
-    for k in range(len(near)):
-        da = near_squared[k] - start_squared
-        if not 0 < da < np.inf:
-            continue
-        inverse, products = np.float32(1) / da, by_candidate[near[k]]
-        for s in range(len(best)):
-            rate = (products[s] - own[s]) * inverse
-            is_better = rate > best[s]
-            best[s] = rate if is_better else best[s]
-            best_id[s] = near[k] if is_better else best_id[s]
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
+def _least(values, low, high):
+    """Return the least of values[low:high]."""
+    least = values[low]
+    for u in range(low, high):
+        least = values[u] if values[u] < least else least
+    return least
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
-def _rates_from(near_products, near_squared, p, a, room):
-    """Write the near candidates' rates from the line (p, a) into room; return the greatest."""
-    greatest = np.float32(-1)
-    for k in range(len(room)):
-        da = near_squared[k] - a
-        rate = (near_products[k] - p) / max(da, np.float32(1e-30))
-        room[k] = rate if da > 0 else np.float32(-1)
-        greatest = max(greatest, room[k])
-    return greatest
+def _first_rates(by_candidate, start, near, near_squared, start_squared, best, best_id):
+    """Raise each draw's best rate from the start by the near candidates, four at a time."""
+    none, one = np.float32(0), np.float32(1)
+    for k in range(0, len(near), 4):
+        u0, u1, u2, u3 = near[k], near[k + 1], near[k + 2], near[k + 3]
+        d0, d1 = near_squared[k] - start_squared, near_squared[k + 1] - start_squared
+        d2, d3 = near_squared[k + 2] - start_squared, near_squared[k + 3] - start_squared
+        i0, i1 = one / d0 if d0 > 0 else none, one / d1 if d1 > 0 else none
+        i2, i3 = one / d2 if d2 > 0 else none, one / d3 if d3 > 0 else none
+        n0, n1, n2, n3 = np.int32(u0), np.int32(u1), np.int32(u2), np.int32(u3)
+        for s in range(len(best)):
+            own = by_candidate[start, s]
+            r0, r1 = (by_candidate[u0, s] - own) * i0, (by_candidate[u1, s] - own) * i1
+            r2, r3 = (by_candidate[u2, s] - own) * i2, (by_candidate[u3, s] - own) * i3
+            ra, na = (r1, n1) if r1 > r0 else (r0, n0)
+            rb, nb = (r3, n3) if r3 > r2 else (r2, n2)
+            rc, nc = (rb, nb) if rb > ra else (ra, na)
+            best_id[s] = nc if rc > best[s] else best_id[s]
+            best[s] = rc if rc > best[s] else best[s]
 
 
 @njit(nogil=True, cache=True)
 def count_outcomes(tokens, starts, rates, ids, counts, half_etas, n_candidates, n_w, s_w):
     """Count, at each η, the draws that return the token, and the distinct candidates returned.
+
+    A candidate is returned on a range of η: a set of bits. The bits that are new among all draws
+    are what it adds to S_w.
 
     Parameters
     ----------
@@ -188,20 +249,52 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, n_candidates, 
     n_w, s_w : uint16 array (T, G)
         Written.
     """
-    stamps = np.zeros(n_candidates, np.int64)
-    stamp = 0
-    here = np.empty(counts.shape[1], np.int32)
+    seen = np.zeros(n_candidates, np.uint64)
+    returned = np.empty(counts.shape[1] * (1 + rates.shape[2]), np.int64)
+    steps, sums = np.empty(65, np.int64), np.empty(64, np.uint64)
     for i in range(len(counts)):
-        here[:] = 0
-        for g in range(len(half_etas)):
-            stamp += 1
-            same, distinct = 0, 0
+        for first in range(0, len(half_etas), 64):
+            width = min(64, len(half_etas) - first)
+            n_returned = 0
+            steps[:], sums[:] = 0, 0
             for s in range(counts.shape[1]):
-                while here[s] < counts[i, s] and rates[i, s, here[s]] > half_etas[g]:
-                    here[s] += 1
-                u = starts[i] if here[s] == 0 else ids[i, s, here[s] - 1]
-                same += u == tokens[i]
-                if stamps[u] != stamp:
-                    stamps[u] = stamp
-                    distinct += 1
-            n_w[i, g], s_w[i, g] = same, distinct
+                low = 0
+                for n in range(counts[i, s] + 1):
+                    u = starts[i] if n == 0 else np.int64(ids[i, s, n - 1])
+                    high = width
+                    if n < counts[i, s]:
+                        high = _first_below(half_etas, first, width, rates[i, s, n])
+                    if high > low:
+                        if u == tokens[i]:
+                            steps[low] += 1
+                            steps[high] -= 1
+                        if seen[u] == 0:
+                            returned[n_returned] = u
+                            n_returned += 1
+                        seen[u] |= _bits(high) & ~_bits(low)
+                        low = high
+            for k in range(n_returned):
+                bits = seen[returned[k]]
+                seen[returned[k]] = 0
+                for g in range(width):
+                    sums[g] += (bits >> np.uint64(g)) & np.uint64(1)
+            same = 0
+            for g in range(width):
+                same += steps[g]
+                n_w[i, first + g], s_w[i, first + g] = same, sums[g]
+
+
+@njit(nogil=True, cache=True)
+def _bits(n):
+    """Return the n lowest bits."""
+    full = np.uint64(0xFFFFFFFFFFFFFFFF)
+    return full if n >= 64 else ~(full << np.uint64(n))
+
+
+@njit(nogil=True, cache=True)
+def _first_below(half_etas, first, width, rate):
+    """Return how many of `width` descending values from `first` on are at least the rate."""
+    n = 0
+    for g in range(first, first + width):
+        n += half_etas[g] >= rate
+    return n

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from core.defences.candidates import candidate_ids
 from core.defences.deniability import DeniabilityEngine
-from core.defences.envelope_kernel import count_outcomes
 from core.errors import EncoderMismatchError, InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import load_artifact, save_artifact
@@ -137,14 +136,9 @@ def measure_vocabulary(
         )
         for first in range(0, len(tokens), PANEL):
             rows = slice(first, first + PANEL)
-            envelopes = engine.envelopes(tokens[rows])
-            count_outcomes(
-                envelopes.tokens, envelopes.starts, envelopes.rates, envelopes.ids,
-                envelopes.counts, (grid[::-1] / 2).astype(np.float32), len(tokens),
-                n_w[which, rows, ::-1], s_w[which, rows, ::-1],
-            )  # fmt: skip
+            n_w[which, rows], s_w[which, rows], eta_star = engine.outcomes(tokens[rows], grid)
             if which == 0:
-                eta_at_rank[rows] = np.sort(envelopes.eta_star, axis=1)[:, ranks - 1]
+                eta_at_rank[rows] = np.sort(eta_star, axis=1)[:, ranks - 1]
             done += 1
             on_progress(done / n_panels, f"{done * PANEL:,} of {n_panels * PANEL:,} tokens")
     return VocabularyDeniability(
