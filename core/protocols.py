@@ -22,6 +22,7 @@ __all__ = [
     "Access",
     "Defence",
     "Encoder",
+    "FittedEncoder",
     "InversionAttack",
     "OnProgress",
     "TrainedAttack",
@@ -31,7 +32,11 @@ __all__ = [
 ]
 
 Vectors = NDArray[np.float32]
-"""A float32 array of shape (n, dimension): one embedding a row."""
+"""A float32 array of shape (n, dimension): one embedding a row.
+
+Bags of words are too wide for it: they come as a scipy `csr_array` of the same shape, and stay one
+through cache and attacks (`core.vectors`).
+"""
 
 OnProgress = Callable[[float, str], None]
 """Called with a fraction in [0, 1] and a sentence; may raise StoppedError to stop the work."""
@@ -60,6 +65,32 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        ...
+
+
+@runtime_checkable
+class FittedEncoder(Encoder, Protocol):
+    """An encoder that is trained on a corpus; its settings are dataclass fields.
+
+    `dimension` and `fingerprint` exist after `fit` or `load_state`.
+    """
+
+    def fit(
+        self,
+        texts: Sequence[str],
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn from texts, in document order where the order matters."""
+        ...
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the fitted arrays and the JSON-able rest."""
+        ...
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
         ...
 
 

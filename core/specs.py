@@ -15,6 +15,7 @@ __all__ = [
     "AttackSpec",
     "DefenceSpec",
     "EncoderSpec",
+    "FittedEncoderSpec",
     "setting",
     "settings_of",
     "validate_settings",
@@ -66,7 +67,8 @@ class EncoderSpec:
     ----------
     name : str
         `minilm` (bundled), `st:ID` for a Sentence-Transformers model or `mlm:ID` for a masked
-        language model, ID being a hub id or a folder.
+        language model, ID being a hub id or a folder; `tfidf:FOLDER` and the like for an encoder
+        that was fitted here.
     layer : int or None
         Hidden layer to pool, 0 being the mean of token vectors; None for the last.
     device, precision : str
@@ -106,3 +108,8 @@ class AttackSpec(_NamedSpec):
 @dataclass(frozen=True, kw_only=True)
 class DefenceSpec(_NamedSpec):
     """A defence by its registry name, with the settings that differ from its defaults."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedEncoderSpec(_NamedSpec):
+    """An encoder to be trained, by its registry name, with the settings that differ."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from core.encoders.fitted import FITTED_ENCODERS
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import EncoderSpec
@@ -66,6 +68,22 @@ ENCODERS: dict[str, EncoderFamily] = {
         "mlm:ID, mean pooling over any layer of a Transformers encoder",
         _load_masked_lm,
     ),
+}
+
+
+def _load_fitted(spec: EncoderSpec, source: str) -> Encoder:
+    from core.encoders.fitted import load_fitted
+
+    if spec.layer is not None:
+        raise InvalidInputError("layer is for `minilm` and `mlm:` encoders; leave it out.")
+    return load_fitted(Path(source), spec.name.partition(":")[0])
+
+
+ENCODERS |= {
+    name: EncoderFamily(
+        family.title, f"{name}:FOLDER, as `fit` wrote it. {family.summary}", _load_fitted
+    )
+    for name, family in FITTED_ENCODERS.items()
 }
 
 

@@ -1,0 +1,211 @@
+"""Encoders that are trained on a corpus here: by name, to disk without pickle, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import ArtifactError, InvalidInputError, NotFittedError
+from core.protocols import FittedEncoder
+from core.specs import FittedEncoderSpec, settings_of, validate_settings
+from core.store import load_artifact, save_artifact
+from core.text import check_texts
+
+__all__ = [
+    "FITTED_ENCODERS",
+    "FittedFamily",
+    "check_ready",
+    "fingerprint_of",
+    "load_fitted",
+    "make_encoder",
+    "save_encoder",
+    "training_texts",
+]
+
+
+@dataclass(frozen=True)
+class FittedFamily:
+    """What a user should know before fitting an encoder, and where its class is."""
+
+    title: str
+    summary: str
+    reference: str
+    path: str
+    """module:Class, imported only when used."""
+    fixed: dict[str, Any] = field(default_factory=dict)
+    """Settings that make this entry what it is."""
+
+    @property
+    def kind(self) -> type[Any]:
+        """The encoder class."""
+        module, _, name = self.path.partition(":")
+        loaded: type[Any] = getattr(import_module(module), name)
+        return loaded
+
+
+FITTED_ENCODERS: dict[str, FittedFamily] = {
+    "tfidf": FittedFamily(
+        "Bag of words, tf-idf",
+        "Counts the words of a text and weighs rare ones more: the text without its order.",
+        "Corò (2022), §4.1.2",
+        "core.encoders.bag_of_words:TfidfEncoder",
+    ),
+    "hashing": FittedFamily(
+        "Bag of words, hashed",
+        "Counts words in cells that a hash picks; no word list is kept.",
+        "Corò (2022), §4.1.2",
+        "core.encoders.bag_of_words:HashingEncoder",
+    ),
+    "lsa_tfidf": FittedFamily(
+        "LSA on tf-idf",
+        "The tf-idf bag of words, reduced to its 1,000 strongest directions.",
+        "Corò (2022), §4.1.2",
+        "core.encoders.lsa:LSAEncoder",
+        fixed={"base": "tfidf"},
+    ),
+    "lsa_hashing": FittedFamily(
+        "LSA on hashed words",
+        "The hashed bag of words, reduced to its 1,000 strongest directions.",
+        "Corò (2022), §4.1.2",
+        "core.encoders.lsa:LSAEncoder",
+        fixed={"base": "hashing"},
+    ),
+    "doc2vec": FittedFamily(
+        "Doc2Vec",
+        "A vector trained to foretell the words of its text (PV-DBOW).",
+        "Le & Mikolov (2014); Corò (2022), §4.1.2",
+        "core.encoders.doc2vec:Doc2VecEncoder",
+    ),
+    "word2vec": FittedFamily(
+        "Word2Vec, mean",
+        "The mean of word vectors trained to foretell the words around.",
+        "Mikolov et al. (2013); Song & Raghunathan (2020), §6.1",
+        "core.encoders.word_average:Word2VecEncoder",
+    ),
+    "fasttext": FittedFamily(
+        "FastText, mean",
+        "As Word2Vec, with vectors for parts of words: unknown words have vectors too.",
+        "Bojanowski et al. (2017); Song & Raghunathan (2020), §6.1",
+        "core.encoders.word_average:FastTextEncoder",
+    ),
+    "glove": FittedFamily(
+        "GloVe, mean",
+        "The mean of word vectors trained on how often words stand near each other.",
+        "Pennington et al. (2014); Song & Raghunathan (2020), §6.1",
+        "core.encoders.glove:GloVeEncoder",
+    ),
+}
+
+
+def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
+    """Build an encoder that is yet to be fitted.
+
+    Raises
+    ------
+    InvalidInputError
+        No such encoder or setting, or a value outside its range.
+    """
+    spec = FittedEncoderSpec(name=spec) if isinstance(spec, str) else spec
+    family = FITTED_ENCODERS.get(spec.name)
+    if family is None:
+        known = ", ".join(FITTED_ENCODERS)
+        raise InvalidInputError(f"encoder must be one of {known}, got {spec.name!r}.")
+    known_settings = settings_of(family.kind)
+    for name, _ in spec.settings:
+        if name not in known_settings or name in family.fixed:
+            allowed = ", ".join(known_settings.keys() - family.fixed.keys()) or "none"
+            raise InvalidInputError(f"{spec.name} has no setting {name!r}; it has {allowed}.")
+    encoder: FittedEncoder = family.kind(**dict(spec.settings), **family.fixed)
+    validate_settings(encoder)
+    encoder.name = spec.name
+    return encoder
+
+
+def save_encoder(
+    encoder: FittedEncoder, folder: Path, *, training: dict[str, Any] | None = None
+) -> Path:
+    """Write a fitted encoder as safetensors and JSON.
+
+    Raises
+    ------
+    NotFittedError
+        It was not fitted.
+    StorageError
+        The disk is full or the folder cannot be written.
+    """
+    check_ready(encoder)
+    arrays, state = encoder.state()
+    settings = {name: getattr(encoder, name) for name in settings_of(type(encoder))}
+    meta = {"kind": "encoder", "encoder": encoder.name, "settings": settings, "state": state,
+            "fingerprint": encoder.fingerprint, "training": training or {}}  # fmt: skip
+    # safetensors refuses a file without arrays.
+    return save_artifact(folder, arrays or {"nothing": np.zeros(1, np.float32)}, meta)
+
+
+def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
+    """Read an encoder that `save_encoder` wrote.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, truncated, altered, or something else; the message names the file.
+    InvalidInputError
+        The folder holds an encoder of another name than the one given.
+    """
+    arrays, meta = load_artifact(folder)
+    if meta.get("kind") != "encoder" or meta.get("encoder") not in FITTED_ENCODERS:
+        raise ArtifactError(f"{folder} does not hold an encoder fitted here.")
+    if name is not None and meta["encoder"] != name:
+        raise InvalidInputError(
+            f"{folder} holds a {meta['encoder']} encoder: ask for {meta['encoder']}:{folder}."
+        )
+    fixed = FITTED_ENCODERS[meta["encoder"]].fixed
+    settings = {k: v for k, v in meta["settings"].items() if k not in fixed}
+    try:
+        encoder = make_encoder(FittedEncoderSpec.of(meta["encoder"], settings))
+        encoder.load_state(arrays, meta["state"])
+    except (KeyError, TypeError, ValueError, InvalidInputError) as error:
+        raise ArtifactError(f"{folder} cannot be read as a {meta['encoder']} encoder.") from error
+    if encoder.fingerprint != meta["fingerprint"]:
+        raise ArtifactError(f"{folder} was altered: its contents have another fingerprint.")
+    return encoder
+
+
+def fingerprint_of(encoder: Any, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> str:
+    """Return the SHA-256 of what decides an encoder's vectors: equal ones give equal vectors."""
+    digest = hashlib.sha256(json.dumps([encoder.name, meta], sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def check_ready(encoder: Any) -> None:
+    """Raise NotFittedError where an encoder was neither fitted nor loaded."""
+    if getattr(encoder, "fingerprint", None) is None:
+        raise NotFittedError(f"{encoder.name} is not fitted: call fit, or load a fitted encoder.")
+
+
+def training_texts(texts: Sequence[str], *, at_least: int = 2) -> list[str]:
+    """Return checked texts to fit on.
+
+    Raises
+    ------
+    InvalidInputError
+        Too few texts, or one that cannot be used.
+    """
+    checked = check_texts(texts)
+    if len(checked) < at_least:
+        raise InvalidInputError(
+            f"Fitting needs at least {at_least} texts, got {len(checked)}. Give a larger corpus."
+        )
+    return checked

@@ -1,0 +1,53 @@
+"""Embeddings of many texts, dense or sparse: what callers do with either.
+
+Bags of words have up to 2^18 dimensions of which a sentence fills a dozen, so their rows stay
+sparse. Everything else is a dense float32 array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["dot", "is_sparse", "n_rows", "stack", "unit"]
+
+
+def is_sparse(vectors: Any) -> bool:
+    """Return whether the rows are sparse."""
+    return bool(sparse.issparse(vectors))
+
+
+def n_rows(vectors: Any) -> int:
+    """Return the number of vectors, which `len` does not give for sparse ones."""
+    return int(vectors.shape[0])
+
+
+def stack(parts: Sequence[Any]) -> Any:
+    """Return the parts below each other, sparse where they are."""
+    if any(is_sparse(part) for part in parts):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate(parts)
+
+
+def unit(vectors: Any) -> Any:
+    """Return the rows divided by their Euclidean norms; rows of zeros stay.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    if is_sparse(vectors):
+        norms = np.sqrt(vectors.multiply(vectors).sum(1))
+        return sparse.csr_array(vectors.multiply(1 / np.maximum(norms, 1e-12)[:, None]))
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def dot(left: Any, right: Any) -> NDArray[np.float32]:
+    """Return left @ right.T as a dense array (n, m); both dense or both sparse."""
+    product = left @ right.T
+    return np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float32)

@@ -1,0 +1,167 @@
+"""One contract over every encoder that is fitted on a corpus here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.encoders import ENCODERS, load_encoder
+from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
+from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
+from core.protocols import Encoder, FittedEncoder
+from core.specs import FittedEncoderSpec, settings_of
+from core.vectors import is_sparse
+
+# Applied where an encoder declares a setting of that name.
+TINY: dict[str, Any] = {"n_components": 12, "vector_size": 16, "epochs": 3, "negative": 3,
+                        "n_cells": 512, "sample": 1e-2}  # fmt: skip
+NAMES = sorted(FITTED_ENCODERS)
+UNSEEN = ["The doctor crossed the river in winter.", "A ticket to Lisbon, please."]
+
+
+def tiny(name: str, **more: Any) -> FittedEncoder:
+    known = settings_of(FITTED_ENCODERS[name].kind)
+    settings = {key: value for key, value in TINY.items() if key in known}
+    return make_encoder(FittedEncoderSpec.of(name, settings | more))
+
+
+def dense(vectors: Any) -> np.ndarray:
+    return vectors.toarray() if is_sparse(vectors) else vectors
+
+
+@pytest.fixture(scope="module")
+def fitted(small_texts: list[str]) -> dict[str, FittedEncoder]:
+    return {name: tiny(name).fit(small_texts) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vectors_have_the_promised_form(
+    fitted: dict[str, FittedEncoder], name: str, small_texts: list[str]
+) -> None:
+    encoder = fitted[name]
+    assert isinstance(encoder, Encoder) and encoder.name == name
+    vectors = encoder.encode(small_texts[:5])
+    assert vectors.shape == (5, encoder.dimension) and vectors.dtype == np.float32
+    assert np.isfinite(dense(vectors)).all() and (np.abs(dense(vectors)).sum(1) > 0).all()
+    assert encoder.encode([]).shape == (0, encoder.dimension)
+    one_by_one = [dense(encoder.encode([text]))[0] for text in small_texts[:5]]
+    np.testing.assert_allclose(np.stack(one_by_one), dense(vectors), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_loaded_it_answers_the_same(
+    fitted: dict[str, FittedEncoder], name: str, tmp_path: Path
+) -> None:
+    encoder = fitted[name]
+    save_encoder(encoder, tmp_path / "e")
+    again = load_encoder(f"{name}:{tmp_path / 'e'}")
+    assert again.fingerprint == encoder.fingerprint and again.dimension == encoder.dimension
+    np.testing.assert_array_equal(dense(again.encode(UNSEEN)), dense(encoder.encode(UNSEEN)))
+    assert not list((tmp_path / "e").glob("*.pkl")) and name in ENCODERS
+
+
+def test_another_process_answers_the_same(fitted: dict[str, FittedEncoder], tmp_path: Path) -> None:
+    for name in NAMES:
+        save_encoder(fitted[name], tmp_path / name)
+    code = (
+        "import json, sys\n"
+        "from core.encoders import load_encoder\n"
+        "folder, texts = sys.argv[1], json.loads(sys.argv[2])\n"
+        "for name in sys.argv[3:]:\n"
+        "    rows = load_encoder(f'{name}:{folder}/{name}').encode(texts)\n"
+        "    rows = rows.toarray() if hasattr(rows, 'toarray') else rows\n"
+        "    print(name, repr(float((rows * (1 + rows)).sum())))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), json.dumps(UNSEEN), *NAMES],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    for line in done.stdout.splitlines():
+        name, value = line.split()
+        rows = dense(fitted[name].encode(UNSEEN))
+        assert float((rows * (1 + rows)).sum()) == pytest.approx(float(value), rel=1e-5), name
+    assert len(done.stdout.splitlines()) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seed_decides(name: str, small_texts: list[str]) -> None:
+    first, second = tiny(name).fit(small_texts), tiny(name).fit(small_texts)
+    assert first.fingerprint == second.fingerprint
+    np.testing.assert_array_equal(dense(first.encode(UNSEEN)), dense(second.encode(UNSEEN)))
+    has_seed = "seed" in settings_of(type(first)) and not name.startswith("lsa")
+    if has_seed:
+        assert tiny(name, seed=1).fit(small_texts).fingerprint != first.fingerprint
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_it_cannot_take_is_refused_by_name(
+    fitted: dict[str, FittedEncoder], name: str
+) -> None:
+    for texts in ([""], ["a\0b"], ["x" * 100_001], "one string", [3]):
+        with pytest.raises(CoreError):
+            fitted[name].encode(texts)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="texts"):
+        tiny(name).fit(["only one"])
+    with pytest.raises(NotFittedError, match=name):
+        tiny(name).encode(["text"])
+    with pytest.raises(NotFittedError, match=name):
+        save_encoder(tiny(name), Path("/nonexistent"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["\N{GRINNING FACE}", "the of and", "قطار الصباح", "!!!"])
+def test_a_text_without_known_words_has_a_finite_vector(
+    fitted: dict[str, FittedEncoder], name: str, text: str
+) -> None:
+    assert np.isfinite(dense(fitted[name].encode([text]))).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_altered_file_is_refused(
+    fitted: dict[str, FittedEncoder], name: str, tmp_path: Path
+) -> None:
+    folder = save_encoder(fitted[name], tmp_path / "e")
+    weights = next(folder.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(ArtifactError, match="safetensors"):
+        load_fitted(folder)
+    save_encoder(fitted[name], folder)
+    meta = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(meta | {"encoder": "nonsense"}))
+    with pytest.raises(ArtifactError, match="fitted here"):
+        load_fitted(folder)
+    (folder / "model.json").write_text(json.dumps(meta | {"fingerprint": "0" * 64}))
+    with pytest.raises(ArtifactError, match="fingerprint"):
+        load_fitted(folder)
+
+
+def test_a_folder_of_another_encoder_is_told(
+    fitted: dict[str, FittedEncoder], tmp_path: Path
+) -> None:
+    save_encoder(fitted["tfidf"], tmp_path / "e")
+    with pytest.raises(InvalidInputError, match="tfidf:"):
+        load_encoder(f"hashing:{tmp_path / 'e'}")
+
+
+@pytest.mark.parametrize("name", ["doc2vec", "word2vec", "fasttext", "glove"])
+def test_training_can_be_stopped(name: str, small_texts: list[str]) -> None:
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("Stopped.")
+
+    with pytest.raises(StoppedError):
+        tiny(name).fit(small_texts, on_progress=stop)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "tfidf", "lsa_tfidf"])
+def test_settings_that_do_not_exist_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError):
+        make_encoder(FittedEncoderSpec.of(name, {"base": "hashing"}))
+    if name == "tfidf":
+        with pytest.raises(InvalidInputError, match="max_features"):
+            make_encoder(FittedEncoderSpec.of(name, {"max_features": 0}))
