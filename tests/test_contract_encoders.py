@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.attacks import ATTACKS, load_attack, make_attack, save_attack
 from core.encoders import ENCODERS, load_encoder
+from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
 from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
+from core.evaluation import evaluate
 from core.protocols import Encoder, FittedEncoder
-from core.specs import FittedEncoderSpec, settings_of
+from core.specs import AttackSpec, FittedEncoderSpec, settings_of
 from core.vectors import is_sparse
 
 # Applied where an encoder declares a setting of that name.
@@ -165,3 +168,70 @@ def test_settings_that_do_not_exist_are_refused(name: str) -> None:
     if name == "tfidf":
         with pytest.raises(InvalidInputError, match="max_features"):
             make_encoder(FittedEncoderSpec.of(name, {"max_features": 0}))
+
+
+# Sparse vectors through cache and attacks.
+
+BAGS = ["tfidf", "hashing"]
+READERS = [name for name, entry in ATTACKS.items() if entry.reads_sparse]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cache_returns_what_the_encoder_does(
+    fitted: dict[str, FittedEncoder], name: str, small_texts: list[str], tmp_path: Path
+) -> None:
+    encoder, texts = fitted[name], [*small_texts[:20], *small_texts[:3]]
+    cached = CachedEncoder(encoder, tmp_path, block_size=7)
+    for asked in (texts[:10], texts, texts[::-1], []):
+        found, wanted = cached.encode(asked), encoder.encode(asked)
+        assert is_sparse(found) == is_sparse(wanted)
+        np.testing.assert_allclose(dense(found), dense(wanted), atol=1e-6)
+    again = CachedEncoder(encoder, tmp_path).encode(texts)
+    np.testing.assert_array_equal(dense(again), dense(cached.encode(texts)))
+
+
+def test_five_attacks_read_sparse_vectors() -> None:
+    assert set(READERS) == {"prior", "retrieval", "probe", "mlc", "msp"}
+
+
+@pytest.mark.parametrize("attack_name", READERS)
+@pytest.mark.parametrize("name", BAGS)
+def test_attacks_read_bags_of_words(
+    fitted: dict[str, FittedEncoder], name: str, attack_name: str, small_texts: list[str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    encoder = fitted[name]
+    known = settings_of(ATTACKS[attack_name].kind)
+    given = {"epochs": 25, "hidden": 64, "bottleneck": 64, "learning_rate": 0.01,
+             "batch_size": 32, "vocabulary_size": 60, "n_neighbors": 5}  # fmt: skip
+    spec = AttackSpec.of(attack_name, {k: v for k, v in given.items() if k in known})
+    attack = make_attack(spec).fit(encoder, small_texts[:350])
+    result = evaluate(attack, encoder, small_texts[350:])
+    least = {"prior": 0, "retrieval": 25, "probe": 99, "mlc": 80, "msp": 60}[attack_name]
+    assert result.scores.token_set_f1 >= least, result.scores
+    save_attack(attack, tmp_path / "a")
+    vectors = encoder.encode(small_texts[350:])
+    again = load_attack(tmp_path / "a").invert(encoder, vectors)
+    for one, other in zip(attack.invert(encoder, vectors), again, strict=True):
+        assert one.word_set == other.word_set
+
+
+@pytest.mark.parametrize("attack_name", ["probe_mlc", "search", "relaxation"])
+def test_other_attacks_refuse_sparse_vectors_and_say_which_do_not(
+    fitted: dict[str, FittedEncoder], attack_name: str, small_texts: list[str]
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"sparse|white.box|open"):
+        make_attack(attack_name).fit(fitted["tfidf"], small_texts)
+
+
+def test_sparse_vectors_with_a_nan_are_refused(
+    fitted: dict[str, FittedEncoder], small_texts: list[str]
+) -> None:
+    encoder = fitted["tfidf"]
+    attack = make_attack("probe").fit(encoder, small_texts)
+    vectors = encoder.encode(small_texts[:3])
+    vectors.data[vectors.indptr[1]] = np.nan
+    with pytest.raises(InvalidInputError, match="row 1"):
+        attack.invert(encoder, vectors)
+    with pytest.raises(InvalidInputError, match="shape"):
+        attack.invert(encoder, encoder.encode(small_texts[:3])[:, :5])

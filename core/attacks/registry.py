@@ -37,6 +37,11 @@ class AttackEntry:
         return loaded
 
     @property
+    def reads_sparse(self) -> bool:
+        """Whether it reads the sparse vectors of bags of words."""
+        return bool(getattr(self.kind, "reads_sparse", False))
+
+    @property
     def make(self) -> Callable[..., InversionAttack]:
         """The attack class as a factory."""
         return self.kind

@@ -16,8 +16,11 @@ from core.encoders.shards import list_shards, read_keys, read_vectors, text_key,
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.store import cache_dir
 from core.text import check_texts
+from core.vectors import is_sparse, stack
 
 __all__ = ["CachedEncoder"]
+
+_Part = tuple[list[bytes], Vectors]
 
 
 class CachedEncoder:
@@ -76,16 +79,16 @@ class CachedEncoder:
         keys = [text_key(text) for text in texts]
         self._scan()
         new = {k: t for k, t in zip(keys, texts, strict=True) if k not in self._rows}
-        out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        known = np.array([i for i, k in enumerate(keys) if k in self._rows], dtype=np.int64)
-        out[known] = self._look_up([keys[i] for i in known])
-        found = self._encode_new(new, on_progress)
+        if not texts:
+            return self._encoder.encode([])
+        places: dict[bytes, list[int]] = {}
         for i, key in enumerate(keys):
-            if key in found:
-                out[i] = found[key]
-        if texts and not new:
+            places.setdefault(key, []).append(i)
+        parts = list(self._look_up([key for key in places if key not in new]))
+        parts += self._encode_new(new, on_progress)
+        if not new:
             on_progress(1.0, f"All {len(texts):,} texts were encoded before")
-        return out
+        return _in_order(parts, places, len(texts))
 
     def _scan(self) -> None:
         """Take up the shards that appeared since the last call, other processes' included."""
@@ -94,24 +97,20 @@ class CachedEncoder:
                 self._rows.update((k, (path, i)) for i, k in enumerate(read_keys(path)))
                 self._scanned.add(path)
 
-    def _look_up(self, keys: list[bytes]) -> Vectors:
-        """Return the vectors of known keys, reading each shard once."""
-        out = np.empty((len(keys), self.dimension), dtype=np.float32)
-        by_shard: dict[Path, list[tuple[int, int]]] = {}
-        for position, key in enumerate(keys):
-            path, row = self._rows[key]
-            by_shard.setdefault(path, []).append((position, row))
-        for path, pairs in by_shard.items():
-            positions, rows = np.array(pairs).T
-            out[positions] = read_vectors(path, self.dimension)[rows]
-        return out
+    def _look_up(self, keys: list[bytes]) -> Iterator[_Part]:
+        """Yield known keys with their vectors, reading each shard once."""
+        by_shard: dict[Path, list[bytes]] = {}
+        for key in keys:
+            by_shard.setdefault(self._rows[key][0], []).append(key)
+        for path, held in by_shard.items():
+            rows = [self._rows[key][1] for key in held]
+            yield held, read_vectors(path, self.dimension)[rows]
 
-    def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> dict[bytes, Vectors]:
+    def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> Iterator[_Part]:
         """Encode texts that are not on disk, longest first, and write every block at once."""
-        found: dict[bytes, Vectors] = {}
+        done = 0
         ranked = sorted(new, key=lambda k: len(new[k]), reverse=True)
         for block in _blocks(ranked, self.block_size):
-            done = len(found)
 
             def scaled(fraction: float, _: str, done: int = done, n: int = len(block)) -> None:
                 now = done + round(fraction * n)
@@ -121,8 +120,24 @@ class CachedEncoder:
             path = write_shard(self.folder, block, vectors)
             self._scanned.add(path)
             self._rows.update((k, (path, i)) for i, k in enumerate(block))
-            found.update(zip(block, vectors, strict=True))
-        return found
+            done += len(block)
+            yield block, vectors
+
+
+def _in_order(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vectors:
+    """Return the vectors at the places where their texts stood, repetitions included."""
+    if any(is_sparse(vectors) for _, vectors in parts):
+        keys = [key for held, _ in parts for key in held]
+        row_of = np.empty(n, np.int64)
+        for row, key in enumerate(keys):
+            row_of[places[key]] = row
+        ordered: Vectors = stack([vectors for _, vectors in parts])[row_of]
+        return ordered
+    out = np.empty((n, parts[0][1].shape[1]), dtype=np.float32)
+    for held, vectors in parts:
+        targets = [(i, row) for row, key in enumerate(held) for i in places[key]]
+        out[[i for i, _ in targets]] = vectors[[row for _, row in targets]]
+    return out
 
 
 class _CachedWhiteBoxEncoder(CachedEncoder):

@@ -12,15 +12,18 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
+from scipy import sparse
 
 from core.errors import ArtifactError
 from core.protocols import Vectors
 from core.store import storage_errors
+from core.vectors import is_sparse
 
 __all__ = ["KEY_BYTES", "list_shards", "read_keys", "read_vectors", "text_key", "write_shard"]
 
@@ -40,7 +43,7 @@ def list_shards(folder: Path) -> list[Path]:
 
 
 def write_shard(folder: Path, keys: Sequence[bytes], vectors: Vectors) -> Path:
-    """Write n keys and their (n, dimension) float32 vectors in one step.
+    """Write n keys and their (n, dimension) float32 vectors, dense or sparse, in one step.
 
     Raises
     ------
@@ -48,7 +51,12 @@ def write_shard(folder: Path, keys: Sequence[bytes], vectors: Vectors) -> Path:
         The disk is full or the folder cannot be written; older shards are untouched.
     """
     table = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), KEY_BYTES)
-    content = save({"keys": table, "vectors": np.ascontiguousarray(vectors, dtype=np.float32)})
+    if is_sparse(vectors):
+        rows = sparse.csr_array(vectors, dtype=np.float32)
+        stored = {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
+    else:
+        stored = {"vectors": np.ascontiguousarray(vectors, dtype=np.float32)}
+    content = save({"keys": table, **stored})
     sealed = folder / f"shard-{hashlib.sha256(content).hexdigest()}{_SUFFIX}"
     with storage_errors(sealed):
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +96,7 @@ def read_keys(path: Path) -> list[bytes]:
 
 
 def read_vectors(path: Path, dimension: int) -> Vectors:
-    """Return the (n, dimension) float32 vectors of a shard, after checking its seal.
+    """Return the (n, dimension) float32 vectors of a shard, as written, after checking its seal.
 
     Raises
     ------
@@ -100,12 +108,18 @@ def read_vectors(path: Path, dimension: int) -> Vectors:
         if path.name != f"shard-{hashlib.sha256(content).hexdigest()}{_SUFFIX}":
             raise _refusal(path)
         tensors = load(content)
-        keys, vectors = tensors["keys"], tensors["vectors"]
+        keys = tensors["keys"]
+        if "vectors" in tensors:
+            vectors: Any = tensors["vectors"]
+        else:
+            rows = (tensors["data"], tensors["columns"], tensors["starts"])
+            vectors = sparse.csr_array(rows, shape=(len(keys), dimension))
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise _refusal(path) from error
     if vectors.dtype != np.float32 or vectors.shape != (len(keys), dimension):
         raise _refusal(path)
-    return vectors
+    checked: Vectors = vectors
+    return checked
 
 
 def _refusal(path: Path) -> ArtifactError:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
 from core.protocols import Encoder, Vectors
 from core.text import Vocabulary
+from core.vectors import is_sparse, n_rows
 
 __all__ = ["bind", "bound_meta", "check_fitted", "check_vectors", "rebind"]
 
@@ -38,16 +40,27 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
     attack.vocabulary_ = None if words is None else Vocabulary.from_dict(words)
 
 
-def check_vectors(vectors: Vectors, dimension: int, n_texts: int | None = None) -> Vectors:
+def check_vectors(
+    vectors: Vectors, dimension: int, n_texts: int | None = None, *, reads_sparse: bool = False
+) -> Vectors:
     """Return the vectors as float32 of shape (n, dimension), n being n_texts where it is given.
+
+    Sparse vectors stay sparse, as a csr_array.
 
     Raises
     ------
     InvalidInputError
-        Another shape, not numbers, or NaN or infinite values.
+        Another shape, not numbers, NaN or infinite values, or sparse where that cannot be read.
     """
+    if is_sparse(vectors) and not reads_sparse:
+        raise InvalidInputError(
+            "This attack reads dense vectors; those of a bag of words are sparse. "
+            "Use prior, retrieval, probe, mlc or msp."
+        )
     try:
-        array = np.asarray(vectors, dtype=np.float32)
+        array: Any = vectors if is_sparse(vectors) else np.asarray(vectors, dtype=np.float32)
+        if is_sparse(vectors):
+            array = sparse.csr_array(vectors, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError("vectors must be an array of numbers.") from error
     if array.ndim != 2 or array.shape[1] != dimension:
@@ -55,17 +68,21 @@ def check_vectors(vectors: Vectors, dimension: int, n_texts: int | None = None) 
             f"vectors must have shape (n, {dimension}), got {array.shape}. "
             "Encode the texts with the encoder under attack."
         )
-    if n_texts is not None and len(array) != n_texts:
+    if n_texts is not None and n_rows(array) != n_texts:
         raise InvalidInputError(
-            f"vectors must be the embeddings of the texts, one each: got {len(array)} vectors for "
-            f"{n_texts} texts."
+            "vectors must be the embeddings of the texts, one each: got "
+            f"{n_rows(array)} vectors for {n_texts} texts."
         )
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+    values = array.data if is_sparse(array) else array
+    if not np.isfinite(values).all():
+        row = int(np.argwhere(~np.isfinite(values))[0][0])
+        if is_sparse(array):
+            row = int(np.searchsorted(array.indptr, row, "right")) - 1
         raise InvalidInputError(
             f"vectors hold NaN or infinity, first in row {row}. Remove that row."
         )
-    return array
+    checked: Vectors = array
+    return checked
 
 
 def check_fitted(attack: Any, encoder: Encoder, vectors: Vectors) -> Vectors:
@@ -88,4 +105,5 @@ def check_fitted(attack: Any, encoder: Encoder, vectors: Vectors) -> Vectors:
             f"(fingerprint {known[:12]}) and cannot read vectors of {encoder.name!r} "
             f"({encoder.fingerprint[:12]}). Train it on that encoder."
         )
-    return check_vectors(vectors, encoder.dimension)
+    reads_sparse = bool(getattr(attack, "reads_sparse", False))
+    return check_vectors(vectors, encoder.dimension, reads_sparse=reads_sparse)

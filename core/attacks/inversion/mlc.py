@@ -15,6 +15,13 @@ from torch import Tensor
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
+from core.attacks.inversion.sparse_input import (
+    half,
+    input_layer,
+    stored_layer,
+    training_input,
+    unhalved,
+)
 from core.attacks.inversion.training import Loop, TrainingLog, train
 from core.attacks.inversion.word_classifier import WordClassifier, word_bce
 from core.encoders.devices import pick_device
@@ -22,6 +29,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
+from core.vectors import n_rows
 
 __all__ = ["MLCAttack"]
 
@@ -60,8 +68,13 @@ class MLCAttack:
     substitutions: int = setting(
         0, "Copies of each training text with words exchanged", low=0, high=10
     )
+    bottleneck: int = setting(
+        512, "Units between sparse vectors and words; dense vectors need none", low=1
+    )
     seed: int = setting(0, "Of the split, the start and the order", low=0)
     device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+
+    reads_sparse = True
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -84,6 +97,7 @@ class MLCAttack:
             validation_share=self.validation_share,
             substitutions=self.substitutions,
             seed=self.seed,
+            reads_sparse=self.reads_sparse,
             on_progress=on_progress,
         )
         bind(self, encoder, pairs.vocabulary)
@@ -96,9 +110,13 @@ class MLCAttack:
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:
-        start = np.random.default_rng(self.seed).normal(
-            0, encoder.dimension**-0.5 / 10, (len(pairs.vocabulary), encoder.dimension)
-        )
+        entry = input_layer(pairs.vectors, self.bottleneck)
+        d = encoder.dimension if entry is None else self.bottleneck
+        shape = (len(pairs.vocabulary), d)
+        start = np.random.default_rng(self.seed).normal(0, d**-0.5 / 10, shape)
+        if entry is not None:
+            none = np.zeros(d, np.float32)
+            return WordClassifier(start, pairs.vocabulary.log_odds, none, scale=1.0, entry=entry)
         spread = float(pairs.vectors.std(0).mean())
         return WordClassifier(
             start, pairs.vocabulary.log_odds, pairs.vectors.mean(0), scale=1 / max(spread, 1e-6)
@@ -116,12 +134,12 @@ class MLCAttack:
         checkpoint_dir: str | None,
     ) -> TrainingLog:
         model = self.model_
-        x = torch.from_numpy(pairs.vectors).to(model.words.device)
+        batch_of = training_input(model.entry, pairs.vectors, model.words.device)
         optimizer = torch.optim.Adam(self._parameters(), fused=model.words.device.type != "mps")
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
             model.train()
-            return word_bce(model, x[rows], [pairs.rows[i] for i in rows])
+            return word_bce(model, batch_of(rows), [pairs.rows[i] for i in rows])
 
         identity = {
             "attack": type(self).__name__,
@@ -154,7 +172,7 @@ class MLCAttack:
         self, vectors: Vectors
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """Return the likeliest words of each vector, their probabilities and how many to answer."""
-        parts = [self._rank_block(vectors[i : i + 256]) for i in range(0, len(vectors), 256)]
+        parts = [self._rank_block(vectors[i : i + 256]) for i in range(0, n_rows(vectors), 256)]
         ranked, likely, counts = (np.concatenate(p) for p in zip(*parts, strict=True))
         return ranked, likely, counts
 
@@ -174,7 +192,7 @@ class MLCAttack:
     ) -> list[Recovery]:
         """Return the likeliest words of each vector, likeliest first."""
         vectors = check_fitted(self, encoder, vectors)
-        if not len(vectors):
+        if not n_rows(vectors):
             return []
         recoveries = []
         for ranked, likely, count in zip(*self.rank(vectors), strict=True):
@@ -187,25 +205,23 @@ class MLCAttack:
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the network in float16 and the vocabulary."""
-        arrays = {
-            name: tensor.detach().cpu().numpy().astype(np.float16)
-            for name, tensor in self.model_.state_dict().items()
-        }
+        arrays = {name: half(tensor) for name, tensor in self.model_.state_dict().items()}
         return arrays, bound_meta(self) | {"scale": self.model_.scale}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
-        tensors = {name: np.asarray(a, dtype=np.float32) for name, a in arrays.items()}
+        tensors = {name: unhalved(array) for name, array in arrays.items()}
         hidden = tensors["residual.enter.bias"].shape[0] if "residual.enter.bias" in tensors else 0
         model = WordClassifier(
-            tensors["words"],
-            tensors["bias"],
-            tensors["center"],
+            tensors["words"].numpy(),
+            tensors["bias"].numpy(),
+            tensors["center"].numpy(),
             scale=float(meta["scale"]),
             hidden=hidden,
+            entry=stored_layer(tensors, "entry."),
             blocks=sum(name.endswith(".weight") for name in tensors if "residual.blocks" in name),
         )
-        model.load_state_dict({name: torch.from_numpy(a) for name, a in tensors.items()})
+        model.load_state_dict(tensors)
         self.model_ = model.eval()
         return self

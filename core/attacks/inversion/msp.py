@@ -20,8 +20,9 @@ from core.attacks.inversion.msp_candidates import (
     draw_candidates,
     rare_word_weights,
 )
-from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss
+from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss, stored_network
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
+from core.attacks.inversion.sparse_input import half, input_layer, network_input, training_input
 from core.attacks.inversion.stopping import StepCalibration
 from core.attacks.inversion.training import Loop, TrainingLog, train
 from core.attacks.inversion.word_start import encode_words
@@ -31,6 +32,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
+from core.vectors import n_rows
 
 __all__ = ["MSPAttack"]
 
@@ -90,6 +92,8 @@ class MSPAttack:
     seed: int = setting(0, "Of the split, the start and the order", low=0)
     device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
 
+    reads_sparse = True
+
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
     def fit(
@@ -111,16 +115,19 @@ class MSPAttack:
             validation_share=self.validation_share,
             substitutions=self.substitutions,
             seed=self.seed,
+            reads_sparse=True,
             on_progress=on_progress,
         )
         bind(self, encoder, pairs.vocabulary)
         self.n_steps_ = self.train_steps or max(1, round(pairs.mean_words))
-        self.network_ = self._new_network(encoder, on_progress).to(pick_device(self.device))
+        self.network_ = self._new_network(encoder, pairs, on_progress).to(pick_device(self.device))
         self.log_ = self._train(pairs, encoder, on_progress, checkpoint_dir)
         self._calibrate(pairs)
         return self
 
-    def _new_network(self, encoder: Encoder, on_progress: OnProgress) -> MSPNetwork:
+    def _new_network(
+        self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
+    ) -> MSPNetwork:
         torch.manual_seed(self.seed)
         n_words = len(self.vocabulary_)
         shape = (n_words + self.end_token, self.hidden)
@@ -135,7 +142,11 @@ class MSPAttack:
             table[:n_words] = _WORD_SCALE * encode_words(encoder, self.vocabulary_, on_progress)
             bias[:n_words] = self.vocabulary_.log_odds
         network = MSPNetwork(
-            encoder.dimension, table.astype(np.float32), bias, dropout=self.dropout
+            encoder.dimension,
+            table.astype(np.float32),
+            bias,
+            dropout=self.dropout,
+            first=input_layer(pairs.vectors, self.hidden),
         )
         if self.start == "encoder":
             network.listen_to_vector(_VECTOR_SCALE)
@@ -150,7 +161,7 @@ class MSPAttack:
     ) -> TrainingLog:
         network = self.network_
         device = network.words.device
-        x = torch.from_numpy(pairs.vectors).to(device)
+        batch_of = training_input(network.first, pairs.vectors, device)
         # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
         kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
         optimizer = kind(
@@ -172,7 +183,7 @@ class MSPAttack:
             network.train()
             targets = [np.append(pairs.rows[i], end) for i in rows]
             drawn = self._candidates(targets, share)
-            return msp_loss(network, x[rows], targets, drawn, self.n_steps_, weights)
+            return msp_loss(network, batch_of(rows), targets, drawn, self.n_steps_, weights)
 
         loop = Loop(
             n=len(pairs.rows),
@@ -206,11 +217,11 @@ class MSPAttack:
         parts = [
             decode(
                 network,
-                torch.from_numpy(vectors[i : i + 64]).to(network.words.device),
+                network_input(network.first, vectors[i : i + 64], network.words.device),
                 n_steps,
                 shortlist=self.shortlist,
             )
-            for i in range(0, len(vectors), 64)
+            for i in range(0, n_rows(vectors), 64)
         ]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
@@ -236,7 +247,7 @@ class MSPAttack:
     ) -> list[Recovery]:
         """Return the words in the order in which the network named them."""
         vectors = check_fitted(self, encoder, vectors)
-        if not len(vectors):
+        if not n_rows(vectors):
             return []
         named, p = self._decode(vectors, _MAX_STEPS)
         counts = self._counts(named, p)
@@ -267,10 +278,7 @@ class MSPAttack:
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the network in float16, the calibration and the vocabulary."""
-        arrays = {
-            name: tensor.detach().cpu().numpy().astype(np.float16)
-            for name, tensor in self.network_.state_dict().items()
-        }
+        arrays = {name: half(tensor) for name, tensor in self.network_.state_dict().items()}
         extra = {
             "n_steps": self.n_steps_,
             "calibration": {
@@ -287,13 +295,5 @@ class MSPAttack:
         kept = meta["calibration"]
         a, b, c = kept["weights"]
         self.calibration_ = StepCalibration((a, b, c), kept["intercept"])
-        tensors = {name: np.asarray(a, dtype=np.float32) for name, a in arrays.items()}
-        network = MSPNetwork(
-            tensors["first.weight"].shape[1],
-            tensors["words"],
-            tensors["bias"],
-            dropout=self.dropout,
-        )
-        network.load_state_dict({k: torch.from_numpy(v) for k, v in tensors.items()})
-        self.network_ = network.eval()
+        self.network_ = stored_network(arrays, self.dropout)
         return self

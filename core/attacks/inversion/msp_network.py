@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attacks.inversion.msp_candidates import Candidates
+from core.attacks.inversion.sparse_input import stored_layer, unhalved
 from core.attacks.inversion.word_classifier import fast_dtype
 
-__all__ = ["MSPNetwork", "decode", "msp_loss"]
+__all__ = ["MSPNetwork", "decode", "msp_loss", "stored_network"]
 
 _NEVER = -1e9
 _State = tuple[Tensor, Tensor]
@@ -30,6 +32,8 @@ class MSPNetwork(nn.Module):
         Start of W_2; a further row stands for [EOS].
     bias : ndarray of float32, shape (|V| or |V| + 1,)
         Start of b; all zero in the papers, which have no b.
+    first : Module, optional
+        W_1 where it is no plain matrix: of sparse vectors.
     """
 
     def __init__(
@@ -39,10 +43,11 @@ class MSPNetwork(nn.Module):
         bias: NDArray[np.float32],
         *,
         dropout: float,
+        first: nn.Module | None = None,
     ) -> None:
         super().__init__()
         hidden = words.shape[1]
-        self.first = nn.Linear(dimension, hidden, bias=False)
+        self.first: nn.Module = first or nn.Linear(dimension, hidden, bias=False)
         self.cell = nn.LSTMCell(hidden, hidden)
         self.h0 = nn.Parameter(torch.zeros(hidden))
         self.c0 = nn.Parameter(torch.zeros(hidden))
@@ -58,7 +63,8 @@ class MSPNetwork(nn.Module):
         cell's candidate gate and open input and output gates, h_1 points along the vector, so the
         first logits rank words by similarity. Ours: it spares the network many epochs.
         """
-        hidden = self.first.weight.shape[0]
+        hidden = self.h0.shape[0]
+        assert isinstance(self.first, nn.Linear)  # sparse vectors have another width
         nn.init.eye_(self.first.weight)
         self.first.weight *= scale
         i, f, g, o = (slice(k * hidden, (k + 1) * hidden) for k in range(4))
@@ -90,6 +96,20 @@ class MSPNetwork(nn.Module):
             return torch.sigmoid(o) * torch.tanh(c), c
 
         return advance
+
+
+def stored_network(arrays: dict[str, NDArray[Any]], dropout: float) -> MSPNetwork:
+    """Return the network whose state was stored in float16."""
+    tensors = {name: unhalved(array) for name, array in arrays.items()}
+    network = MSPNetwork(
+        tensors["first.weight"].shape[1],
+        tensors["words"].numpy(),
+        tensors["bias"].numpy(),
+        dropout=dropout,
+        first=stored_layer(tensors, "first."),
+    )
+    network.load_state_dict(tensors)
+    return network.eval()
 
 
 def msp_loss(

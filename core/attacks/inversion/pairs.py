@@ -14,6 +14,7 @@ from core.attacks.inversion.fitted import check_vectors
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.text import STOP_WORDS, Vocabulary, check_texts
+from core.vectors import stack
 
 __all__ = ["TrainingPairs", "collect_pairs"]
 
@@ -49,6 +50,7 @@ def collect_pairs(
     max_validation: int = 5_000,
     substitutions: int = 0,
     seed: int = 0,
+    reads_sparse: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> TrainingPairs:
     """Encode the auxiliary texts and set a validation split aside.
@@ -61,6 +63,8 @@ def collect_pairs(
         Share of the texts set aside, `max_validation` texts at most.
     substitutions : int
         Copies of every training text with words exchanged, encoded as well.
+    reads_sparse : bool
+        Whether the attack can read sparse vectors; else they are refused.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def collect_pairs(
     share = 1 / (1 + substitutions)
     if vectors is None:
         vectors = encoder.encode(texts, lambda f, m: on_progress(f * share, m))
-    vectors = check_vectors(vectors, encoder.dimension, len(texts))
+    vectors = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=reads_sparse)
     all_rows = vocabulary.rows(texts)
     train_vectors, train_rows = [vectors[kept]], [all_rows[i] for i in kept]
     for copy in range(substitutions):
@@ -87,7 +91,7 @@ def collect_pairs(
 
         train_vectors.append(encoder.encode(changed, later))
         train_rows += vocabulary.rows(changed)
-    stacked, found = _with_words(np.concatenate(train_vectors), train_rows)
+    stacked, found = _with_words(stack(train_vectors), train_rows)
     held_vectors, held_rows = _with_words(vectors[held], [all_rows[i] for i in held])
     if len(found) < 20 or not held_rows:
         raise InvalidInputError(

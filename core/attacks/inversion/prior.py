@@ -15,6 +15,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary
+from core.vectors import n_rows
 
 __all__ = ["PriorAttack"]
 
@@ -29,6 +30,8 @@ class PriorAttack:
 
     vocabulary_size: int = setting(20_000, "Words counted in the auxiliary texts", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    reads_sparse = True
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -69,7 +72,7 @@ class PriorAttack:
             RecoveredWord(w, float(s)) for w, s in zip(self.vocabulary_.words, share, strict=True)
         )
         answer = Recovery(ranked[:n_words], runners_up=ranked[n_words : n_words + 25])
-        return [answer] * len(vectors)
+        return [answer] * n_rows(vectors)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the counts; there is nothing else."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.word_start import encode_words
@@ -15,6 +16,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary
+from core.vectors import dot, is_sparse, n_rows, unit
 
 __all__ = ["ProbeAttack"]
 
@@ -30,6 +32,8 @@ class ProbeAttack:
     n_words: int = setting(10, "Words answered", low=1, high=100)
     vocabulary_size: int = setting(20_000, "Words encoded", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    reads_sparse = True
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -52,9 +56,7 @@ class ProbeAttack:
     ) -> Self:
         """Encode the words of a list."""
         bind(self, encoder, vocabulary)
-        vectors = encode_words(encoder, vocabulary, on_progress)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        self.directions_ = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
+        self.directions_ = unit(encode_words(encoder, vocabulary, on_progress))
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
@@ -67,26 +69,39 @@ class ProbeAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the `n_words` nearest words of each vector."""
-        vectors = check_fitted(self, encoder, vectors)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        cosine = (vectors / np.maximum(norms, 1e-12)) @ self.directions_.T
-        n_listed = min(self.n_words + 25, cosine.shape[1])
-        top = np.argsort(-cosine, axis=1)[:, :n_listed]
-        recoveries = []
-        for row, found in enumerate(top):
-            listed = tuple(
-                RecoveredWord(self.vocabulary_.words[w], float(cosine[row, w])) for w in found
-            )
-            recoveries.append(Recovery(listed[: self.n_words], runners_up=listed[self.n_words :]))
+        """Return the `n_words` nearest words of each vector.
+
+        Of a sparse vector, all words at a cosine above 0: in a bag of words they are there.
+        """
+        vectors = unit(check_fitted(self, encoder, vectors))
+        recoveries: list[Recovery] = []
+        for start in range(0, n_rows(vectors), 256):
+            cosine = dot(vectors[start : start + 256], self.directions_)
+            recoveries += [self._answer(row, is_sparse(vectors)) for row in cosine]
+            on_progress(len(recoveries) / n_rows(vectors), "Comparing with each word")
         return recoveries
 
+    def _answer(self, cosine: NDArray[np.float32], answers_all: bool) -> Recovery:
+        count = int((cosine > 0).sum()) if answers_all else self.n_words
+        top = np.argsort(-cosine, kind="stable")[: count + 25]
+        listed = tuple(RecoveredWord(self.vocabulary_.words[w], float(cosine[w])) for w in top)
+        return Recovery(listed[:count], runners_up=listed[count:])
+
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the word directions in float16 and the vocabulary."""
+        """Return the word directions (dense ones in float16) and the vocabulary."""
+        if is_sparse(self.directions_):
+            rows = self.directions_
+            shape = np.asarray(rows.shape)
+            parts = {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
+            return {**parts, "shape": shape}, bound_meta(self)
         return {"directions": self.directions_.astype(np.float16)}, bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
-        self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)
+        if "directions" in arrays:
+            self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)
+        else:
+            rows = (arrays["data"], arrays["columns"], arrays["starts"])
+            self.directions_ = sparse.csr_array(rows, shape=tuple(arrays["shape"].tolist()))
         return self

@@ -35,6 +35,8 @@ class ProbeMLCAttack(MLCAttack):
     )
     start_scale: float = setting(8.0, "Start of A", low=0.0)
 
+    reads_sparse = False
+
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:

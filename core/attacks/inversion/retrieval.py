@@ -16,6 +16,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary, check_texts
+from core.vectors import dot, is_sparse, n_rows, unit
 
 __all__ = ["RetrievalAttack"]
 
@@ -32,6 +33,8 @@ class RetrievalAttack:
     temperature: float = setting(0.05, "How much nearer sentences weigh more", low=1e-3)
     vocabulary_size: int = setting(20_000, "Words that can be answered", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+
+    reads_sparse = True
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -51,7 +54,8 @@ class RetrievalAttack:
         bind(self, encoder, vocabulary)
         if vectors is None:
             vectors = encoder.encode(texts, on_progress)
-        self.vectors_ = _unit(check_vectors(vectors, encoder.dimension, len(texts)))
+        checked = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=True)
+        self.vectors_ = unit(checked)
         self.words_ = self.vocabulary_.matrix(texts)
         return self
 
@@ -67,24 +71,23 @@ class RetrievalAttack:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words with the largest share of the neighbours' weight."""
-        vectors = _unit(check_fitted(self, encoder, vectors))
+        vectors = unit(check_fitted(self, encoder, vectors))
         recoveries: list[Recovery] = []
-        for start in range(0, len(vectors), 64):
+        n = n_rows(vectors)
+        for start in range(0, n, 64):
             recoveries += self._vote(vectors[start : start + 64])
-            on_progress(len(recoveries) / len(vectors), "Looking up the nearest sentences")
+            on_progress(len(recoveries) / n, "Looking up the nearest sentences")
         return recoveries
 
     def _vote(self, vectors: Vectors) -> list[Recovery]:
-        cosine = vectors @ self.vectors_.T
+        cosine, n = dot(vectors, self.vectors_), n_rows(vectors)
         k = min(self.n_neighbors, cosine.shape[1])
         near = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
         similarity = np.take_along_axis(cosine, near, axis=1)
         weight = np.exp((similarity - similarity.max(1, keepdims=True)) / self.temperature)
         weight /= weight.sum(1, keepdims=True)
-        rows = np.repeat(np.arange(len(vectors)), k)
-        votes = sparse.csr_array(
-            (weight.ravel(), (rows, near.ravel())), shape=(len(vectors), cosine.shape[1])
-        )
+        rows = np.repeat(np.arange(n), k)
+        votes = sparse.csr_array((weight.ravel(), (rows, near.ravel())), shape=(n, cosine.shape[1]))
         return [self._answer(share) for share in (votes @ self.words_).toarray()]
 
     def _answer(self, share: NDArray[np.float32]) -> Recovery:
@@ -95,9 +98,15 @@ class RetrievalAttack:
         return Recovery(listed[:count], runners_up=listed[count : count + 25])
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the pool's vectors in float16, its words and the vocabulary."""
+        """Return the pool's vectors (dense ones in float16), its words and the vocabulary."""
+        pool = (
+            {"data": self.vectors_.data, "columns": self.vectors_.indices,
+             "starts": self.vectors_.indptr, "shape": np.asarray(self.vectors_.shape)}
+            if is_sparse(self.vectors_)
+            else {"vectors": self.vectors_.astype(np.float16)}
+        )  # fmt: skip
         arrays = {
-            "vectors": self.vectors_.astype(np.float16),
+            **pool,
             "indptr": self.words_.indptr.astype(np.int64),
             "indices": self.words_.indices.astype(np.int32),
         }
@@ -106,14 +115,12 @@ class RetrievalAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
-        self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
+        if "vectors" in arrays:
+            self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
+        else:
+            rows = (arrays["data"], arrays["columns"], arrays["starts"])
+            self.vectors_ = sparse.csr_array(rows, shape=tuple(arrays["shape"].tolist()))
         ones = np.ones(len(arrays["indices"]), dtype=np.float32)
-        shape = (len(self.vectors_), len(self.vocabulary_))
+        shape = (n_rows(self.vectors_), len(self.vocabulary_))
         self.words_ = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
         return self
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = vectors / np.maximum(norms, 1e-12)
-    return scaled

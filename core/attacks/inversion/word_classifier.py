@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from core.attacks.inversion.sparse_input import network_input
 from core.protocols import Vectors
 
 __all__ = ["WordClassifier", "fast_dtype", "word_bce"]
@@ -70,6 +71,8 @@ class WordClassifier(nn.Module):
         Units of the MLP; 0 for none.
     blocks : int
         Residual layers of that width after the MLP's first.
+    entry : Module, optional
+        A linear layer that comes first: of sparse vectors.
     """
 
     center: Tensor
@@ -84,9 +87,11 @@ class WordClassifier(nn.Module):
         hidden: int = 0,
         blocks: int = 0,
         dropout: float = 0.0,
+        entry: nn.Module | None = None,
     ) -> None:
         super().__init__()
         d = words.shape[1]
+        self.entry = entry
         self.words = nn.Parameter(torch.as_tensor(words, dtype=torch.float32).clone())
         self.bias = nn.Parameter(torch.as_tensor(bias, dtype=torch.float32).clone())
         self.register_buffer("center", torch.as_tensor(center, dtype=torch.float32).clone())
@@ -101,7 +106,7 @@ class WordClassifier(nn.Module):
 
     def features(self, vectors: Tensor) -> Tensor:
         """Return f(e), shape (n, d)."""
-        x = vectors - self.center
+        x = (vectors if self.entry is None else self.entry(vectors)) - self.center
         if self.direct is None or self.residual is None:
             return x * self.scale
         fast = fast_dtype(x.device)
@@ -113,7 +118,7 @@ class WordClassifier(nn.Module):
     def probabilities(self, vectors: Vectors) -> NDArray[np.float32]:
         """Return P(word in text), shape (n, |V|)."""
         self.eval()
-        x = torch.as_tensor(vectors, device=self.words.device)
+        x = network_input(self.entry, vectors, self.words.device)
         logits = torch.addmm(self.bias, self.features(x), self.words.T)
         return torch.sigmoid(logits).cpu().numpy()
 

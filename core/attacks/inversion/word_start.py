@@ -6,6 +6,7 @@ import numpy as np
 
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.text import Vocabulary
+from core.vectors import is_sparse
 
 __all__ = ["encode_words"]
 
@@ -16,8 +17,11 @@ def encode_words(
     """Return Φ(w) − mean Φ(w) of every vocabulary word, shape (|V|, d) float32.
 
     A zero-shot attacker needs nothing else, and a learned one starts from it. The mean direction
-    is common to all short texts and says nothing about the word.
+    is common to all short texts and says nothing about the word. Sparse encodings have none, and
+    stay as they are.
     """
     vectors = encoder.encode(list(vocabulary.words), on_progress)
+    if is_sparse(vectors):
+        return vectors
     centred: Vectors = np.asarray(vectors - vectors.mean(0), dtype=np.float32)
     return centred
