@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from core.cli import deniability, evaluate, invert, listing, privatize, train
+from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train
 from core.cli.arguments import Parser
 from core.cli.output import show_error
 from core.errors import CoreError, StoppedError
@@ -24,8 +24,10 @@ COMMANDS = {
     "invert": invert,
     "evaluate": evaluate,
     "train": train,
+    "fit": fit,
     "deniability": deniability,
     "privatize": privatize,
+    "study": study,
     "list": listing,
 }
 

@@ -1,0 +1,120 @@
+"""The texts of a study: an attacked collection, and the other texts that somebody owns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.corpora import Columns, load_corpus
+from core.encoders import load_encoder
+from core.encoders.cache import CachedEncoder
+from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
+from core.errors import InvalidInputError
+from core.protocols import Encoder
+from core.specs import FittedEncoderSpec
+from core.studies.runner import Cell, cell_key
+
+__all__ = ["DOMAINS", "Domain", "content_of", "open_domain", "open_encoder"]
+
+DOMAINS = {
+    "in": "in-domain: other documents of the collection under attack",
+    "cross": "cross-domain: texts of another source",
+}
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What is known to whoever fits encoders and attacks, and what is attacked.
+
+    Parameters
+    ----------
+    auxiliary : tuple of str
+        Sentences to fit encoders and attacks on.
+    targets : tuple of str
+        Sentences under attack: of documents, and in words, that `auxiliary` does not hold.
+    """
+
+    auxiliary: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+@lru_cache(maxsize=4)
+def open_domain(
+    target: str, other: str, domain: str, n_auxiliary: int, n_targets: int, seed: int
+) -> Domain:
+    """Return the texts of a domain; the targets are the same for both domains.
+
+    Parameters
+    ----------
+    target, other : str
+        Corpora by name or path. A tenth of the target's documents is attacked.
+    n_auxiliary, n_targets : int
+        Sentences drawn; all where there are fewer.
+
+    Raises
+    ------
+    InvalidInputError
+        No such domain, or a corpus that cannot be read.
+    """
+    if domain not in DOMAINS:
+        raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
+    known, held = _corpus(target).split_by_document((0.9, 0.1), seed=seed)
+    known_sentences = known.sentences()
+    targets = held.sentences().without(known_sentences).texts
+    own = known_sentences.texts if domain == "in" else _corpus(other).sentences().texts
+    return Domain(
+        _draw(own, n_auxiliary, np.random.default_rng([seed, 7])),
+        _draw(targets, n_targets, np.random.default_rng([seed, 8])),
+    )
+
+
+@lru_cache(maxsize=8)
+def content_of(corpus: str) -> str:
+    """Return what identifies a corpus's content, so that results of another are not taken for it.
+
+    Raises
+    ------
+    InvalidInputError
+        No such corpus.
+    """
+    return str(_corpus(corpus).content_hash)[:16]
+
+
+def _corpus(name: str) -> Any:
+    path = Path(name)
+    return load_corpus(path, columns=Columns(text="text")) if path.exists() else load_corpus(name)
+
+
+def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str, ...]:
+    distinct = list(dict.fromkeys(texts))
+    if n >= len(distinct):
+        return tuple(distinct)
+    return tuple(distinct[i] for i in sorted(rng.choice(len(distinct), n, replace=False)))
+
+
+def open_encoder(name: str, settings: dict[str, Any], fit_on: Cell, folder: Path) -> Encoder:
+    """Return an encoder ready to encode; one that is fitted here is fitted once a domain.
+
+    Parameters
+    ----------
+    name : str
+        `minilm`, `mlm:ID`, … or an entry of FITTED_ENCODERS, which is fitted on the auxiliary
+        texts.
+    fit_on : dict
+        The arguments of `open_domain`.
+    folder : Path
+        Fitted encoders are kept below it.
+    """
+    if name not in FITTED_ENCODERS:
+        return CachedEncoder(load_encoder(name))
+    spec = FittedEncoderSpec.of(name, settings)
+    place = folder / "encoders" / f"{name}-{cell_key({**fit_on, 'spec': spec.key})}"
+    if (place / "model.json").exists():
+        return load_fitted(place, name)
+    fitted = make_encoder(spec).fit(open_domain(**fit_on).auxiliary)
+    save_encoder(fitted, place, training=fit_on)
+    return fitted

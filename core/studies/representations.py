@@ -1,0 +1,162 @@
+"""Which representation leaks least: encoders × attacks, in-domain and cross-domain.
+
+Reproduces Corò (2022), Table 5.2 and Table A.2, and Song & Raghunathan (2020), Table 2, with
+whatever encoders and attacks are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.attacks.registry import ATTACKS, make_attack
+from core.encoders.fitted import FITTED_ENCODERS
+from core.evaluation import evaluate, restrict
+from core.protocols import OnProgress, no_progress
+from core.specs import AttackSpec, settings_of
+from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
+from core.studies.runner import Cell, run_cells
+from core.text import STOP_WORDS, Vocabulary
+
+__all__ = ["PAPER", "RepresentationStudy", "markdown", "measure", "run"]
+
+PAPER = {
+    "tfidf": (89.05, 85.20),
+    "hashing": (89.33, 86.15),
+    "lsa_tfidf": (59.40, 68.78),
+    "lsa_hashing": (56.42, 65.97),
+    "doc2vec": (49.56, 51.21),
+    "minilm": (41.36, 39.53),
+}
+"""F1 of Corò (2022), Table 5.2, in-domain and cross-domain, on Italian news with MSP; its
+Sentence-BERT stands beside MiniLM, another Sentence-BERT."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepresentationStudy:
+    """What to measure.
+
+    Parameters
+    ----------
+    target, other : str
+        The attacked collection, and the cross-domain one.
+    attack_settings : dict
+        Given to every attack that has a setting of that name.
+    """
+
+    target: str
+    other: str = "wikipedia"
+    encoders: tuple[str, ...] = (*FITTED_ENCODERS, "minilm")
+    attacks: tuple[str, ...] = ("probe", "mlc", "msp")
+    domains: tuple[str, ...] = tuple(DOMAINS)
+    n_auxiliary: int = 40_000
+    n_targets: int = 500
+    seeds: tuple[int, ...] = (0,)
+    attack_settings: tuple[tuple[str, Any], ...] = ()
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured."""
+        return [
+            {
+                "study": "representations",
+                "target": self.target,
+                "other": self.other,
+                "contents": [content_of(self.target), content_of(self.other)],
+                "encoder": encoder,
+                "attack": attack,
+                "domain": domain,
+                "n_auxiliary": self.n_auxiliary,
+                "n_targets": self.n_targets,
+                "seed": seed,
+                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)},
+            }
+            for domain in self.domains
+            for encoder in self.encoders
+            for attack in self.attacks
+            for seed in self.seeds
+        ]
+
+
+def _known(attack: str) -> set[str]:
+    return set(settings_of(ATTACKS[attack].kind))
+
+
+def run(
+    study: RepresentationStudy,
+    folder: Path,
+    *,
+    n_jobs: int = 1,
+    on_progress: OnProgress = no_progress,
+) -> list[dict[str, Any]]:
+    """Return a row for each encoder, attack, domain and seed; see `run_cells`."""
+    return run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
+
+
+def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Fit encoder and attack on the auxiliary texts and attack the targets.
+
+    Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
+    the attack's own are counted in `own_vocabulary_f1` (Table A.2).
+    """
+    names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
+    place = {name: cell[name] for name in names}
+    domain = open_domain(**place)
+    encoder = open_encoder(cell["encoder"], {}, place, folder)
+    settings = dict(cell["settings"])
+    if "seed" in _known(cell["attack"]):
+        settings["seed"] = cell["seed"]
+    attack = make_attack(AttackSpec.of(cell["attack"], settings))
+    attack.fit(encoder, domain.auxiliary)
+    inside = open_domain(**(place | {"domain": "in"})).auxiliary
+    local = Vocabulary.count(inside, stop_words=STOP_WORDS)
+    own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
+    result = evaluate(
+        attack,
+        encoder,
+        domain.targets,
+        seed=cell["seed"],
+        vocabulary=restrict(local, own.index.keys()),
+        name=Path(cell["target"]).stem,
+    )
+    wider = evaluate(attack, encoder, domain.targets, seed=cell["seed"])
+    scores = result.scores
+    return [
+        {
+            "dimension": encoder.dimension,
+            "n_fitted_on": len(domain.auxiliary),
+            "n": scores.n,
+            "precision": scores.precision,
+            "recall": scores.recall,
+            "token_set_f1": scores.token_set_f1,
+            "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+            "weighted_f1": scores.weighted_f1,
+            "prior_f1": result.baseline.token_set_f1,
+            "own_vocabulary_f1": wider.scores.token_set_f1,
+            "unrestricted_f1": result.unrestricted_f1,
+            "vocabulary_size": result.vocabulary_size,
+        }
+    ]
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a Markdown table beside the thesis's figures."""
+    lines = [
+        "| encoder | attack | domain | n | P | R | F1 [95 %] | weighted F1 | prior F1 | C22, MSP |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        head = f"| {row['encoder']} | {row['attack']} | {row['domain']} |"
+        if "error" in row:
+            lines.append(f"{head} – | failed: {row['error']} | | | | | |")
+            continue
+        low, high = row["token_set_f1_ci95"]
+        theirs = PAPER.get(row["encoder"]) if row["attack"] == "msp" else None
+        paper = f"{theirs[row['domain'] == 'cross']:.1f}" if theirs else ""
+        lines.append(
+            f"{head} {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
+            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['weighted_f1']:.1f} "
+            f"| {row['prior_f1']:.1f} | {paper} |"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,114 @@
+"""The runner of studies: nothing finished is done again, and one bad cell loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInputError, StoppedError
+from core.studies.runner import Cell, cell_key, failures, run_cells
+
+ROOT = Path(__file__).parents[1]
+
+
+def squared(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Measure a cell and leave a trace of each time that it ran."""
+    with (folder / "trace.txt").open("a") as file:
+        file.write(f"{cell['x']}\n")
+    if cell.get("is_bad"):
+        raise ValueError(f"cannot measure {cell['x']}")
+    return [{"y": cell["x"] ** 2}]
+
+
+def flaky(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Fail the first time."""
+    mark = folder / f"tried-{cell['x']}"
+    if not mark.exists():
+        mark.touch()
+        raise OSError("not yet")
+    return [{"y": 1}]
+
+
+def trace(folder: Path) -> list[str]:
+    return (folder / "trace.txt").read_text().split()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_come_in_the_order_of_the_cells_and_once(tmp_path: Path, n_jobs: int) -> None:
+    cells = [{"x": x} for x in range(5)]
+    rows = run_cells(cells, squared, tmp_path, n_jobs=n_jobs)
+    assert [(row["x"], row["y"]) for row in rows] == [(x, x * x) for x in range(5)]
+    assert all(row["cell_seconds"] >= 0 for row in rows)
+    again = run_cells([*cells, {"x": 9}], squared, tmp_path, n_jobs=n_jobs)
+    assert again[:5] == rows and again[5]["y"] == 81
+    assert sorted(trace(tmp_path)) == ["0", "1", "2", "3", "4", "9"], "nothing is done twice"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_bad_cell_loses_nothing_and_is_tried_again(tmp_path: Path, n_jobs: int) -> None:
+    cells = [{"x": 1}, {"x": 2, "is_bad": True}, {"x": 3}]
+    rows = run_cells(cells, squared, tmp_path, n_jobs=n_jobs, n_tries=2)
+    assert [row.get("y") for row in rows] == [1, None, 9]
+    assert "cannot measure 2" in failures(rows)[0]["error"]
+    assert trace(tmp_path).count("2") == 2
+    run_cells(cells, squared, tmp_path, n_tries=1)
+    assert trace(tmp_path).count("2") == 3 and trace(tmp_path).count("1") == 1
+
+
+def test_a_failure_that_passes_is_retried(tmp_path: Path) -> None:
+    assert not failures(run_cells([{"x": 1}], flaky, tmp_path, n_tries=2))
+
+
+def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
+    def stop(fraction: float, message: str) -> None:
+        if fraction >= 0.5:
+            raise StoppedError("Stopped.")
+
+    cells = [{"x": x} for x in range(4)]
+    with pytest.raises(StoppedError):
+        run_cells(cells, squared, tmp_path, on_progress=stop)
+    assert trace(tmp_path) == ["0", "1"]
+    run_cells(cells, squared, tmp_path)
+    assert trace(tmp_path) == ["0", "1", "2", "3"]
+
+
+def test_mistakes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="n_jobs"):
+        run_cells([{"x": 1}], squared, tmp_path, n_jobs=0)
+    with pytest.raises(InvalidInputError, match="same"):
+        run_cells([{"x": 1}, {"x": 1}], squared, tmp_path)
+    assert cell_key({"a": 1.0}) != cell_key({"a": 2.0})
+
+
+def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from core.studies.runner import run_cells\n"
+        "def slow(cell, folder):\n"
+        "    with (folder / 'trace.txt').open('a') as file: file.write(f\"{cell['x']}\\n\")\n"
+        "    time.sleep(0.2)\n"
+        "    return [{'y': 1}]\n"
+        "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT)
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "cells").glob("*.json"))) < 3:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    n_finished = len(list((tmp_path / "cells").glob("*.json")))
+    n_begun = len(trace(tmp_path))
+    assert n_begun - n_finished <= 1
+    subprocess.run(command, cwd=ROOT, check=True)
+    ran = trace(tmp_path)
+    assert len(set(ran)) == 12 and len(ran) <= 12 + n_begun - n_finished
