@@ -116,7 +116,8 @@ class MLCAttack:
         start = np.random.default_rng(self.seed).normal(0, d**-0.5 / 10, shape)
         if entry is not None:
             none = np.zeros(d, np.float32)
-            return WordClassifier(start, pairs.vocabulary.log_odds, none, scale=1.0, entry=entry)
+            scale = d**0.5  # entries of about unit variance, as dense vectors are scaled to
+            return WordClassifier(start, pairs.vocabulary.log_odds, none, scale=scale, entry=entry)
         spread = float(pairs.vectors.std(0).mean())
         return WordClassifier(
             start, pairs.vocabulary.log_odds, pairs.vectors.mean(0), scale=1 / max(spread, 1e-6)

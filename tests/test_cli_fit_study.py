@@ -1,0 +1,125 @@
+"""`fit` and `study` on the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from core.studies import classification, representations
+
+
+@pytest.fixture
+def news(tmp_path: Path, small_texts: list[str]) -> Path:
+    """Two classes of small documents with titles, as CSV."""
+    path = tmp_path / "news.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "text", "label_name"])
+        for i in range(0, 400, 4):
+            label, end = ("food", "The soup was warm.") if i % 8 else ("travel", "A train left.")
+            body = " ".join([*small_texts[i : i + 4], end])
+            writer.writerow([f"Report {i} on {small_texts[i][:30]}", body, label])
+    return path
+
+
+@pytest.mark.parametrize("name", ["tfidf", "lsa_hashing", "glove"])
+def test_a_fitted_encoder_can_be_attacked_by_its_name(
+    core: Any, corpus: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / name
+    settings = {"lsa_hashing": ["--set", "n_components=20"],
+                "glove": ["--set", "epochs=2", "--set", "vector_size=8"]}  # fmt: skip
+    fitted = core("fit", "--encoder", name, "--corpus", corpus, "--out", out,
+                  *settings.get(name, []), "--json").json()  # fmt: skip
+    assert fitted["encoder"] == f"{name}:{out}" and fitted["n_texts"] > 300
+    attack = tmp_path / "attack"
+    core("train", "--encoder", f"{name}:{out}", "--attack", "probe", "--corpus", corpus,
+         "--out", attack, "--json").json()  # fmt: skip
+    rows = core("invert", "--encoder", f"{name}:{out}", "--attack", "probe", "--weights", attack,
+                "--text", "The doctor crossed the river.", "--json").json()  # fmt: skip
+    found = [word["word"] for word in rows[0]["words"]]
+    assert {"doctor", "river"} <= set(found)
+    line = core("fit", "--encoder", name, "--corpus", corpus, "--out", out).refusal()
+    assert "not empty" in line
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--encoder", "nonsense"], "--encoder must be one of"),
+        (["--encoder", "tfidf", "--set", "nothing=1"], "no setting 'nothing'"),
+        (["--encoder", "tfidf", "--set", "max_features=0"], "max_features"),
+        (["--encoder", "lsa_tfidf", "--set", "base=hashing"], "no setting 'base'"),
+        (["--encoder", "tfidf", "--limit", "1"], "--limit"),
+        (["--encoder", "tfidf", "--corpus", "nowhere.csv"], "corpus must be"),
+    ],
+)
+def test_mistakes_in_fit_are_told(
+    core: Any, corpus: Path, tmp_path: Path, more: list[str], told: str
+) -> None:
+    given = ["fit", "--corpus", corpus, "--out", tmp_path / "out", *more]
+    assert told in core(*given).refusal()
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_inversion_study_is_written_thrice_and_resumed(
+    core: Any, news: Path, tmp_path: Path, leakscope_home: Path
+) -> None:
+    out = tmp_path / "table.json"
+    given = ["study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+             "hashing", "--attacks", "probe", "prior", "--n-auxiliary", "200", "--n-targets", "20",
+             "--out", out, "--json"]  # fmt: skip
+    rows = core(*given).json()["rows"]
+    assert len(rows) == 8 and all(row["n"] == 20 for row in rows)
+    by = {(r["encoder"], r["attack"], r["domain"]): r for r in rows}
+    assert by["tfidf", "probe", "in"]["token_set_f1"] > 85
+    assert by["tfidf", "prior", "in"]["token_set_f1"] < 60
+    low, high = by["hashing", "probe", "in"]["token_set_f1_ci95"]
+    assert low <= by["hashing", "probe", "in"]["token_set_f1"] <= high
+    assert len(pd.read_parquet(out.with_suffix(".parquet"))) == 8
+    assert "| tfidf | probe | in | 20 |" in out.with_suffix(".md").read_text()
+    cells = sorted((leakscope_home / "studies" / "inversion" / "cells").glob("*.json"))
+    stamps = [path.stat().st_mtime_ns for path in cells]
+    assert core(*given).json()["rows"] == rows
+    assert [path.stat().st_mtime_ns for path in cells] == stamps, "nothing was measured again"
+
+
+def test_a_classification_study_beats_the_largest_class(
+    core: Any, news: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "table.json"
+    rows = core("study", "classification", "--target", news, "--other", news, "--encoders",
+                "tfidf", "--grid", "short", "--out", out, "--json").json()["rows"]  # fmt: skip
+    assert [row["view"] for row in rows if row["domain"] == "in"] == list(classification.VIEWS)
+    whole = next(row for row in rows if row["view"] == "text" and row["domain"] == "in")
+    assert whole["macro_f1"] > whole["prior_macro_f1"] and whole["n"] == 30
+    assert json.loads(out.read_text())["study"] == "classification"
+
+
+def test_a_cell_that_fails_is_told_and_the_rest_is_written(
+    core: Any, news: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "table.json"
+    outcome = core("study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+                   "--attacks", "probe", "probe_mlc", "--domains", "in", "--out", out)  # fmt: skip
+    assert outcome.status == 2 and "1 of 2 cells failed" in outcome.err
+    rows = json.loads(out.read_text())["rows"]
+    assert rows[0]["token_set_f1"] > 85 and "dense vectors" in rows[1]["error"]
+
+
+def test_mistakes_in_study_are_told(core: Any, news: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.json"
+    assert "must be one of" in core("study", "nonsense", "--target", news, "--out", out).refusal()
+    given = ["study", "inversion", "--target", tmp_path / "no.csv", "--out", out]
+    assert "corpus must be" in core(*given).refusal()
+    assert not out.exists()
+
+
+def test_the_papers_figures_are_those_of_the_table() -> None:
+    assert representations.PAPER["minilm"] == (41.36, 39.53)
+    assert classification.PAPER["hashing", "in"] == classification.PAPER["hashing", "cross"]
