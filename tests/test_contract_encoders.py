@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from core.attacks import ATTACKS, load_attack, make_attack, save_attack
+from core.defences.registry import make_defence
 from core.encoders import ENCODERS, load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
 from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
 from core.evaluation import evaluate
 from core.protocols import Encoder, FittedEncoder
-from core.specs import AttackSpec, FittedEncoderSpec, settings_of
+from core.specs import AttackSpec, DefenceSpec, FittedEncoderSpec, settings_of
 from core.vectors import is_sparse
 
 # Applied where an encoder declares a setting of that name.
@@ -235,3 +236,15 @@ def test_sparse_vectors_with_a_nan_are_refused(
         attack.invert(encoder, vectors)
     with pytest.raises(InvalidInputError, match="shape"):
         attack.invert(encoder, encoder.encode(small_texts[:3])[:, :5])
+
+
+@pytest.mark.parametrize("name", ["gaussian", "int8", "random_projection"])
+def test_vector_defences_refuse_sparse_vectors_by_name(
+    fitted: dict[str, FittedEncoder], name: str
+) -> None:
+    settings = {"dimension": 4} if name == "random_projection" else {}
+    protected = make_defence(DefenceSpec.of(name, settings)).protect(fitted["tfidf"])
+    with pytest.raises(InvalidInputError, match="tfidf gives sparse"):
+        protected.encode(UNSEEN)
+    dense_one = make_defence(DefenceSpec.of(name, settings)).protect(fitted["lsa_tfidf"])
+    assert np.isfinite(dense_one.encode(UNSEEN)).all()

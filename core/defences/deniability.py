@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -98,7 +97,7 @@ class DeniabilityEngine:
         self._on_device = None if is_cpu else torch.as_tensor(self._products, device=self.device)
         n_buckets = max(1, min(self.n_buckets, len(order) // 64))
         self._bounds = np.linspace(0, len(order), n_buckets + 1).round().astype(np.int64)
-        self._lists = _lists(self._products, self._bounds, self.n_heads)
+        self._lists = _lists(self._products, self._bounds, self.n_heads, self.n_threads)
         self._tops = np.ascontiguousarray(self._lists[0, :, :, 0, 0])
 
     def envelopes(self, token_ids: Sequence[int] | NDArray[Any]) -> Envelopes:
@@ -128,7 +127,7 @@ class DeniabilityEngine:
     def outcomes(
         self, token_ids: NDArray[np.int64], etas: NDArray[np.float64]
     ) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.float32]]:
-        """Return N_w and S_w at each η, uint16 (T, G), and η* of every draw, float32 (T, S).
+        """Return N_w and S_w at each η, uint16 (T, G), and the sorted η*, float32 (T, S).
 
         As `envelopes` and its methods, without keeping the envelopes: for whole vocabularies.
 
@@ -150,7 +149,7 @@ class DeniabilityEngine:
                 found.tokens, found.starts, found.rates, found.ids, found.counts, half_etas,
                 len(self.candidates), n_w[rows, ::-1], s_w[rows, ::-1],
             )  # fmt: skip
-            eta_star[rows] = found.eta_star
+            eta_star[rows] = np.sort(found.eta_star, axis=1)
 
         self._in_threads(count, len(token_ids))
         return n_w, s_w, eta_star
@@ -256,27 +255,31 @@ def _squared_norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _lists(
-    products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int
+    products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int, n_threads: int
 ) -> NDArray[np.float32]:
     """Return the greatest products of each draw and bucket, descending, with their candidates.
 
-    In the layout that `walk_tokens` reads: by draw, bucket and chunk, products beside the bits of
+    In the layout that `walk_tokens` reads: by chunk, draw and bucket, products beside the bits of
     the candidates. Lists are as long as the shortest bucket allows, and filled up with products
     that never win.
     """
     length = int(min(n_heads, np.diff(bounds).min()))
-    shape = (len(products), len(bounds) - 1, -(-length // CHUNK) * CHUNK)
-    values, candidates = np.full(shape, -np.inf, np.float32), np.zeros(shape, np.uint32)
-    for b, (low, high) in enumerate(pairwise(bounds)):
+    shape = (-(-length // CHUNK), len(products), len(bounds) - 1, 2, CHUNK)
+    lists = np.empty(shape, np.float32)
+
+    def fill(b: int) -> None:
+        low, high = int(bounds[b]), int(bounds[b + 1])
         block = products[:, low:high]
-        if length < high - low:
-            top = np.argpartition(block, high - low - length, axis=1)[:, -length:]
-        else:
-            top = np.broadcast_to(np.arange(length), block.shape).copy()
+        top = np.argpartition(block, high - low - length, axis=1)[:, -length:]
         found = np.take_along_axis(block, top, 1)
         order = np.argsort(-found, axis=1, kind="stable")
-        values[:, b, :length] = np.take_along_axis(found, order, 1)
-        candidates[:, b, :length] = np.take_along_axis(top, order, 1) + low
-    both = np.stack([values, candidates.view(np.float32)], axis=2)
-    chunked = both.reshape(*both.shape[:3], -1, CHUNK)
-    return np.ascontiguousarray(np.moveaxis(chunked, 3, 0))
+        both = np.zeros((len(products), 2, shape[0] * CHUNK), np.float32)
+        both[:, 0], both[:, 0, :length] = -np.inf, np.take_along_axis(found, order, 1)
+        names = np.take_along_axis(top, order, 1) + low
+        both.view(np.uint32)[:, 1, :length] = names
+        chunked = both.reshape(len(products), 2, shape[0], CHUNK)
+        lists[:, :, b] = chunked.transpose(2, 0, 1, 3)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(fill, range(shape[2])))
+    return lists

@@ -26,8 +26,8 @@ __all__ = ["CHUNK", "count_outcomes", "walk_tokens"]
 CHUNK = 8
 """Candidates of a list that are compared at once: their products and names fill a cache line."""
 
-_STRIP = 16
-"""Distances whose least is found at once; most strips hold nothing near and are left."""
+LANES = 16
+"""Distances of which the least are found at once; most lanes hold nothing near."""
 
 
 @njit(nogil=True, cache=True)
@@ -70,10 +70,12 @@ def walk_tokens(
     best = np.empty((n_tokens, n_draws), np.float32)
     best_id = np.empty((n_tokens, n_draws), np.int32)
     room, live = np.empty(max(n_all, CHUNK), np.float32), np.empty(n_buckets, np.float32)
+    kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
+    lanes = np.empty(LANES, np.float32)
     best[:], best_id[:] = least_rate, -1
     for i in range(n_tokens):
         distance, start = squared[i], starts[i]
-        _find_near(distance, start, bounds, n_near, near[i], near_squared[i], rest[i])
+        _find_near(squared, i, start, bounds, n_near, near, near_squared, rest, kept, chosen, lanes)
         _first_rates(
             by_candidate, start, near[i], near_squared[i], distance[start], best[i], best_id[i]
         )  # fmt: skip
@@ -97,6 +99,7 @@ def _walk(
     """Walk one envelope from the start's line (p, a); return the number of crossings."""
     n_chunks, n_buckets, n = lists.shape[0], lists.shape[2], 0
     p, a = by_candidate[start, s], squared[i, start]
+    best_p = by_candidate[best_id, s] if best_id >= 0 else p
     while True:
         _margins(tops, s, rest, i, p, a, best, live)
         for b in range(n_buckets):
@@ -112,7 +115,7 @@ def _walk(
                         u = list_ids[j, s, b, 1, k]
                         da, dp = squared[i, u] - a, lists[j, s, b, 0, k] - p
                         if dp > best * da and da > 0:
-                            best, best_id = dp / da, u
+                            best, best_id, best_p = dp / da, u, lists[j, s, b, 0, k]
                             stop = p + best * max(rest[i, b] - a, np.float32(0))
                 j += 1
             if j == n_chunks:  # the list was too short: look at all of the bucket
@@ -120,21 +123,21 @@ def _walk(
                     if products[s, u] > stop:
                         da, dp = squared[i, u] - a, products[s, u] - p
                         if dp > best * da and da > 0:
-                            best, best_id = dp / da, u
+                            best, best_id, best_p = dp / da, u, products[s, u]
         if best_id < 0:
             return n
         rates[i, s, n], ids[i, s, n] = best, best_id
         n += 1
         if n == rates.shape[2]:
             return n
-        p, a = by_candidate[best_id, s], squared[i, best_id]
+        p, a = best_p, squared[i, best_id]
         best, best_id = least_rate, -1
         greatest = _near_rates(by_candidate, s, near, near_squared, i, p, a, room)
         if greatest > best:
             best, k = greatest, 0
             while room[k] != greatest:
                 k += 1
-            best_id = near[i, k]
+            best_id, best_p = near[i, k], by_candidate[near[i, k], s]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -173,40 +176,46 @@ def _near_rates(by_candidate, s, near, near_squared, i, p, a, room):
 
 
 @njit(nogil=True, cache=True)
-def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
+def _find_near(squared, i, start, bounds, n_near, near, near_squared, rest, kept, chosen, lanes):
     """Find each bucket's nearest candidates but the start, and the least distance of the rest."""
-    for b in range(len(rest)):
-        kept, chosen = near_squared[b * n_near :][:n_near], near[b * n_near :][:n_near]
+    for b in range(rest.shape[1]):
         kept[:], chosen[:] = np.inf, 0
-        least = np.float32(np.inf)
-        for low in range(bounds[b], bounds[b + 1], _STRIP):
-            high = min(low + _STRIP, bounds[b + 1])
-            lowest = _least(distance, low, high)
-            if lowest >= kept[-1] and not low <= start < high:
-                least = min(least, lowest)
+        high = bounds[b + 1]
+        for low in range(bounds[b], high, 4 * LANES):
+            if low + 4 * LANES > high:
+                for u in range(low, high):
+                    _keep(squared[i, u], u, start, n_near, kept, chosen)
                 continue
-            for u in range(low, high):
-                value = distance[u]
-                if value >= kept[-1] or u == start:
-                    if value < least and u != start:
-                        least = value
-                    continue
-                least = min(least, kept[-1])
-                j = n_near - 1
-                while j > 0 and kept[j - 1] > value:
-                    kept[j], chosen[j] = kept[j - 1], chosen[j - 1]
-                    j -= 1
-                kept[j], chosen[j] = value, u
-        rest[b] = least
+            _least_of_four(squared, i, low, lanes)
+            for k in range(LANES):
+                if lanes[k] < kept[n_near]:
+                    for u in range(low + k, low + 4 * LANES, LANES):
+                        _keep(squared[i, u], u, start, n_near, kept, chosen)
+        for k in range(n_near):
+            near[i, b * n_near + k], near_squared[i, b * n_near + k] = chosen[k], kept[k]
+        rest[i, b] = kept[n_near]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
-def _least(values, low, high):
-    """Return the least of values[low:high]."""
-    least = values[low]
-    for u in range(low, high):
-        least = values[u] if values[u] < least else least
-    return least
+@njit(nogil=True, cache=True)
+def _keep(value, u, start, n_near, kept, chosen):
+    """Put a candidate among the n_near + 1 least, ascending, if it belongs there."""
+    if value >= kept[n_near] or u == start:
+        return
+    j = n_near
+    while j > 0 and kept[j - 1] > value:
+        kept[j], chosen[j] = kept[j - 1], chosen[j - 1]
+        j -= 1
+    kept[j], chosen[j] = value, u
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
+def _least_of_four(squared, i, low, lanes):
+    """Write the least of the distances that stand LANES apart, four a lane."""
+    for k in range(LANES):
+        one, two = squared[i, low + k], squared[i, low + LANES + k]
+        three, four = squared[i, low + 2 * LANES + k], squared[i, low + 3 * LANES + k]
+        left, right = one if one < two else two, three if three < four else four
+        lanes[k] = left if left < right else right
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})

@@ -16,6 +16,7 @@ from core.defences.protected import ProtectedEncoder, generator_of
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors
 from core.specs import setting, validate_settings
+from core.vectors import is_sparse
 
 __all__ = [
     "Binary",
@@ -117,7 +118,13 @@ def _on_vectors(
     validate_settings(defence)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-        return np.ascontiguousarray(change(encoder.encode(texts, on_progress)), np.float32)
+        vectors = encoder.encode(texts, on_progress)
+        if is_sparse(vectors):
+            raise InvalidInputError(
+                f"{encoder.name} gives sparse vectors, and this defence changes dense ones. "
+                "Use it on LSA of the same bag of words."
+            )
+        return np.ascontiguousarray(change(vectors), np.float32)
 
     return ProtectedEncoder.of(encoder, defence, transform, dimension)
 
