@@ -82,11 +82,29 @@ def test_an_inversion_study_is_written_thrice_and_resumed(
     low, high = by["hashing", "probe", "in"]["token_set_f1_ci95"]
     assert low <= by["hashing", "probe", "in"]["token_set_f1"] <= high
     assert len(pd.read_parquet(out.with_suffix(".parquet"))) == 8
-    assert "| tfidf | probe | in | 20 |" in out.with_suffix(".md").read_text()
+    assert "| tfidf | probe | in | 200 | 20 |" in out.with_suffix(".md").read_text()
     cells = sorted((leakscope_home / "studies" / "inversion" / "cells").glob("*.json"))
     stamps = [path.stat().st_mtime_ns for path in cells]
     assert core(*given).json()["rows"] == rows
     assert [path.stat().st_mtime_ns for path in cells] == stamps, "nothing was measured again"
+
+
+def test_sizes_and_variants_are_measured_beside_each_other(
+    core: Any, news: Path, tmp_path: Path
+) -> None:
+    rows = core("study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+                "--attacks", "probe", "retrieval", "--domains", "in", "--n-auxiliary", "60", "200",
+                "--n-targets", "20", "--variant", "n_neighbors=1", "--out", tmp_path / "t.json",
+                "--json").json()["rows"]  # fmt: skip
+    told = [(r["attack"], r["n_fitted_on"], r["settings"]) for r in rows]
+    assert told == [
+        ("probe", 60, {}),
+        ("probe", 200, {}),
+        ("retrieval", 60, {}),
+        ("retrieval", 200, {}),
+        ("retrieval", 60, {"n_neighbors": 1}),
+        ("retrieval", 200, {"n_neighbors": 1}),
+    ]
 
 
 def test_a_classification_study_beats_the_largest_class(

@@ -25,10 +25,11 @@ def _inversion(given: argparse.Namespace) -> tuple[Any, Any]:
         encoders=tuple(given.encoders or defaults.encoders),
         attacks=tuple(given.attacks or defaults.attacks),
         domains=tuple(given.domains),
-        n_auxiliary=given.n_auxiliary,
+        sizes=tuple(given.n_auxiliary),
         n_targets=given.n_targets,
         seeds=tuple(given.seeds),
         attack_settings=tuple(_settings(given.settings)),
+        variants=tuple(_settings(given.variants)),
     )
     return representations, study
 
@@ -66,10 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoders", nargs="+", help="names; all by default")
     parser.add_argument("--attacks", nargs="+", help="names (inversion)")
     parser.add_argument("--domains", nargs="+", default=["in", "cross"], choices=["in", "cross"])
-    parser.add_argument("--n-auxiliary", type=int, default=40_000, help="sentences to train on")
+    parser.add_argument("--n-auxiliary", type=int, nargs="+", default=[40_000],
+                        help="sentences to train on; several make a curve")  # fmt: skip
     parser.add_argument("--n-targets", type=int, default=500, help="sentences under attack")
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="of every attack that has it")  # fmt: skip
+    parser.add_argument("--variant", dest="variants", action="append", default=[],
+                        metavar="NAME=VALUE", help="measured besides (end_token=1)")  # fmt: skip
     parser.add_argument("--title-column", default="title", help="(classification)")
     parser.add_argument("--label-column", default="label_name", help="(classification)")
     parser.add_argument("--grid", default="c22", choices=["c22", "short"], help="(classification)")

@@ -42,8 +42,13 @@ class RepresentationStudy:
     ----------
     target, other : str
         The attacked collection, and the cross-domain one.
-    attack_settings : dict
+    sizes : tuple of int
+        Auxiliary sentences; several make a learning curve (C22, Fig. 5.1).
+    attack_settings : pairs of name and value
         Given to every attack that has a setting of that name.
+    variants : pairs of name and value
+        Each measured besides, one setting at a time, on attacks that have it: with
+        ("end_token", True), what [EOS] among the targets changes (C22, §A.1).
     """
 
     target: str
@@ -51,10 +56,11 @@ class RepresentationStudy:
     encoders: tuple[str, ...] = (*FITTED_ENCODERS, "minilm")
     attacks: tuple[str, ...] = ("probe", "mlc", "msp")
     domains: tuple[str, ...] = tuple(DOMAINS)
-    n_auxiliary: int = 40_000
+    sizes: tuple[int, ...] = (40_000,)
     n_targets: int = 500
     seeds: tuple[int, ...] = (0,)
     attack_settings: tuple[tuple[str, Any], ...] = ()
+    variants: tuple[tuple[str, Any], ...] = ()
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
@@ -67,14 +73,17 @@ class RepresentationStudy:
                 "encoder": encoder,
                 "attack": attack,
                 "domain": domain,
-                "n_auxiliary": self.n_auxiliary,
+                "n_auxiliary": size,
                 "n_targets": self.n_targets,
                 "seed": seed,
-                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)},
+                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)}
+                | dict(variant),
             }
             for domain in self.domains
             for encoder in self.encoders
             for attack in self.attacks
+            for variant in [(), *((v,) for v in self.variants if v[0] in _known(attack))]
+            for size in self.sizes
             for seed in self.seeds
         ]
 
@@ -143,20 +152,23 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
     lines = [
-        "| encoder | attack | domain | n | P | R | F1 [95 %] | weighted F1 | prior F1 | C22, MSP |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| encoder | attack | domain | fitted on | n | P | R | F1 [95 %] | weighted F1 | prior F1 "
+        "| C22, MSP |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        head = f"| {row['encoder']} | {row['attack']} | {row['domain']} |"
+        settings = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
+        attack = f"{row['attack']} ({settings})" if settings else row["attack"]
+        head = f"| {row['encoder']} | {attack} | {row['domain']} |"
         if "error" in row:
-            lines.append(f"{head} – | failed: {row['error']} | | | | | |")
+            lines.append(f"{head} | – | failed: {row['error']} | | | | | |")
             continue
         low, high = row["token_set_f1_ci95"]
         theirs = PAPER.get(row["encoder"]) if row["attack"] == "msp" else None
         paper = f"{theirs[row['domain'] == 'cross']:.1f}" if theirs else ""
         lines.append(
-            f"{head} {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
-            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['weighted_f1']:.1f} "
+            f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
+            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['weighted_f1']:.1f} "
             f"| {row['prior_f1']:.1f} | {paper} |"
         )
     return "\n".join(lines) + "\n"
