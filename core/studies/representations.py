@@ -168,7 +168,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         paper = f"{theirs[row['domain'] == 'cross']:.1f}" if theirs else ""
         lines.append(
             f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
-            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['weighted_f1']:.1f} "
-            f"| {row['prior_f1']:.1f} | {paper} |"
+            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
+            f"| {row['weighted_f1']:.1f} | {row['prior_f1']:.1f} | {paper} |"
         )
     return "\n".join(lines) + "\n"
