@@ -11,11 +11,18 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata, spearmanr
 
 from core.errors import InvalidInputError
 from core.results import Interval, Scores
 
-__all__ = ["bootstrap_interval", "idf_weights", "score_words", "token_set_scores"]
+__all__ = [
+    "bootstrap_interval",
+    "idf_weights",
+    "score_words",
+    "spearman_correlation",
+    "token_set_scores",
+]
 
 
 def token_set_scores(
@@ -75,6 +82,29 @@ def bootstrap_interval(
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
+
+
+def spearman_correlation(
+    one: NDArray[np.float64], two: NDArray[np.float64], *, seed: int = 0
+) -> tuple[float, Interval]:
+    """Return Spearman's correlation in [-1, 1] and its 95 % bootstrap interval over the pairs.
+
+    Parameters
+    ----------
+    one, two : ndarray of float64, shape (n,)
+        A constant side has the correlation 0.
+    seed : int
+        Of the 1,000 resamples.
+    """
+    drawn = np.random.default_rng([seed, 1]).integers(0, len(one), (1000, len(one)))
+    low, high = np.percentile([_correlation(one[i], two[i]) for i in drawn], [2.5, 97.5])
+    return _correlation(one, two), Interval(float(low), float(high))
+
+
+def _correlation(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    if np.ptp(rankdata(one)) == 0 or np.ptp(rankdata(two)) == 0:
+        return 0.0
+    return float(spearmanr(one, two).statistic)
 
 
 def score_words(
