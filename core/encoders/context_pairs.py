@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class ContextPairs:
     second: _Rows
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[str, str]]) -> ContextPairs:
+    def of(cls, pairs: Sequence[Sequence[str]]) -> ContextPairs:
         """Check pairs of texts and number the texts.
 
         Raises
@@ -54,9 +55,7 @@ class ContextPairs:
             if isinstance(pair, str) or len(pair) != 2:
                 raise InvalidInputError(f"pair {i + 1} must be two texts, x_a and x_b.")
             for side, text in enumerate(pair):
-                if not isinstance(text, str) or text not in known:
-                    check_text(text, name=f"text {side + 1} of pair {i + 1}")
-                numbers[i, side] = known.setdefault(text, len(known))
+                numbers[i, side] = _number(text, known, f"text {side + 1} of pair {i + 1}")
         if len(pairs) < MIN_PAIRS:
             raise InvalidInputError(
                 f"A dual encoder needs at least {MIN_PAIRS} pairs of consecutive sentences, got "
@@ -111,6 +110,13 @@ class ContextPairs:
         is_held[self.first[held]] = is_held[self.second[held]] = True
         kept = np.flatnonzero(~is_held[self.first] & ~is_held[self.second])
         return kept, held
+
+
+def _number(text: Any, known: dict[str, int], name: str) -> int:
+    """Return the position of a text, checked when it is new."""
+    if not isinstance(text, str) or text not in known:
+        known[check_text(text, name=name)] = len(known)
+    return known[text]
 
 
 def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> list[tuple[str, str]]:

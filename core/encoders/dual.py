@@ -177,6 +177,7 @@ class _Run:
             keep_best=False,
             is_half=False,
             say_score=lambda accuracy: f"it {self.score_of(accuracy)}",
+            unit="pairs of sentences",
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
         )
         loop.rate_share = encoder.rate_share(loop.epochs * loop.n_batches)

@@ -33,7 +33,7 @@ class TrainingLog:
     """Validation score after each epoch."""
     seconds: float = 0.0
     n_sentences: int = 0
-    """Training sentences seen, repetitions counted."""
+    """Training samples seen, repetitions counted."""
     n_resumed: int = 0
 
     @property
@@ -67,6 +67,8 @@ class Loop:
         Round the weights to float16 in the end.
     say_score : callable
         The last or, with `keep_best`, the best validation score in words.
+    unit : str
+        What a training sample is, in the plural.
     """
 
     n: int
@@ -81,6 +83,7 @@ class Loop:
     keep_best: bool = True
     is_half: bool = True
     say_score: Callable[[float], str] = "best validation F1 {:.1f}".format
+    unit: str = "sentences"
     checkpoint_dir: Path | None = None
     checkpoint_seconds: float = 60.0
 
@@ -176,7 +179,7 @@ class _Run:
             said = f", {self.loop.say_score(score)}"
         return (
             f"Epoch {self.epoch + 1} of at most {self.loop.epochs}{said}, "
-            f"{self.log.sentences_per_second:,.0f} sentences/s, {left / 60:.1f} min left"
+            f"{self.log.sentences_per_second:,.0f} {self.loop.unit}/s, {left / 60:.1f} min left"
         )
 
     def step(self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]) -> None:
