@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from core.encoders.word_tokens import PAD
 
@@ -106,8 +108,11 @@ class TransformerNetwork(DualNetwork):
         """Return the output of the given layer."""
         positions = _sinusoids(vectors.shape[1], vectors.shape[2]).to(vectors.device)
         states = self.dropout(vectors * self.scale + positions)
-        for module in self.layers[:layer]:
-            states = module(states, src_key_padding_mask=~mask)
+        # On a CPU the gradient of fused attention costs more than all the rest together.
+        is_plain = states.device.type == "cpu" and torch.is_grad_enabled()
+        with sdpa_kernel(SDPBackend.MATH) if is_plain else nullcontext():
+            for module in self.layers[:layer]:
+                states = module(states, src_key_padding_mask=~mask)
         return states
 
 

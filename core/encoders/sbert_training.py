@@ -88,12 +88,17 @@ class FineTuning:
             clip_norm=settings.clip_norm,
             patience=settings.epochs + 1,
             is_half=False,
-            say_score=lambda value: str(self.said.get(value, f"Spearman {value:.1f}")),
+            say_score=self.say,
             unit="pairs",
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
         )
         loop.rate_share = warm_up_and_decay(loop.epochs * loop.n_batches, settings.warmup_share)
         return train(self.network, self._optimizer(), self.loss, self.validate, loop, on_progress)
+
+    def say(self, value: float) -> str:
+        """Return a validation score in words; of one from before a stop, without its interval."""
+        known = self.said.get(value)
+        return str(known or f"Spearman {value:.1f} on {len(self.held):,} validation pairs")
 
     def _optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW that shrinks matrices alone."""
