@@ -16,8 +16,10 @@ from core.errors import ArtifactError
 
 __all__ = ["PAD", "UNK", "WordTokens", "split_tokens"]
 
-PAD, UNK = 0, 1
-"""Ids of the filler at a batch's end and of every word that is not in the vocabulary."""
+PAD = 0
+"""Id of the filler at the end of shorter texts of a batch."""
+UNK = 1
+"""Id of every word that is not in the vocabulary."""
 
 _SPECIAL = ("[PAD]", "[UNK]")
 _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}\p{Z}\p{C}]")
