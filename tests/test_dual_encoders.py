@@ -221,7 +221,7 @@ import sys
 sys.path[:0] = ["tests"]
 from test_dual_encoders import chapters, new
 texts = chapters(30)
-new("lstm", epochs=200, dropout=0.1).fit(texts, checkpoint_dir=sys.argv[1])
+new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=sys.argv[1])
 """
 
 
@@ -236,8 +236,8 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     texts = chapters(30)
-    resumed = new("lstm", epochs=200, dropout=0.1).fit(texts, checkpoint_dir=str(tmp_path))
-    whole = new("lstm", epochs=200, dropout=0.1).fit(texts)
+    resumed = new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=str(tmp_path))
+    whole = new("lstm", epochs=80, dropout=0.1).fit(texts)
     assert resumed.log_.n_resumed == 1
     assert resumed.fingerprint == whole.fingerprint
 
