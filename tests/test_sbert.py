@@ -66,7 +66,7 @@ def test_spearman_is_that_of_cosines_and_scores() -> None:
     score = SpearmanScore.of(Known(), pairs)  # type: ignore[arg-type]
     assert score.value == pytest.approx(80.0)  # ranks 4 3 2 1 and 4 2 3 1: 1 − 6·2/60
     assert score.ci95.low <= score.value <= score.ci95.high
-    assert "on 4 validation pairs" in str(score)
+    assert "on 4 pairs" in str(score)
 
 
 def test_fine_tuning_teaches_what_the_scores_say(tiny_bert: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_stopped_training_resumes_to_the_same_weights(
     assert resumed.log_.n_resumed == 1
     assert resumed.fingerprint == trained.fingerprint
     assert resumed.validation_ == trained.validation_
-    assert any("Epoch 3" in m and "on 12 validation pairs" in m and "pairs/s" in m for m in said)
+    assert any("Epoch 3" in m and "on 12 pairs" in m and "pairs/s" in m for m in said)
     with pytest.raises(ArtifactError, match="another run"):
         new(seed=4).fit_pairs(*scored(), checkpoint_dir=str(tmp_path))
 

@@ -145,7 +145,7 @@ class SentenceBERT:
         self.log_ = run.train(on_progress, checkpoint_dir)
         self._accept(encoder)
         self.validation_ = SpearmanScore.of(encoder, held, self.seed)
-        on_progress(1.0, f"Trained on {len(known):,} pairs: {self.validation_}")
+        on_progress(1.0, f"Trained on {len(known):,} pairs: validation {self.validation_}")
         return self
 
     def _options(self) -> dict[str, Any]:

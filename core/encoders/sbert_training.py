@@ -98,7 +98,7 @@ class FineTuning:
     def say(self, value: float) -> str:
         """Return a validation score in words; of one from before a stop, without its interval."""
         known = self.said.get(value)
-        return str(known or f"Spearman {value:.1f} on {len(self.held):,} validation pairs")
+        return f"validation {known or f'Spearman {value:.1f} on {len(self.held):,} pairs'}"
 
     def _optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW that shrinks matrices alone."""

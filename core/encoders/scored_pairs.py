@@ -110,7 +110,7 @@ class SpearmanScore:
         """Return the score in words."""
         return (
             f"Spearman {self.value:.1f} [{self.ci95.low:.1f}, {self.ci95.high:.1f}] on "
-            f"{self.n:,} validation pairs"
+            f"{self.n:,} pairs"
         )
 
     def to_dict(self) -> dict[str, Any]:
