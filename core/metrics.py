@@ -11,11 +11,18 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from core.errors import InvalidInputError
 from core.results import Interval, Scores
 
-__all__ = ["bootstrap_interval", "idf_weights", "score_words", "token_set_scores"]
+__all__ = [
+    "bootstrap_interval",
+    "idf_weights",
+    "score_words",
+    "spearman_correlation",
+    "token_set_scores",
+]
 
 
 def token_set_scores(
@@ -75,6 +82,33 @@ def bootstrap_interval(
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
+
+
+def spearman_correlation(
+    one: NDArray[np.float64], two: NDArray[np.float64], *, seed: int = 0
+) -> tuple[float, Interval]:
+    """Return Spearman's correlation in [-1, 1] and its 95 % bootstrap interval over the pairs.
+
+    Parameters
+    ----------
+    one, two : ndarray of float64, shape (n,)
+        A constant side has the correlation 0.
+    seed : int
+        Of the 1,000 resamples.
+    """
+    drawn = np.random.default_rng([seed, 1]).integers(0, len(one), (1000, len(one)))
+    low, high = np.percentile(_correlations(one[drawn], two[drawn]), [2.5, 97.5])
+    value = _correlations(one[None], two[None])[0]
+    return float(value), Interval(float(low), float(high))
+
+
+def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Spearman's correlation of each row: Pearson's of the ranks."""
+    ranks = [rankdata(side, axis=1) for side in (one, two)]
+    a, b = (side - side.mean(1, keepdims=True) for side in ranks)
+    scale = np.sqrt((a**2).sum(1) * (b**2).sum(1))
+    correlations: NDArray[np.float64] = (a * b).sum(1) / np.where(scale, scale, 1.0)
+    return correlations
 
 
 def score_words(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, rankdata, spearmanr
+from scipy.stats import binomtest
 
 from core.corpora import Columns, load_corpus
 from core.errors import InvalidInputError
+from core.metrics import spearman_correlation
 from core.protocols import Encoder, Vectors
 from core.results import Interval
 
@@ -98,11 +99,9 @@ class PairTask:
         one = encoder.encode([self.first[i] for i in rows])
         two = encoder.encode([self.second[i] for i in rows])
         cosines, scores = _cosines(one, two), np.array(self.scores)[rows]
-        value = _correlation(cosines, scores)
-        rng = np.random.default_rng([seed, 1])
-        drawn = rng.integers(0, len(rows), (1000, len(rows)))
-        low, high = np.percentile([_correlation(cosines[i], scores[i]) for i in drawn], [2.5, 97.5])
-        return Utility("spearman", 100 * value, Interval(100 * low, 100 * high), 0.0, len(rows))
+        value, ends = spearman_correlation(cosines, scores, seed=seed)
+        interval = Interval(100 * ends.low, 100 * ends.high)
+        return Utility("spearman", 100 * value, interval, 0.0, len(rows))
 
 
 def read_labelled(name: str, path: Path, text: str = "text", label: str = "label") -> LabelledTask:
@@ -140,10 +139,3 @@ def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     dots: NDArray[np.float64] = np.einsum("ij,ij->i", one, two, dtype=np.float64)
     return dots / np.maximum(lengths, 1e-12)
-
-
-def _correlation(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    """Return Spearman's correlation; 0 where one side is constant."""
-    if np.ptp(rankdata(one)) == 0 or np.ptp(rankdata(two)) == 0:
-        return 0.0
-    return float(spearmanr(one, two).statistic)

@@ -1,4 +1,4 @@
-"""The training loop of the learned attacks: resumable, early-stopped, and reporting.
+"""The training loop of everything that learns here: resumable, early-stopped, and reporting.
 
 A run that is killed resumes from its last checkpoint and ends with the weights that an
 uninterrupted run on the same machine ends with: the order of each epoch comes from the seed, and
@@ -33,7 +33,7 @@ class TrainingLog:
     """Validation score after each epoch."""
     seconds: float = 0.0
     n_sentences: int = 0
-    """Training sentences seen, repetitions counted."""
+    """Training samples seen, repetitions counted."""
     n_resumed: int = 0
 
     @property
@@ -44,7 +44,7 @@ class TrainingLog:
 
 @dataclass(kw_only=True)
 class Loop:
-    """How to train: the settings shared by the learned attacks.
+    """How to train: the settings shared by learned attacks and encoders.
 
     Parameters
     ----------
@@ -55,8 +55,20 @@ class Loop:
         is refused.
     decay : bool
         Lower the learning rate linearly to 5 % over the epochs; else keep it.
+    rate_share : callable, optional
+        Share of the learning rate at each step, counted from 0; replaces `decay`.
+    clip_norm : float
+        Longest gradient; 0 leaves gradients as they are.
     patience : int
         Stop after so many epochs without a better validation score.
+    keep_best : bool
+        End with the weights of the best epoch; else with those of the last.
+    is_half : bool
+        Round the weights to float16 in the end.
+    say_score : callable
+        The last or, with `keep_best`, the best validation score in words.
+    unit : str
+        What a training sample is, in the plural.
     """
 
     n: int
@@ -65,7 +77,13 @@ class Loop:
     seed: int
     identity: dict[str, Any]
     decay: bool = True
+    rate_share: Callable[[int], float] | None = None
+    clip_norm: float = 0.0
     patience: int = 10
+    keep_best: bool = True
+    is_half: bool = True
+    say_score: Callable[[float], str] = "best validation F1 {:.1f}".format
+    unit: str = "sentences"
     checkpoint_dir: Path | None = None
     checkpoint_seconds: float = 60.0
 
@@ -85,7 +103,7 @@ def train(
 ) -> TrainingLog:
     """Minimise `loss_of(rows)` over batches of rows and leave the best epoch's weights in `module`.
 
-    They are rounded to float16, the format of the files.
+    They are rounded to float16, the format of attacks' files, unless the loop says otherwise.
 
     Raises
     ------
@@ -118,7 +136,8 @@ def train(
         run.save()
         raise
     run.restore_best()
-    _round_to_half(module)
+    if loop.is_half:
+        _round_to_half(module)
     return run.log
 
 
@@ -136,7 +155,8 @@ class _Run:
     def __init__(self, module: nn.Module, optimizer: torch.optim.Optimizer, loop: Loop) -> None:
         self.module, self.optimizer, self.loop = module, optimizer, loop
         self.rates = [group["lr"] for group in optimizer.param_groups]
-        self.best = {k: v.detach().clone() for k, v in module.state_dict().items()}
+        self.best: dict[str, Tensor] = {}
+        self._note_best()
         self.best_score = -np.inf
         self.epochs_without_gain = 0
         self.epoch = self.batch = 0
@@ -153,22 +173,30 @@ class _Run:
 
     def describe(self) -> str:
         left = self.log.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
-        best = f", best validation F1 {self.best_score:.1f}" if self.log.validation else ""
+        said = ""
+        if self.log.validation:
+            score = self.best_score if self.loop.keep_best else self.log.validation[-1]
+            said = f", {self.loop.say_score(score)}"
         return (
-            f"Epoch {self.epoch + 1} of at most {self.loop.epochs}{best}, "
-            f"{self.log.sentences_per_second:,.0f} sentences/s, {left / 60:.1f} min left"
+            f"Epoch {self.epoch + 1} of at most {self.loop.epochs}{said}, "
+            f"{self.log.sentences_per_second:,.0f} {self.loop.unit}/s, {left / 60:.1f} min left"
         )
 
     def step(self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]) -> None:
-        if self.loop.decay:
-            share = max(0.05, 1 - self.fraction)
-            for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-                group["lr"] = rate * share
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * self._rate_share()
         self.optimizer.zero_grad(set_to_none=True)
         loss_of(rows).backward()
+        if self.loop.clip_norm:
+            nn.utils.clip_grad_norm_(self.module.parameters(), self.loop.clip_norm)
         self.optimizer.step()
         self.batch += 1
         self.log.n_sentences += len(rows)
+
+    def _rate_share(self) -> float:
+        if self.loop.rate_share is not None:
+            return self.loop.rate_share(self.epoch * self.loop.n_batches + self.batch)
+        return max(0.05, 1 - self.fraction) if self.loop.decay else 1.0
 
     def end_epoch(self, score: float) -> None:
         self.log.validation.append(score)
@@ -176,10 +204,15 @@ class _Run:
         self.epochs_without_gain += 1
         if score > self.best_score:
             self.best_score, self.epochs_without_gain = score, 0
+            self._note_best()
+
+    def _note_best(self) -> None:
+        if self.loop.keep_best:
             self.best = {k: v.detach().clone() for k, v in self.module.state_dict().items()}
 
     def restore_best(self) -> None:
-        self.module.load_state_dict(self.best)
+        if self.loop.keep_best:
+            self.module.load_state_dict(self.best)
 
     def save(self) -> None:
         """Write everything that the rest of the run depends on."""

@@ -1,0 +1,170 @@
+"""What dual encoders learn (SR20 Eq. 2), how fast, and how well they tell sentences in context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.encoders.context_pairs import ContextPairs
+from core.encoders.dual_network import DualNetwork, embed_ids
+from core.errors import InvalidInputError
+from core.results import Interval
+
+__all__ = [
+    "RetrievalAccuracy",
+    "context_loss",
+    "rank_contexts",
+    "retrieval_accuracy",
+    "seed_device",
+    "warm_up",
+]
+
+
+def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
+    """Return −log P(x_b | x_a, X_neg), averaged over the batch.
+
+    Implements Song & Raghunathan (2020), Eq. 2: log P = log exp(Φ(x_b)·Φ(x_a)) −
+    log Σ_{x ∈ {x_b} ∪ X_neg} exp(Φ(x)·Φ(x_a)), X_neg being the other x_b of the batch (§6.1).
+    Differs from the paper: nothing; it does not say how sentences in context are kept out of
+    X_neg, which is done here by `in_context`.
+
+    Parameters
+    ----------
+    a, b : Tensor of float32, shape (n, d)
+        Φ(x_a) and Φ(x_b).
+    in_context : Tensor of bool, shape (n, n)
+        Where x_b of column j is no negative of x_a of row i; the diagonal is ignored.
+    """
+    own = torch.eye(len(a), dtype=torch.bool, device=a.device)
+    scores = (a @ b.T).masked_fill(in_context & ~own, -torch.inf)
+    return F.cross_entropy(scores, torch.arange(len(a), device=a.device))
+
+
+def warm_up(n_warm: int) -> Callable[[int], float]:
+    """Return the schedule of Vaswani et al. (2017), Eq. 3, as a share of its peak.
+
+    The rate grows linearly for n_warm steps and then falls with the inverse square root of the
+    step: lr = d^−½ · min(step^−½, step · n_warm^−3/2), whose peak is (d · n_warm)^−½.
+    """
+
+    def share(step: int) -> float:
+        now = (step + 1) / max(1, n_warm)
+        return min(now, now**-0.5)
+
+    return share
+
+
+def seed_device(device: torch.device) -> None:
+    """Seed the GPU's generator from the CPU's, whose state is in the checkpoint.
+
+    Dropout then falls alike in a run that was killed and in one that was not.
+    """
+    if device.type == "cuda":
+        torch.cuda.manual_seed(int(torch.randint(2**62, (1,))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalAccuracy:
+    """How often the true x_b is ranked first for x_a.
+
+    Parameters
+    ----------
+    accuracy : float
+        In [0, 100], a tie counting as its share.
+    n : int
+        Held-out pairs.
+    n_candidates : int
+        Sentences to choose from, the true one included.
+    """
+
+    accuracy: float
+    n: int
+    n_candidates: int
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of choosing blindly."""
+        return 100 / self.n_candidates
+
+    @property
+    def ci95(self) -> Interval:
+        """Wilson's interval."""
+        right = round(self.accuracy * self.n / 100)
+        interval = binomtest(right, self.n).proportion_ci(method="wilson")
+        return Interval(100 * interval.low, 100 * interval.high)
+
+    def __str__(self) -> str:
+        """Return the accuracy in words, with its interval and what chance gives."""
+        low, high = self.ci95.low, self.ci95.high
+        return (
+            f"finds the next sentence among {self.n_candidates} in {self.accuracy:.1f} % "
+            f"[{low:.1f}, {high:.1f}] of {self.n:,} held-out cases (chance {self.chance:.1f} %)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form."""
+        ends = [self.ci95.low, self.ci95.high]
+        return {"accuracy": self.accuracy, "accuracy_ci95": ends, "n": self.n,
+                "n_candidates": self.n_candidates, "chance": self.chance}  # fmt: skip
+
+
+def rank_contexts(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return 1 where row i of b has the highest dot product with row i of a, a share in a tie.
+
+    Examples
+    --------
+    >>> one = np.eye(2, dtype=np.float32)
+    >>> rank_contexts(one, one).tolist(), rank_contexts(one, one[[0, 0]]).tolist()
+    ([1.0, 1.0], [0.5, 0.5])
+    """
+    scores = a @ b.T
+    best = scores == scores.max(1, keepdims=True)
+    shares: NDArray[np.float64] = np.diag(best) / best.sum(1)
+    return shares
+
+
+@torch.inference_mode()
+def retrieval_accuracy(
+    network: DualNetwork,
+    ids: Sequence[NDArray[np.int64]],
+    pairs: ContextPairs,
+    rows: NDArray[np.int64],
+    n_candidates: int,
+) -> RetrievalAccuracy:
+    """Rank the x_b of blocks of held-out pairs for each x_a of the block.
+
+    Parameters
+    ----------
+    ids : sequence of int arrays
+        Tokens of `pairs.texts`.
+    rows : ndarray of int64, shape (n,)
+        Held-out pairs; a last block that is not full is left out, so that chance is 1 in
+        n_candidates for every pair.
+    """
+    network.eval()
+    n_candidates = min(n_candidates, len(rows))
+    shares = []
+    for start in range(0, len(rows) - n_candidates + 1, n_candidates):
+        block = rows[start : start + n_candidates]
+        a, b = (
+            embed_ids(network, [ids[i] for i in side[block]]).float().cpu().numpy()
+            for side in (pairs.first, pairs.second)
+        )
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            raise InvalidInputError(
+                "Training ran away: the vectors hold NaN or infinity. Lower learning_rate, or set "
+                "clip_norm."
+            )
+        shares.append(rank_contexts(a, b))
+    every = np.concatenate(shares)
+    return RetrievalAccuracy(
+        accuracy=100 * float(every.mean()), n=len(every), n_candidates=n_candidates
+    )

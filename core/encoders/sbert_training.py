@@ -1,0 +1,133 @@
+"""How Sentence-BERT is fine-tuned: the regression loss, its schedule and the resumable run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.attacks.inversion.training import Loop, TrainingLog, train
+from core.attacks.inversion.word_classifier import fast_dtype
+from core.encoders.dual_training import seed_device
+from core.encoders.scored_pairs import MAX_SCORE, ScoredPairs, SpearmanScore
+from core.encoders.trainable_transformer import TrainableTransformer
+from core.protocols import OnProgress
+
+if TYPE_CHECKING:
+    from core.encoders.sbert import SentenceBERT
+
+__all__ = ["FineTuning", "cosine_loss", "warm_up_and_decay"]
+
+
+def cosine_loss(one: Tensor, two: Tensor, scores: Tensor) -> Tensor:
+    """Return the mean of (cos(u, v) − score/5)².
+
+    Implements the regression objective of Reimers & Gurevych (2019), §3: mean squared error
+    between the cosine of the sentence vectors and the score as a share of the highest.
+    Differs from the paper: nothing.
+
+    Parameters
+    ----------
+    one, two : Tensor of float32, shape (n, d)
+    scores : Tensor of float32, shape (n,)
+        In [0, 5].
+    """
+    return F.mse_loss(F.cosine_similarity(one, two), scores / MAX_SCORE)
+
+
+def warm_up_and_decay(n_steps: int, warmup_share: float) -> Callable[[int], float]:
+    """Return the schedule: linearly up over a share of the steps, then linearly down to 0."""
+    n_warm = math.ceil(n_steps * warmup_share)
+
+    def share(step: int) -> float:
+        if step < n_warm:
+            return (step + 1) / n_warm
+        return max(0.0, (n_steps - step) / max(1, n_steps - n_warm))
+
+    return share
+
+
+class FineTuning:
+    """One fine-tuning run."""
+
+    def __init__(
+        self,
+        settings: SentenceBERT,
+        encoder: TrainableTransformer,
+        known: ScoredPairs,
+        held: ScoredPairs,
+    ) -> None:
+        self.settings, self.encoder, self.known, self.held = settings, encoder, known, held
+        self.network = encoder.open()
+        self.fast = fast_dtype(encoder.device)
+        self.said: dict[float, SpearmanScore] = {}
+        self.base = encoder.fingerprint
+
+    def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
+        """Train and leave the best epoch's weights in the encoder."""
+        settings = self.settings
+        loop = Loop(
+            n=len(self.known),
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            identity={
+                "encoder": settings.name,
+                "settings": settings.settings,
+                "base": self.base,
+                "pairs": self.known.digest,
+                "validation": self.held.digest,
+            },
+            clip_norm=settings.clip_norm,
+            patience=settings.epochs + 1,
+            is_half=False,
+            say_score=self.say,
+            unit="pairs",
+            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+        )
+        loop.rate_share = warm_up_and_decay(loop.epochs * loop.n_batches, settings.warmup_share)
+        return train(self.network, self._optimizer(), self.loss, self.validate, loop, on_progress)
+
+    def say(self, value: float) -> str:
+        """Return a validation score in words; of one from before a stop, without its interval."""
+        known = self.said.get(value)
+        return f"validation {known or f'Spearman {value:.1f} on {len(self.held):,} pairs'}"
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        """Return AdamW that shrinks matrices alone."""
+        named = list(self.network.parameters())
+        groups = [
+            {
+                "params": [p for p in named if p.ndim > 1],
+                "weight_decay": self.settings.weight_decay,
+            },
+            {"params": [p for p in named if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        is_fused = self.encoder.device.type in ("cpu", "cuda")
+        return torch.optim.AdamW(groups, lr=self.settings.learning_rate, fused=is_fused)
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return the loss of a batch of pairs."""
+        self.network.train()
+        seed_device(self.encoder.device)
+        batch = self.known.take(rows)
+        with torch.autocast(
+            self.encoder.device.type, self.fast, enabled=self.fast != torch.float32
+        ):
+            both = self.encoder.embed_batch(batch.one + batch.two)
+        one, two = both.float().split(len(rows))
+        return cosine_loss(one, two, torch.from_numpy(batch.scores).to(one.device))
+
+    def validate(self) -> float:
+        """Return Spearman's correlation ×100 on the validation pairs."""
+        self.network.eval()
+        score = SpearmanScore.of(self.encoder, self.held, self.settings.seed)
+        self.said[score.value] = score
+        return score.value

@@ -1,0 +1,119 @@
+"""Pairs of sentences with human scores of their similarity, and how well cosines follow them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from core.errors import InvalidInputError
+from core.metrics import spearman_correlation
+from core.protocols import Encoder
+from core.results import Interval
+from core.text import check_text
+
+__all__ = ["MAX_SCORE", "ScoredPairs", "SpearmanScore"]
+
+MAX_SCORE = 5.0
+"""Of the STS benchmark, whose scores run from 0 to 5."""
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of texts with human scores of their similarity in [0, 5]."""
+
+    one: tuple[str, ...]
+    two: tuple[str, ...]
+    scores: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, one: Sequence[str], two: Sequence[str], scores: Sequence[float], name: str = "pairs"
+    ) -> ScoredPairs:
+        """Check and take pairs.
+
+        Raises
+        ------
+        InvalidInputError
+            Unequal lengths, a text that cannot be encoded, or a score that is no number in
+            [0, 5]; the message names it.
+        """
+        if isinstance(one, str) or isinstance(two, str):
+            raise InvalidInputError(f"{name}: give two lists of texts, not single texts.")
+        try:
+            values = np.asarray(scores, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"{name}: scores must be numbers.") from error
+        if not len(one) == len(two) == len(values) or values.ndim != 1:
+            raise InvalidInputError(
+                f"{name}: pairs_a, pairs_b and scores must be as many, got {len(one)}, "
+                f"{len(two)} and scores of shape {values.shape}."
+            )
+        bad = np.flatnonzero(~((values >= 0) & (values <= MAX_SCORE)))  # NaN is bad, too
+        if len(bad):
+            raise InvalidInputError(
+                f"{name}: score {bad[0] + 1} is {values[bad[0]]}; scores must lie in [0, 5]. "
+                "Correct it or leave the pair out."
+            )
+        for side, texts in (("pairs_a", one), ("pairs_b", two)):
+            for i, text in enumerate(texts, 1):
+                check_text(text, name=f"{name}: text {i} of {side}")
+        return cls(tuple(one), tuple(two), values)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.scores)
+
+    def take(self, rows: NDArray[np.int64]) -> ScoredPairs:
+        """Return the given pairs."""
+        return ScoredPairs(
+            tuple(self.one[i] for i in rows), tuple(self.two[i] for i in rows), self.scores[rows]
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of texts and scores in order."""
+        digest = hashlib.sha256("\0".join(self.one + self.two).encode())
+        digest.update(self.scores.tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class SpearmanScore:
+    """Spearman's correlation of cosines with human scores, ×100, with its bootstrap interval."""
+
+    value: float
+    ci95: Interval
+    n: int
+
+    @classmethod
+    def of(cls, encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> SpearmanScore:
+        """Score any encoder on pairs."""
+        one, two = encoder.encode(pairs.one), encoder.encode(pairs.two)
+        cosines = F.cosine_similarity(torch.from_numpy(one), torch.from_numpy(two)).numpy()
+        if not np.isfinite(cosines).all():
+            raise InvalidInputError(
+                "Training ran away: the vectors hold NaN or infinity. Lower learning_rate."
+            )
+        value, ends = spearman_correlation(
+            cosines.astype(np.float64), pairs.scores.astype(np.float64), seed=seed
+        )
+        return cls(100 * value, Interval(100 * ends.low, 100 * ends.high), len(pairs))
+
+    def __str__(self) -> str:
+        """Return the score in words."""
+        return (
+            f"Spearman {self.value:.1f} [{self.ci95.low:.1f}, {self.ci95.high:.1f}] on "
+            f"{self.n:,} pairs"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form."""
+        return {"spearman": self.value, "spearman_ci95": [self.ci95.low, self.ci95.high],
+                "n": self.n}  # fmt: skip

@@ -1,0 +1,87 @@
+"""Words as token ids: the small tokeniser of encoders that are trained here from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from unicodedata import normalize
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from core.errors import ArtifactError
+
+__all__ = ["PAD", "UNK", "WordTokens", "split_tokens"]
+
+PAD = 0
+"""Id of the filler at the end of shorter texts of a batch."""
+UNK = 1
+"""Id of every word that is not in the vocabulary."""
+
+_SPECIAL = ("[PAD]", "[UNK]")
+_TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}\p{Z}\p{C}]")
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the tokens of a text: runs of letters, digits and marks, and every other sign alone.
+
+    Lower-cased after Unicode NFKC, as `core.text.words` does; words of one letter and punctuation
+    are kept, since sentences are told apart by them, too.
+
+    Examples
+    --------
+    >>> split_tokens("I can't, Ada!")
+    ['i', 'can', "'", 't', ',', 'ada', '!']
+    """
+    return _TOKEN.findall(normalize("NFKC", text).lower())
+
+
+@dataclass(frozen=True)
+class WordTokens:
+    """The token vocabulary: [PAD], [UNK] and the most frequent tokens of a corpus.
+
+    Parameters
+    ----------
+    tokens : tuple of str
+        In the order of their ids. No text yields a token that is called like a special one,
+        since brackets stand alone.
+    """
+
+    tokens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.tokens[:2] != _SPECIAL or len(set(self.tokens)) != len(self.tokens):
+            raise ArtifactError(
+                "The token vocabulary is damaged: it must start with [PAD] and [UNK] and hold "
+                "each token once. Restore the file or train the encoder again."
+            )
+
+    @classmethod
+    def count(cls, texts: Iterable[str], size: int) -> WordTokens:
+        """Return the `size` most frequent tokens, special ones included, ties alphabetical."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(split_tokens(text))
+        ranked = sorted(counts, key=lambda token: (-counts[token], token))
+        return cls(_SPECIAL + tuple(ranked[: size - len(_SPECIAL)]))
+
+    def __len__(self) -> int:
+        """Return |V|, special tokens included."""
+        return len(self.tokens)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Token to id."""
+        return {token: i for i, token in enumerate(self.tokens)}
+
+    def ids(self, text: str, limit: int | None = None) -> NDArray[np.int64]:
+        """Return the ids of the first `limit` tokens, [UNK] for unknown ones; at least one id."""
+        found = [self.index.get(token, UNK) for token in split_tokens(text)[:limit]]
+        return np.array(found or [UNK], dtype=np.int64)
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """Return the tokens joined by spaces."""
+        return " ".join(self.tokens[i] for i in ids)
