@@ -48,6 +48,30 @@ def test_a_fitted_encoder_can_be_attacked_by_its_name(
     assert "not empty" in line
 
 
+def test_a_dual_encoder_is_fitted_on_neighbours(core: Any, news: Path, tmp_path: Path) -> None:
+    out = tmp_path / "dual"
+    fitted = core("fit", "--encoder", "dual_lstm", "--corpus", news, "--out", out, "--set",
+                  "dimension=16", "--set", "n_negatives=20", "--set", "n_candidates=5",
+                  "--json").json()  # fmt: skip
+    assert fitted["n_pairs"] >= 100 and "among 5" in fitted["validation"]
+    assert not (out / "checkpoint").exists()
+
+
+def test_sentence_bert_is_fitted_on_scored_pairs(
+    core: Any, small_texts: list[str], tiny_bert: Path, tmp_path: Path
+) -> None:
+    table = pd.DataFrame({"sentence1": small_texts[:120], "sentence2": small_texts[1:121],
+                          "score": [float(i % 6) for i in range(120)], "lang": "it",
+                          "split": ["train"] * 80 + ["dev"] * 40})  # fmt: skip
+    table.to_parquet(tmp_path / "sts.parquet")
+    out = tmp_path / "sbert"
+    given = ["fit", "--encoder", "sbert", "--pairs", tmp_path / "sts.parquet", "--language", "it",
+             "--set", f"base={tiny_bert}", "--set", "epochs=1", "--out", out]  # fmt: skip
+    fitted = core(*given, "--json").json()
+    assert fitted["n_pairs"] == 80 and "40" in fitted["validation"]
+    assert "--pairs, not on --corpus" in core(*given, "--corpus", "lee").refusal()
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

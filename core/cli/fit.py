@@ -1,18 +1,21 @@
-"""Fit an encoder on a corpus: tf-idf, hashing, LSA, Doc2Vec, word vectors."""
+"""Fit an encoder on a corpus: bags of words, LSA, word vectors, dual encoders, Sentence-BERT."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
+from typing import Any
 
 from core.cli.arguments import parse_settings
 from core.cli.output import progress_line, show_json
 from core.errors import InvalidInputError
+from core.protocols import FittedEncoder, OnProgress
 from core.specs import FittedEncoderSpec
 
 __all__ = ["add_arguments", "run"]
 
-WHEN_STOPPED = "Nothing was written."
+WHEN_STOPPED = "Encoders that train in epochs resume when the same command runs again."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,15 +25,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder", required=True, help=f"one of {', '.join(FITTED_ENCODERS)}")
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="a setting of the encoder")  # fmt: skip
-    parser.add_argument("--corpus", required=True, help="bundled, a file, or another source")
-    parser.add_argument("--limit", type=int, help="sentences taken, from the first")
+    parser.add_argument("--corpus", help="bundled, a file, or another source")
+    parser.add_argument("--pairs", type=Path, metavar="FILE",
+                        help="of sbert: Parquet of the STS benchmark")  # fmt: skip
+    parser.add_argument("--language", default="en", help="of the pairs: en or it (default: en)")
+    parser.add_argument("--limit", type=int, help="sentences or pairs taken, from the first")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit, write the encoder, and say how to use it."""
-    from core.corpora import load_corpus
     from core.encoders.fitted import FITTED_ENCODERS, make_encoder, save_encoder
 
     family = FITTED_ENCODERS.get(arguments.encoder)
@@ -39,20 +44,79 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--encoder must be one of {known}, got {arguments.encoder!r}.")
     if arguments.limit is not None and arguments.limit < 2:
         raise InvalidInputError(f"--limit must be at least 2, got {arguments.limit}.")
+    needed, other = ("pairs", "corpus") if family.learns_from == "scores" else ("corpus", "pairs")
+    if getattr(arguments, needed) is None or getattr(arguments, other) is not None:
+        raise InvalidInputError(f"{arguments.encoder} is fitted on --{needed}, not on --{other}.")
     settings = parse_settings(arguments.encoder, family.kind, arguments.settings)
     encoder = make_encoder(FittedEncoderSpec.of(arguments.encoder, settings))
-    if arguments.out.exists() and (not arguments.out.is_dir() or any(arguments.out.iterdir())):
-        raise InvalidInputError(f"{arguments.out} exists and is not empty; choose another folder.")
+    checkpoint = _free(arguments.out)
+    fit = {"scores": _fit_scores, "neighbours": _fit_neighbours, "texts": _fit_texts}
     with progress_line() as on_progress:
-        corpus = load_corpus(arguments.corpus)
-        texts = corpus.sentences().texts[: arguments.limit]
-        encoder.fit(texts, on_progress=on_progress)
-    facts = {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_texts": len(texts)}
+        facts = fit[family.learns_from](encoder, arguments, checkpoint, on_progress)
     save_encoder(encoder, arguments.out, training=facts)
-    name = f"{encoder.name}:{arguments.out}"
-    if arguments.json:
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    _show(encoder, arguments, facts)
+
+
+def _free(out: Path) -> Path:
+    """Return where checkpoints go, if `out` is free or holds nothing else."""
+    checkpoint = out / "checkpoint"
+    if out.exists() and (not out.is_dir() or any(p != checkpoint for p in out.iterdir())):
+        raise InvalidInputError(f"{out} exists and is not empty; choose another folder.")
+    return checkpoint
+
+
+def _fit_texts(
+    encoder: FittedEncoder, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
+) -> dict[str, Any]:
+    from core.corpora import load_corpus
+
+    corpus = load_corpus(given.corpus)
+    texts = corpus.sentences().texts[: given.limit]
+    encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))
+    return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_texts": len(texts)}
+
+
+def _fit_neighbours(
+    encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
+) -> dict[str, Any]:
+    from core.corpora import load_corpus
+    from core.encoders.context_pairs import pairs_of
+
+    corpus = load_corpus(given.corpus)
+    pairs = pairs_of(corpus)[: given.limit]
+    encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint))
+    return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_pairs": len(pairs),
+            "validation": str(encoder.validation_[-1])}  # fmt: skip
+
+
+def _fit_scores(
+    encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
+) -> dict[str, Any]:
+    from core.studies.tasks import read_pairs
+
+    known = read_pairs("train", given.pairs, language=given.language, split="train")
+    held = read_pairs("dev", given.pairs, language=given.language, split="dev")
+    first, second, scores = (part[: given.limit] for part in (known.first, known.second,
+                                                              known.scores))  # fmt: skip
+    encoder.fit_pairs(
+        first, second, scores,
+        validation=(held.first, held.second, held.scores) if held.scores else None,
+        on_progress=on_progress, checkpoint_dir=str(checkpoint),
+    )  # fmt: skip
+    return {"pairs": given.pairs.name, "language": given.language, "n_pairs": len(scores),
+            "validation": str(encoder.validation_)}  # fmt: skip
+
+
+def _show(encoder: FittedEncoder, given: argparse.Namespace, facts: dict[str, Any]) -> None:
+    name = f"{encoder.name}:{given.out}"
+    if given.json:
         show_json({"encoder": name, "dimension": encoder.dimension,
                    "fingerprint": encoder.fingerprint, **facts})  # fmt: skip
-    else:
-        print(f"{name}: {encoder.dimension:,} dimensions, fitted on {len(texts):,} sentences")
-        print(f"Use it as --encoder {name}")
+        return
+    n = facts.get("n_texts") or facts["n_pairs"]
+    what = "sentences" if "n_texts" in facts else "pairs of sentences"
+    print(f"{name}: {encoder.dimension:,} dimensions, fitted on {n:,} {what}")
+    if "validation" in facts:
+        print(f"  held out: {facts['validation']}")
+    print(f"Use it as --encoder {name}")

@@ -21,6 +21,7 @@ from core.text import check_texts
 
 __all__ = [
     "FITTED_ENCODERS",
+    "FITTED_ON_TEXTS",
     "FittedFamily",
     "check_ready",
     "fingerprint_of",
@@ -42,6 +43,9 @@ class FittedFamily:
     """module:Class, imported only when used."""
     fixed: dict[str, Any] = field(default_factory=dict)
     """Settings that make this entry what it is."""
+    learns_from: str = "texts"
+    """`texts`; `neighbours`, texts in the order of their documents; or `scores`, pairs of texts
+    with scores, by `fit_pairs`."""
 
     @property
     def kind(self) -> type[Any]:
@@ -102,7 +106,32 @@ FITTED_ENCODERS: dict[str, FittedFamily] = {
         "Pennington et al. (2014); Song & Raghunathan (2020), §6.1",
         "core.encoders.glove:GloVeEncoder",
     ),
+    "dual_lstm": FittedFamily(
+        "Dual encoder, LSTM",
+        "Trained here to tell a sentence's successor from 800 others; recurrent.",
+        "Song & Raghunathan (2020), Eq. 2",
+        "core.encoders.dual:LSTMDualEncoder",
+        learns_from="neighbours",
+    ),
+    "dual_transformer": FittedFamily(
+        "Dual encoder, Transformer",
+        "Trained here to tell a sentence's successor from 800 others; three Transformer layers.",
+        "Song & Raghunathan (2020), Eq. 2",
+        "core.encoders.dual:TransformerDualEncoder",
+        learns_from="neighbours",
+    ),
+    "sbert": FittedFamily(
+        "Sentence-BERT, fine-tuned here",
+        "A language model trained so that its cosines follow people's scores of similarity.",
+        "Reimers & Gurevych (2019)",
+        "core.encoders.sbert:SentenceBERT",
+        learns_from="scores",
+    ),
 }
+
+
+FITTED_ON_TEXTS = tuple(n for n, f in FITTED_ENCODERS.items() if f.learns_from == "texts")
+"""Those that any collection of texts will do for, in any order."""
 
 
 def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:

@@ -17,7 +17,7 @@ from core.corpora import Columns, load_corpus
 from core.corpora.sentences import split_sentences
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import FITTED_ENCODERS, make_encoder
+from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
 from core.studies.domains import content_of
@@ -74,7 +74,7 @@ class ClassificationStudy:
     title_column: str = "title"
     label_column: str = "label"
     other: str = "wikipedia"
-    encoders: tuple[str, ...] = (*FITTED_ENCODERS, "minilm")
+    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
     views: tuple[str, ...] = VIEWS
     domains: tuple[str, ...] = ("in", "cross")
     per_class: int = 2000
@@ -91,7 +91,7 @@ class ClassificationStudy:
             {**shared, "encoder": encoder, "view": view, "domain": domain, "seed": seed}
             for domain in self.domains
             for encoder in self.encoders
-            if encoder in FITTED_ENCODERS or domain == "cross"
+            if encoder in FITTED_ON_TEXTS or domain == "cross"
             for view in self.views
             for seed in self.seeds
         ]
@@ -169,7 +169,7 @@ def _view(view: str, title: str, body: str) -> str:
 
 
 def _encoder(cell: Cell, known: Sequence[str]) -> Encoder:
-    if cell["encoder"] not in FITTED_ENCODERS:
+    if cell["encoder"] not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(cell["encoder"]))
     if cell["domain"] == "in":
         return make_encoder(cell["encoder"]).fit(known)

@@ -12,7 +12,7 @@ import numpy as np
 from core.corpora import Columns, load_corpus
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
+from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import FittedEncoderSpec
@@ -102,14 +102,14 @@ def open_encoder(name: str, settings: dict[str, Any], fit_on: Cell, folder: Path
     Parameters
     ----------
     name : str
-        `minilm`, `mlm:ID`, … or an entry of FITTED_ENCODERS, which is fitted on the auxiliary
+        `minilm`, `mlm:ID`, … or an entry of FITTED_ON_TEXTS, which is fitted on the auxiliary
         texts.
     fit_on : dict
         The arguments of `open_domain`.
     folder : Path
         Fitted encoders are kept below it.
     """
-    if name not in FITTED_ENCODERS:
+    if name not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(name))
     spec = FittedEncoderSpec.of(name, settings)
     place = folder / "encoders" / f"{name}-{cell_key({**fit_on, 'spec': spec.key})}"

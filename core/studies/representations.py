@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.attacks.registry import ATTACKS, make_attack
-from core.encoders.fitted import FITTED_ENCODERS
+from core.encoders.fitted import FITTED_ON_TEXTS
 from core.evaluation import evaluate, restrict
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
@@ -53,7 +53,7 @@ class RepresentationStudy:
 
     target: str
     other: str = "wikipedia"
-    encoders: tuple[str, ...] = (*FITTED_ENCODERS, "minilm")
+    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
     attacks: tuple[str, ...] = ("probe", "mlc", "msp")
     domains: tuple[str, ...] = tuple(DOMAINS)
     sizes: tuple[int, ...] = (40_000,)
