@@ -34,7 +34,7 @@ def layout_key(vectors: Vectors, spec: ProjectionSpec) -> str:
     digest = hashlib.sha256()
     versions = [version(name) for name in ("umap-learn", "scikit-learn")]
     digest.update(f"{_DRAWN_BY}|{spec.identity}|{versions}|{vectors.shape}|".encode())
-    digest.update(memoryview(np.ascontiguousarray(vectors, np.float32)).cast("B"))
+    digest.update(np.ascontiguousarray(vectors, np.float32).view(np.uint8).data)
     return digest.hexdigest()
 
 

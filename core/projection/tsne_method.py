@@ -99,7 +99,8 @@ def _follow(
             f"t-SNE of {len(vectors):,} points ended before it was done, perhaps for want of "
             "memory. Draw fewer points, or take UMAP."
         )
-    return np.load(io.BytesIO(answer[0]), allow_pickle=False)  # type: ignore[no-any-return]
+    places: NDArray[np.float32] = np.load(io.BytesIO(answer[0]), allow_pickle=False)
+    return places
 
 
 def _feed(pipe: IO[bytes], vectors: Vectors) -> None:
