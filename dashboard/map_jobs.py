@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from core.errors import CoreError
 from core.jobs import JobState
 from core.projection.cached import project_cached
 from core.projection.layout import MAX_POINTS, Layout, project
+from core.projection.looks import Looks, looks_of
+from core.projection.moves import Moves, move_points
 from core.projection.points import Points, corpus_points
+from core.projection.quality import Agreement
 from core.projection.selection import folded
 from core.projection.shipped import CORPUS, N_POINTS, find_shipped
 from core.projection.spec import ProjectionSpec
 from core.projection_plots import hover_texts
-from core.protocols import OnProgress, Vectors
+from core.protocols import Encoder, OnProgress, Vectors
+from core.specs import DefenceSpec
 from dashboard import answers, cache, map_state
 from dashboard.calm import show_error
 from dashboard.map_state import MapRequest
 from dashboard.progress import follow
 
-__all__ = ["DrawnMap", "adopt_map_job", "drawn_map"]
+__all__ = ["DrawnMap", "adopt_map_job", "drawn_map", "known_map", "stop_other_job"]
 
 _MOST_SHARED = 4
+_MOST_MOVES = 32
 _SHARE_OF_ENCODING = 0.7
 _LOCK = threading.Lock()
 
@@ -39,6 +46,27 @@ class DrawnMap:
     layout: Layout
     hover: list[str]
     folded: list[str]
+    agreements: dict[str, Agreement | None] = field(default_factory=dict)
+    """By column, once asked."""
+    _looks: dict[str, Looks] = field(default_factory=dict)
+    _moves: dict[tuple[DefenceSpec, int], Moves] = field(default_factory=dict)
+
+    def looks(self, column: str) -> Looks:
+        """Return the groups of a column."""
+        if column not in self._looks:
+            self._looks[column] = looks_of(self.points.columns[column])
+        return self._looks[column]
+
+    def moved(self, encoder: Encoder, rows: NDArray[np.int64], defence: DefenceSpec) -> Moves:
+        """Return where a defence moves some points; the last few answers are kept."""
+        key = (defence, len(rows))
+        if key not in self._moves:
+            while len(self._moves) >= _MOST_MOVES:
+                self._moves.pop(next(iter(self._moves)), None)
+            self._moves[key] = move_points(
+                self.layout, encoder, self.points.texts, self.vectors, rows, defence
+            )
+        return self._moves[key]
 
     @classmethod
     def of(cls, points: Points, vectors: Vectors, layout: Layout) -> DrawnMap:
@@ -52,7 +80,8 @@ def _shared() -> OrderedDict[MapRequest, DrawnMap]:
     return OrderedDict()
 
 
-def _find(request: MapRequest) -> DrawnMap | None:
+def known_map(request: MapRequest) -> DrawnMap | None:
+    """Return a map that was drawn before or ships with the project."""
     if request.is_private:
         return map_state.own_maps().get(request)
     with _LOCK:
@@ -85,8 +114,16 @@ def _keep(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
     return drawn
 
 
+def stop_other_job(request: MapRequest) -> None:
+    """Stop the job of a map that is no longer asked for."""
+    waiting = map_state.map_job()
+    if waiting is not None and waiting[0] != request:
+        cache.jobs().forget(waiting[1])
+        map_state.remember_map_job(None)
+
+
 def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
-    """Return the map, or draw what follows, stops and starts the job that makes it.
+    """Return a map that is not known yet, or draw what starts, follows and stops its job.
 
     Parameters
     ----------
@@ -94,12 +131,6 @@ def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
         Of an upload; a corpus is read within the job.
     """
     waiting = map_state.map_job()
-    if waiting is not None and waiting[0] != request:  # the choice has changed
-        cache.jobs().forget(waiting[1])
-        map_state.remember_map_job(None)
-        waiting = None
-    if (known := _find(request)) is not None:
-        return known
     job = cache.jobs().view(waiting[1]) if waiting else None
     if job is None and (waiting is None or not request.is_upload or points is not None):
         _start(request, points)
