@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from core.plot_style import style
 from core.projection.layout import Layout
 from core.projection.looks import Looks
-from core.projection.spec import METHODS
 
 __all__ = ["hover_texts", "map_figure"]
 
@@ -156,13 +155,16 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
 
 
 def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
-    style(figure, height=620)
+    style(figure, height=660)
+    is_pca = layout.principal is not None
     figure.update_layout(
-        title={"text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 74)),
+        title={"text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 46)),
                "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top", "yref": "container",
-               "pad": {"t": 4}},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.02, "x": 0, "itemsizing": "constant"},
-        margin={"l": 0, "r": 0, "t": 62, "b": 8},
+               "pad": {"t": 34}},
+        # The legend keeps clear of the titles of the axes, the title of the tool bar.
+        legend={"orientation": "h", "yanchor": "top", "y": -0.1 if is_pca else -0.02, "x": 0,
+                "itemsizing": "constant"},
+        margin={"l": 0, "r": 0, "t": 94, "b": 8},
         dragmode="lasso" if layout.coordinates.shape[1] == 2 else "orbit",
         hoverlabel={"align": "left"},
         uirevision="map",
@@ -170,7 +172,7 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
     names = _axis_names(layout)
     if layout.coordinates.shape[1] == 2:
         shared = {"fixedrange": False, "showgrid": False, "zeroline": False,
-                  "showticklabels": layout.principal is not None}  # fmt: skip
+                  "showticklabels": is_pca}  # fmt: skip
         figure.update_xaxes(title=names[0], **shared)
         figure.update_yaxes(title=names[1], scaleanchor="x", scaleratio=1, **shared)
         return
@@ -185,8 +187,7 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
 
 def _axis_names(layout: Layout) -> list[str]:
     if layout.principal is None:
-        method = METHODS[layout.spec.method].title
-        return [f"{method} {i} (no unit)" for i in range(1, layout.coordinates.shape[1] + 1)]
+        return [""] * layout.coordinates.shape[1]  # they have no unit and no meaning
     return [
         f"component {i} ({share:.0%} of the variance)"
         for i, share in enumerate(layout.principal.kept, 1)

@@ -148,7 +148,7 @@ def more_settings() -> None:
         help="By angle, the length of a vector does not count",
     )
     st.number_input("Seed", 0, 2**32 - 1, key=key_of("seed"), persist_state="session",
-                    help="The same seed gives the same map; another one shows what is chance")  # fmt: skip
+                    help="The same seed gives the same map; another shows what is chance")  # fmt: skip
 
 
 def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool]:
@@ -164,9 +164,10 @@ def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool
         colour = st.selectbox("Colour", names, key=key_of("colour"), persist_state="session",
                               help="The column whose values are the colours. Where no column is "
                               "chosen for the shapes, they tell the same.", width=200)  # fmt: skip
-        shape = st.selectbox("Shape", [None, *names], key=key_of("shape"), persist_state="session",
-                             format_func=lambda name: "as the colour" if name is None else name,
-                             help="A second column", width=200)  # fmt: skip
+        shape = st.selectbox("Shape", names, key=key_of("shape"), persist_state="session",
+                             placeholder="as the colour", index=None,
+                             help="A second column; empty, the shapes tell the same as the "
+                             "colours", width=200)  # fmt: skip
         search_input()
     return str(colour), shape, is_refused
 

@@ -21,7 +21,7 @@ from core.projection_plots import map_figure
 from core.protocols import Encoder
 from core.specs import DefenceSpec
 from core.text import check_text
-from dashboard import map_state, markup, state
+from dashboard import answers, map_state, markup, state
 from dashboard.calm import plain, show_error
 from dashboard.eta import eta_steps
 from dashboard.map_jobs import DrawnMap
@@ -31,7 +31,7 @@ __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place
 
 _CHART = {"displaylogo": False, "displayModeBar": True, "scrollZoom": False,
           "modeBarButtonsToRemove": ["autoScale2d"],
-          "toImageButtonOptions": {"format": "png", "filename": "leakscope-map", "scale": 2}}  # fmt: skip
+          "toImageButtonOptions": {"format": "png", "filename": "leakscope-map"}}  # fmt: skip
 _STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
     "gaussian": ("sigma", (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)),
     "rounding": ("decimals", (3, 2, 1, 0)),
@@ -41,7 +41,7 @@ _WORDS = {"eta": "η: less noise to the right", "sigma": "Standard deviation of 
 
 
 def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
-    """Draw the answer to the page's question: do neighbours belong together?"""
+    """Draw the answer to the page's question: whether neighbours belong together."""
     points, layout = drawn.points, drawn.layout
     asked = [name for name in ("document", colour) if name in points.columns]
     found = {name: _agreement(drawn, name) for name in dict.fromkeys(asked)}
@@ -53,8 +53,8 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
         return
     name, first = next(iter(told.items()))
     slot.title(
-        f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}; by "
-        f"chance {first.chance:.1f} would",
+        f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}, by "
+        f"chance {first.chance:.2g}",
         anchor=False,
     )
     slot.markdown(
@@ -66,7 +66,7 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
 
 
 def _also(name: str, a: Agreement) -> str:
-    told = f"{a.value:.1f} of {a.k} ({_interval(a)}; by chance {a.chance:.1f})"
+    told = f"{a.value:.1f} of {a.k} ({_interval(a)}; by chance {a.chance:.2g})"
     return f" For {plain(name)} it is {told}."
 
 
@@ -119,7 +119,7 @@ def draw_map(
     figure = map_figure(
         layout,
         drawn.hover,
-        title=f"{len(points):,} {points.unit}s as {request.on.name} sees them, coloured by {colour}"
+        title=f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
         + (f", shaped by {shape}" if shape else ""),
         colour=drawn.looks(colour),
         shape=drawn.looks(shape) if shape else None,
@@ -144,6 +144,10 @@ def draw_map(
     shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
              None if moves is None else moves.after.tobytes())  # fmt: skip
     return map_state.selection_of(request, rows, shown)
+
+
+def _name_of(request: MapRequest) -> str:
+    return "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
 
 
 def _row_of(point: dict[str, Any]) -> int | None:
