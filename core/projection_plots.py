@@ -155,16 +155,16 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
 
 
 def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
-    style(figure, height=660)
+    style(figure, height=670)
     is_pca = layout.principal is not None
     figure.update_layout(
         title={"text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 46)),
                "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top", "yref": "container",
-               "pad": {"t": 34}},
+               "pad": {"t": 46}},
         # The legend keeps clear of the titles of the axes, the title of the tool bar.
         legend={"orientation": "h", "yanchor": "top", "y": -0.1 if is_pca else -0.02, "x": 0,
                 "itemsizing": "constant"},
-        margin={"l": 0, "r": 0, "t": 94, "b": 8},
+        margin={"l": 0, "r": 0, "t": 106, "b": 8},
         dragmode="lasso" if layout.coordinates.shape[1] == 2 else "orbit",
         hoverlabel={"align": "left"},
         uirevision="map",

@@ -11,7 +11,8 @@ from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, column_names, guess_text_column
 from core.errors import CoreError
 from core.projection.points import Column, Points
-from core.projection.spec import METHODS
+from core.projection.spec import METHODS, ProjectionSpec
+from core.specs import EncoderSpec
 from dashboard import encoder_choice, map_state
 from dashboard.calm import show_error
 from dashboard.links import link
@@ -52,7 +53,9 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
     return _upload(n, on, spec)
 
 
-def _upload(n: int, on, spec) -> tuple[MapRequest, Points | None] | None:  # type: ignore[no-untyped-def]
+def _upload(
+    n: int, on: EncoderSpec, spec: ProjectionSpec
+) -> tuple[MapRequest, Points | None] | None:
     sent = st.file_uploader(
         "A file with texts",
         type=["csv", "tsv", "jsonl", "parquet", "txt"],
@@ -148,7 +151,7 @@ def more_settings() -> None:
         help="By angle, the length of a vector does not count",
     )
     st.number_input("Seed", 0, 2**32 - 1, key=key_of("seed"), persist_state="session",
-                    help="The same seed gives the same map; another shows what is chance")  # fmt: skip
+                    help="The same seed gives the same map")  # fmt: skip
 
 
 def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool]:

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core.metrics import bootstrap_interval
+from core.projection.moves import chosen_rows
 from core.projection.selection import selection_csv, selection_json, selection_rows
 from core.reading import Reading
 from dashboard import answers, map_state
@@ -31,6 +32,7 @@ def selected_texts(request: MapRequest, drawn: DrawnMap, rows: list[int]) -> Non
         )
         return
     readings = _readings(request, drawn, rows)
+    rows = sorted(rows, key=lambda i: i not in readings)  # what was attacked comes first
     _told(request, rows, readings)
     _table(drawn, rows, readings)
     _downloads(request, drawn, rows, readings)
@@ -39,17 +41,17 @@ def selected_texts(request: MapRequest, drawn: DrawnMap, rows: list[int]) -> Non
 def _readings(request: MapRequest, drawn: DrawnMap, rows: list[int]) -> dict[int, Reading]:
     if request.on != answers.ENCODER:
         return {}
+    # A sample: the points of a loop come in the order of their documents.
+    targets = [rows[i] for i in chosen_rows(len(rows), _MOST_ATTACKED)]
 
     def attack() -> dict[int, Reading]:
         with st.spinner("Attacking the selected vectors"):
             return {
                 i: answers.unprepared_reading(ATTACK, drawn.points.texts[i], drawn.vectors[[i]])
-                for i in rows[:_MOST_ATTACKED]
+                for i in targets
             }
 
-    found: dict[int, Reading] = map_state.remember_selection(
-        (request, tuple(rows[:_MOST_ATTACKED])), attack
-    )
+    found: dict[int, Reading] = map_state.remember_selection((request, tuple(targets)), attack)
     return found
 
 
@@ -68,12 +70,12 @@ def _told(request: MapRequest, rows: list[int], readings: dict[int, Reading]) ->
     own = np.array([r.scores.f1 for r in scored])
     guessed = float(np.mean([r.prior.f1 for r in scored]))
     interval = bootstrap_interval(own)
-    first = "" if len(rows) <= len(readings) else f" (the first {len(readings)} were attacked)"
+    part = "" if len(rows) <= len(readings) else f" of {len(readings)} of them, drawn at random,"
     spread = f"95 % interval {interval.low:.0f} to {interval.high:.0f}, " if len(scored) > 1 else ""
     st.markdown(
-        f"{n} From their vectors the probe-started classifier recovers words with a mean F1 of "
-        f"**{own.mean():.0f}** ({spread}n = {len(scored)}){first}; an attacker who never sees the "
-        f"vectors reaches {guessed:.0f}."
+        f"{n} From the vectors{part} the probe-started classifier recovers words with a mean F1 of "
+        f"**{own.mean():.0f}** ({spread}n = {len(scored)}); an attacker who never sees the vectors "
+        f"reaches {guessed:.0f}."
     )
 
 

@@ -116,11 +116,11 @@ def draw_map(
     points, layout = drawn.points, drawn.layout
     sought = str(map_state.chosen("search"))
     found = matching_rows(drawn.folded, sought)
+    title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
     figure = map_figure(
         layout,
         drawn.hover,
-        title=f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
-        + (f", shaped by {shape}" if shape else ""),
+        title=title + (f", shaped by {shape}" if shape else ""),
         colour=drawn.looks(colour),
         shape=drawn.looks(shape) if shape else None,
         found=found,
