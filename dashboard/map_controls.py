@@ -61,7 +61,7 @@ def _upload(
         type=["csv", "tsv", "jsonl", "parquet", "txt"],
         key=key_of("file"),
         help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
-        f"{MAX_UPLOAD_BYTES / 1e6:.0f} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. It stays in "
+        f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. It stays in "
         "the memory of this computer, for your session: nothing of it is written to disk or sent "
         "anywhere.",
     )
@@ -158,7 +158,7 @@ def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool
     """Draw the choice of the columns; return colour, shape, and whether one was refused."""
     names = list(columns)
     wanted = {name: map_state.chosen(name) for name in ("colour", "shape")}
-    is_refused = any(value is not None and value not in names for value in wanted.values())
+    is_refused = any(map_state.is_linked(n, v) and v not in names for n, v in wanted.items())
     if wanted["colour"] not in names:
         map_state.choose("colour", names[0])
     if wanted["shape"] not in names:

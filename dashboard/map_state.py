@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dashboard.map_jobs import DrawnMap
 
 __all__ = ["CORPORA", "COUNTS", "UPLOAD", "MapRequest", "adopt_map_link", "chosen", "chosen_spec",
-           "choose", "drop_stale_map_link", "key_of", "link_parts", "map_job", "own_maps",
+           "choose", "drop_stale_map_link", "is_linked",
+           "key_of", "link_parts", "map_job", "own_maps",
            "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
            "selection_of", "upload_request"]  # fmt: skip
 
@@ -129,6 +130,12 @@ def drop_stale_map_link() -> None:
             st.query_params.pop(name, None)
         st.session_state["_adopted_map_link"] = {}
         st.session_state["_refused_map_link"] = []
+
+
+def is_linked(name: str, value: object) -> bool:
+    """Return whether a choice stands as the address asked for it."""
+    adopted = st.session_state.get("_adopted_map_link", {})
+    return name in adopted and adopted[name] == value
 
 
 def link_parts() -> list[tuple[str, str]]:

@@ -52,17 +52,25 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
                       "the encoder takes for similar.")  # fmt: skip
         return
     name, first = next(iter(told.items()))
+    is_more = first.ci95.low > first.chance
     slot.title(
         f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}, by "
-        f"chance {first.chance:.2g}",
+        f"chance {first.chance:.2g}"
+        if is_more
+        else f"Neighbours on this map share their {plain(name)} no more than by chance",
         anchor=False,
     )
+    means = (
+        "Whoever holds the vectors and no texts sees which of them belong together."
+        if is_more
+        else f"{first.value:.1f} of {first.k} do, by chance {first.chance:.2g} would."
+    )
     slot.markdown(
-        "Each point is a text, put where its vector alone says. Whoever holds the vectors and no "
-        f"texts sees which of them belong together. 95 % interval {_interval(first)}, "
-        f"n = {first.n:,} points." + "".join(_also(n, a) for n, a in told.items() if n != name)
+        f"Each point is a text, put where its vector alone says. {means} 95 % interval "
+        f"{_interval(first)}, n = {first.n:,} points."
+        + "".join(_also(n, a) for n, a in told.items() if n != name)
         + f" Drawn by {METHODS[layout.spec.method].title}."
-    )  # fmt: skip
+    )
 
 
 def _also(name: str, a: Agreement) -> str:

@@ -17,7 +17,7 @@ from core.corpora.tables import read_rows
 __all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX_UPLOAD_ROWS",
            "column_names", "guess_text_column", "is_table", "read_upload"]  # fmt: skip
 
-MAX_UPLOAD_BYTES = 200 * 10**6
+MAX_UPLOAD_BYTES = 200 * 2**20
 """As `maxUploadSize` of `.streamlit/config.toml`, which refuses more before it is received."""
 
 MAX_UNPACKED_BYTES = 10**9
@@ -40,7 +40,7 @@ def check_upload(file: MemoryFile) -> None:
         raise refusal(
             file,
             "",
-            f"has {len(file.content) / 1e6:,.0f} MB; at most {MAX_UPLOAD_BYTES / 1e6:,.0f} MB "
+            f"has {len(file.content) / 2**20:,.1f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB "
             "are accepted. Take fewer rows.",
         )
     is_parquet = file.suffix.lower() in (".parquet", ".pq")

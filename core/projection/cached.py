@@ -25,7 +25,7 @@ from core.store import META, cache_dir, load_artifact, save_artifact
 __all__ = ["layout_key", "load_layout", "project_cached", "save_layout"]
 
 _LOG = logging.getLogger(__name__)
-_DRAWN_BY = 1
+_DRAWN_BY = 2
 """Raised whenever the same spec comes to mean another map."""
 
 

@@ -28,14 +28,15 @@ class Principal:
 def principal_components(vectors: Vectors, n_components: int) -> Principal:
     """Fit the first axes of the covariance, each signed so that its largest entry is positive.
 
-    By the eigenvectors of the (d, d) covariance in float64, which is exact and, for many more
-    vectors than dimensions, faster than a decomposition of the vectors. Vectors with fewer
+    By the eigenvectors of the (d, d) covariance, summed up in float64, which for many more vectors
+    than dimensions is faster than a decomposition of the vectors. Vectors with fewer
     dimensions than the map get axes of zeros.
     """
     mean = vectors.mean(0, dtype=np.float64)
+    centre = mean.astype(np.float32)
     covariance = np.zeros((vectors.shape[1], vectors.shape[1]))
     for start in range(0, len(vectors), 8192):
-        block = vectors[start : start + 8192] - mean
+        block = vectors[start : start + 8192] - centre
         covariance += block.T @ block
     values, directions = np.linalg.eigh(covariance)
     axes = directions[:, ::-1][:, :n_components].T

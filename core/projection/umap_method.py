@@ -1,9 +1,14 @@
-"""UMAP by umap-learn, given exact neighbours and a start at the principal components."""
+"""UMAP: umap-learn's graph of neighbours, laid out by our compiled rounds.
+
+docs/decisions/0006-umap-rounds-of-our-own.md says why the rounds are ours.
+"""
 
 from __future__ import annotations
 
 import threading
 import warnings
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +23,19 @@ __all__ = ["default_epochs", "memberships", "umap_places"]
 _ONE_AT_A_TIME = threading.Lock()
 """Numba's parallel kernels abort the process when two threads enter them at once."""
 
-_SHARE_OF_NEIGHBOURS = 0.4
+_MOST_EXACT = 5_000
+"""Points up to which neighbours are exact; beyond, descent finds 96 % of them, much sooner."""
+
+_SHARE_OF_GRAPH, _N_REPORTS = 0.4, 50
 
 
 def default_epochs(n: int) -> int:
-    """Return the rounds for n points: fewer than umap-learn's 500 and 200, at equal quality.
+    """Return the rounds for n points.
 
-    Neighbours are exact and the start is not random, so the points settle sooner;
-    `benchmarks/umap_layout.py` holds the quality against umap-learn's defaults.
+    Fewer than umap-learn's 500 up to 10,000 points, at equal quality, which
+    `benchmarks/umap_layout.py` holds against umap-learn's; its 200 beyond.
     """
-    return 200 if n <= 10_000 else 120
+    return 300 if n <= 10_000 else 200
 
 
 def umap_places(
@@ -35,62 +43,75 @@ def umap_places(
 ) -> NDArray[np.float32]:
     """Return the (n, n_components) float32 places of vectors compared by Euclidean distance.
 
-    Implements McInnes, Healy & Melville (2018) by umap-learn.
-    Differs from umap-learn's defaults: neighbours are exact instead of approximate, points start
-    at their principal components instead of a spectral layout (Kobak & Linderman 2021 find no
-    difference in quality), and they move for fewer rounds.
+    Implements McInnes, Healy & Melville (2018).
+    Differs from umap-learn, which builds the graph: the rounds are ours (`umap_kernel`), points
+    start at their principal components instead of a spectral layout (Kobak & Linderman 2021 find
+    no difference in quality), and up to 10,000 points move for fewer rounds.
 
     Raises
     ------
     StoppedError
         `on_progress` asked to stop.
     """
-    k = min(spec.n_neighbors, len(vectors) - 1)
-    # umap-learn counts a point as its own first neighbour.
-    found, distances = nearest(
-        vectors, vectors, k - 1, is_self=True,
-        on_progress=lambda done, told: on_progress(_SHARE_OF_NEIGHBOURS * done, told),
-    )  # fmt: skip
-    own = np.arange(len(vectors))[:, None]
-    neighbours = (
-        np.hstack([own, found]).astype(np.int32),
-        np.hstack([np.zeros_like(own, np.float32), distances]),
-    )
-    n_epochs = spec.n_epochs or default_epochs(len(vectors))
+    on_progress(0.0, "Loading UMAP")
     with _ONE_AT_A_TIME:
-        on_progress(_SHARE_OF_NEIGHBOURS, "Loading UMAP")
-        return _fit(vectors, spec, k, n_epochs, neighbours, _Epochs(n_epochs, on_progress))
+        graph = _graph(vectors, spec, on_progress)
+    on_progress(_SHARE_OF_GRAPH, "Placing the points at their principal components")
+    return _settle(graph.tocoo(), _start(vectors, spec), spec, on_progress)
 
 
-def _fit(
-    vectors: Vectors,
-    spec: ProjectionSpec,
-    k: int,
-    n_epochs: int,
-    neighbours: tuple[NDArray[np.int32], NDArray[np.float32]],
-    epochs: _Epochs,
+def _graph(vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress) -> Any:
+    """Return the (n, n) sparse memberships of neighbours, symmetric."""
+    from umap.umap_ import fuzzy_simplicial_set, nearest_neighbors
+
+    n, k = len(vectors), min(spec.n_neighbors, len(vectors) - 1)
+    rng = np.random.RandomState(spec.seed)
+    if n > _MOST_EXACT:
+        on_progress(0.05, f"Finding the neighbours of {n:,} points")
+        found, far, _ = nearest_neighbors(vectors, k, "euclidean", {}, False, rng, n_jobs=1)
+    else:
+        near, distances = nearest(
+            vectors, vectors, k - 1, is_self=True,
+            on_progress=lambda done, told: on_progress(0.05 + 0.2 * done, told),
+        )  # fmt: skip
+        # umap-learn counts a point as its own first neighbour.
+        own = np.arange(n)[:, None]
+        found = np.hstack([own, near]).astype(np.int32)
+        far = np.hstack([np.zeros_like(own, np.float32), distances])
+    on_progress(0.3, "Building the graph of neighbours")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fuzzy_simplicial_set(vectors, k, rng, "euclidean", knn_indices=found, knn_dists=far)[
+            0
+        ]
+
+
+def _settle(
+    graph: Any, start: NDArray[np.float32], spec: ProjectionSpec, on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    import numba
-    from umap import UMAP
+    """Move the points for all rounds, reporting between blocks of rounds."""
+    from umap.umap_ import find_ab_params
 
-    n_threads = numba.get_num_threads()
-    model = UMAP(
-        n_neighbors=k,
-        n_components=spec.n_components,
-        min_dist=spec.min_dist,
-        n_epochs=n_epochs,
-        init=_start(vectors, spec),
-        random_state=spec.seed,
-        n_jobs=1,
-        precomputed_knn=neighbours,
-        tqdm_kwds={"disable": False, "file": epochs, "bar_format": "{n_fmt}", "mininterval": 0.2},
-    )
-    try:
-        with warnings.catch_warnings():  # new points are placed by `Layout`, not by umap-learn
-            warnings.filterwarnings("ignore", message=".*precomputed_knn.*")
-            return np.ascontiguousarray(model.fit_transform(vectors), dtype=np.float32)
-    finally:
-        numba.set_num_threads(n_threads)
+    from core.projection.umap_kernel import force_tables, move_points
+
+    n_rounds = spec.n_epochs or default_epochs(len(start))
+    is_kept = graph.data >= graph.data.max() / n_rounds  # the others would never pull
+    heads, tails = graph.row[is_kept].astype(np.int32), graph.col[is_kept].astype(np.int32)
+    period = (graph.data.max() / graph.data[is_kept]).astype(np.float32)
+    pull, push = force_tables(*find_ab_params(1.0, spec.min_dist))
+    places = np.zeros((len(start), 4), np.float32)
+    width = np.maximum(np.ptp(start, axis=0), 1e-12)
+    places[:, : spec.n_components] = 10 * (start - start.min(0)) / width
+    due = period.copy()
+    state = np.uint64(np.random.default_rng(spec.seed).integers(1, 2**63))
+    edges = np.linspace(0, n_rounds, min(n_rounds, _N_REPORTS) + 1).astype(int)
+    for first, last in pairwise(edges.tolist()):
+        at = _SHARE_OF_GRAPH + (1 - _SHARE_OF_GRAPH) * first / n_rounds
+        on_progress(at, f"UMAP, round {first} of {n_rounds}")
+        state = np.uint64(  # numba gives it back as an int
+            move_points(places, heads, tails, period, due, pull, push, first, last, n_rounds, state)
+        )
+    return np.ascontiguousarray(places[:, : spec.n_components])
 
 
 def _start(vectors: Vectors, spec: ProjectionSpec) -> NDArray[np.float32]:
@@ -98,24 +119,6 @@ def _start(vectors: Vectors, spec: ProjectionSpec) -> NDArray[np.float32]:
     places = principal_components(vectors, spec.n_components).places(vectors)
     noise = np.random.default_rng(spec.seed).normal(scale=1e-4, size=places.shape)
     return np.asarray(places * (10 / max(float(np.abs(places).max()), 1e-12)) + noise, np.float32)
-
-
-class _Epochs:
-    """The file that umap-learn's progress bar writes to: passes the number of the round on."""
-
-    def __init__(self, n_epochs: int, on_progress: OnProgress) -> None:
-        self.n_epochs, self.on_progress = n_epochs, on_progress
-
-    def write(self, text: str) -> None:
-        """Read the number of the round out of what the bar would show."""
-        digits = "".join(c for c in text if c.isdigit())
-        if digits:
-            done = min(1.0, int(digits) / self.n_epochs)
-            at = _SHARE_OF_NEIGHBOURS + (1 - _SHARE_OF_NEIGHBOURS) * done
-            self.on_progress(at, f"UMAP, round {digits} of {self.n_epochs}")
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
 
 
 def memberships(distances: NDArray[np.float32], n_rounds: int = 48) -> NDArray[np.float32]:
