@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import Any
 
 from benchmarks import Measurement
 from benchmarks.page_ready import NAMES, ROOT, wait_for
@@ -65,7 +66,7 @@ def rows(drawn: float, paints: list[float], hovers: list[float], shown: int) -> 
             is_upper_bound=True,
             n=len(paints),
             note=f"median, from the choice of another column to painted points; {drawn:.0f} s from "
-            "the upload, encoding and UMAP included",
+            "the upload, encoding and PCA included",
         ),
         Measurement(
             name="points that are on the screen",
@@ -85,7 +86,7 @@ def rows(drawn: float, paints: list[float], hovers: list[float], shown: int) -> 
     ]
 
 
-def upload(page, address: str) -> float:  # type: ignore[no-untyped-def]
+def upload(page: Any, address: str) -> float:
     """Upload 50,000 short texts of ours and return the seconds until their map is painted."""
     page.goto(f"{address}/projection?n=50000&method=pca")
     page.get_by_role("combobox", name="Texts").click()
@@ -109,7 +110,7 @@ def table() -> bytes:
     return out.getvalue().encode()
 
 
-def repaint(page, turn: int) -> float:  # type: ignore[no-untyped-def]
+def repaint(page: Any, turn: int) -> float:
     """Choose another column and return the seconds until the points have its colours."""
     before = page.evaluate("() => document.querySelector('.js-plotly-plot').data[0].name")
     page.get_by_role("combobox", name="Colour").click()
@@ -123,7 +124,7 @@ def repaint(page, turn: int) -> float:  # type: ignore[no-untyped-def]
     return time.perf_counter() - start
 
 
-def hover(page, turn: int) -> float | None:  # type: ignore[no-untyped-def]
+def hover(page: Any, turn: int) -> float | None:
     """Move the mouse onto a point and return the seconds until its text shows."""
     place = page.evaluate(
         """turn => {
