@@ -19,7 +19,8 @@ from core.protocols import OnProgress, Vectors, no_progress
 
 __all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_vectors", "project"]
 
-MIN_POINTS, MAX_POINTS = 10, 50_000
+MIN_POINTS = 10
+MAX_POINTS = 50_000
 _SHARE_OF_DRAWING = 0.95
 _SAME = 1e-3
 """Distance between unit vectors below which float32 cannot tell two texts apart."""

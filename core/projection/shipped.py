@@ -23,7 +23,8 @@ from core.store import META, load_artifact, read_json, save_artifact
 __all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "main"]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "projection"
-CORPUS, N_POINTS = "bundled", 2000
+CORPUS = "bundled"
+N_POINTS = 2000
 
 
 def find_shipped(
