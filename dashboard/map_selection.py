@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from core.export import neutral_cell
 from core.metrics import bootstrap_interval
 from core.projection.moves import chosen_rows
 from core.projection.selection import selection_csv, selection_json, selection_rows
@@ -103,7 +104,9 @@ def _shown(drawn: DrawnMap, i: int, reading: Reading | None) -> dict[str, object
     if reading is not None:
         row |= {"recovered": ", ".join(w.word for w in reading.hits) or "none",
                 "f1": reading.scores.f1, "guess": reading.prior.f1}  # fmt: skip
-    return row | {f"{name} ": values[i] for name, values in drawn.points.columns.items()}
+    row |= {f"{name} ": values[i] for name, values in drawn.points.columns.items()}
+    # The table has a download button of Streamlit's own, which writes cells as they are.
+    return {str(neutral_cell(name)): neutral_cell(value) for name, value in row.items()}
 
 
 def _downloads(

@@ -10,6 +10,7 @@ import streamlit as st
 from core.attacks.inversion.token_words import require_white_box
 from core.defences.registry import DEFENCES
 from core.errors import CoreError
+from core.export import neutral_cell
 from core.projection.layout import Layout
 from core.projection.looks import looks_of
 from core.projection.moves import MOVABLE, Moves, chosen_rows
@@ -103,7 +104,7 @@ def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
     with st.expander("Nearest to your sentence (★)", icon=":material/near_me:"):
         items = [(drawn.points.texts[i], d) for i, d in zip(rows[0], distances[0], strict=True)]
         st.dataframe(
-            [{"text": text[:500], "distance": round(float(d), 3)} for text, d in items],
+            [{"text": neutral_cell(text[:500]), "distance": round(float(d), 3)} for text, d in items],
             key="nearest", hide_index=True,
             column_config={"text": st.column_config.TextColumn("Text", width="large"),
                            "distance": st.column_config.NumberColumn("Distance of the vectors")},
