@@ -101,10 +101,11 @@ def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
         show_error(error, title="Your sentence is not on the map")
         return None
     rows, distances = drawn.layout.nearest(vector, 3)
+    texts = [neutral_cell(drawn.points.texts[i][:500]) for i in rows[0]]
     with st.expander("Nearest to your sentence (★)", icon=":material/near_me:"):
-        items = [(drawn.points.texts[i], d) for i, d in zip(rows[0], distances[0], strict=True)]
         st.dataframe(
-            [{"text": neutral_cell(text[:500]), "distance": round(float(d), 3)} for text, d in items],
+            [{"text": text, "distance": round(float(d), 3)}
+             for text, d in zip(texts, distances[0], strict=True)],
             key="nearest", hide_index=True,
             column_config={"text": st.column_config.TextColumn("Text", width="large"),
                            "distance": st.column_config.NumberColumn("Distance of the vectors")},
