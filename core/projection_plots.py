@@ -22,8 +22,16 @@ _COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#B5A900", "#
 _OTHER = "#8A8F96"
 _MARK = "#D55E00"
 _SHAPES = ("circle", "diamond", "square", "cross", "x", "triangle-up", "star")
-_SOLID_SHAPES = ("circle", "diamond", "square", "cross", "x", "diamond-open", "square-open")
-"""Those that three dimensions know."""
+_SOLID_SHAPES = (
+    "circle",
+    "diamond",
+    "square",
+    "cross",
+    "circle-open",
+    "diamond-open",
+    "square-open",
+)
+"""Those that three dimensions know, without the one that needs a font."""
 _MOST_HOVER_CHARACTERS = 240
 
 
@@ -150,7 +158,7 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
          line={"color": "rgba(213,94,0,0.55)", "width": 1.2})  # fmt: skip
     is_flat = before.shape[1] == 2
     _add(figure, after, mode="markers", name=f"after the defence ({len(after):,})",
-         hoverinfo="name", marker={"symbol": "x", "color": _MARK,
+         hoverinfo="name", marker={"symbol": "x" if is_flat else "cross", "color": _MARK,
                                    "size": 7 if is_flat else 3.5})  # fmt: skip
 
 
@@ -162,7 +170,7 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
                "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top", "yref": "container",
                "pad": {"t": 46}},
         # The legend keeps clear of the titles of the axes, the title of the tool bar.
-        legend={"orientation": "h", "yanchor": "top", "y": -0.1 if is_pca else -0.02, "x": 0,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16 if is_pca else -0.02, "x": 0,
                 "itemsizing": "constant"},
         margin={"l": 0, "r": 0, "t": 106, "b": 8},
         dragmode="lasso" if layout.coordinates.shape[1] == 2 else "orbit",

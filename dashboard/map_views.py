@@ -12,7 +12,7 @@ from core.defences.registry import DEFENCES
 from core.errors import CoreError
 from core.export import neutral_cell
 from core.projection.layout import Layout
-from core.projection.looks import looks_of
+from core.projection.looks import is_numeric, looks_of
 from core.projection.moves import MOVABLE, Moves, chosen_rows
 from core.projection.points import Points
 from core.projection.quality import Agreement, neighbour_agreement
@@ -52,6 +52,7 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
         slot.markdown("The vectors alone decide where a point lies: near points are texts that "
                       "the encoder takes for similar.")  # fmt: skip
         return
+    told = {_called(points, name): a for name, a in told.items()}
     name, first = next(iter(told.items()))
     is_more = first.ci95.low > first.chance
     slot.title(
@@ -72,6 +73,10 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
         + "".join(_also(n, a) for n, a in told.items() if n != name)
         + f" Drawn by {METHODS[layout.spec.method].title}."
     )
+
+
+def _called(points: Points, column: str) -> str:
+    return f"fifth of {column}" if is_numeric(points.columns[column]) else column
 
 
 def _also(name: str, a: Agreement) -> str:

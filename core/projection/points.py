@@ -89,7 +89,8 @@ def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False)
     of_label = "collection" if name == "bundled" else "class"
     columns: dict[str, Column] = {of_label: part.labels, "author": part.authors}
     columns = {k: v for k, v in columns.items() if any(c is not None for c in v)}
-    columns["document"] = part.document_ids
+    # Numbers of documents are names, not amounts.
+    columns["document"] = tuple(f"{name} {i}" if i.isdigit() else i for i in part.document_ids)
     columns["words"] = _word_counts(part.texts)
     return Points(
         name=name,
