@@ -3,14 +3,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.corpora.memory_file import MemoryFile
+from core.projection import ProjectionSpec, project
 from core.projection.moves import MOVABLE
+from core.projection.points import upload_points
 from core.projection.shipped import N_POINTS, SHIPPED
 from core.specs import EncoderSpec
 from core.store import load_artifact
-from dashboard import cache, map_jobs, map_state, state
+from dashboard import cache, map_jobs, map_selection, map_state, state
 from dashboard.map_state import MapRequest, key_of
 
 TEXT = "The harbour master counted twelve ships."
@@ -162,7 +166,7 @@ def test_a_file_that_cannot_be_drawn_is_told(
 
 
 def test_a_selection_survives_a_change_of_the_figure() -> None:
-    request = MapRequest(source="lee", n=500, on=EncoderSpec(), spec=map_state.ProjectionSpec())
+    request = MapRequest(source="lee", n=500, on=EncoderSpec(), spec=ProjectionSpec())
     store: dict[str, object] = {}
     picked = _picker(store)
     assert picked(request, [1, 2], "a") == [1, 2]
@@ -177,3 +181,13 @@ def _picker(store: dict[str, object]) -> Callable[..., list[int]]:
             return map_state.selection_of(request, rows, figure)
 
     return picked
+
+
+def test_the_table_itself_holds_no_formula() -> None:
+    """Streamlit puts a download button of its own on a table, which writes cells as they are."""
+    file = MemoryFile("f.csv", b"text,=kind\n" + b"=1+1 is two,@SUM(A1)\n" * 12)
+    points = upload_points(file, 12, others=("=kind",))
+    vectors = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    map_of = map_jobs.DrawnMap.of(points, vectors, project(vectors, ProjectionSpec(method="pca")))
+    row = map_selection._shown(map_of, 0, None)
+    assert row == {"text": "'=1+1 is two", "'=kind ": "'@SUM(A1)", "words ": "3"}

@@ -5,6 +5,7 @@ import pytest
 
 from core.projection import Layout, ProjectionSpec, project
 from core.projection.looks import MISSING, Looks, is_numeric, looks_of
+from core.projection.points import corpus_points
 from core.projection_plots import hover_texts, map_figure
 
 N = 60
@@ -105,3 +106,9 @@ def test_numbers_are_coloured_by_fifths() -> None:
 def test_not_every_column_is_numbers(values: list[str | None]) -> None:
     assert not is_numeric(values)
     assert isinstance(looks_of(values), Looks)
+
+
+def test_numbers_of_documents_are_names() -> None:
+    points = corpus_points("lee", 200)
+    assert not is_numeric(points.columns["document"]) and is_numeric(points.columns["words"])
+    assert points.told == "200 of 2,454 sentences, drawn at random (seed 0)"
