@@ -41,6 +41,13 @@ PAGES = [
         url_path="tradeoff",
         help="What each defence saves, and what it costs in usefulness.",
     ),
+    st.Page(
+        ROOT / "pages" / "projection.py",
+        title="Map",
+        icon=":material/scatter_plot:",
+        url_path="projection",
+        help="Many texts as their vectors lie, and where a sentence or a defence puts them.",
+    ),
 ]
 
 st.set_page_config(

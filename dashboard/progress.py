@@ -26,7 +26,7 @@ def follow(job_id: str) -> None:
             "Stop",
             key=f"stop-{job_id}",
             icon=":material/stop_circle:",
-            help="Ends this attack at its next step. Nothing of it is kept.",
+            help="Ends this work at its next step. Nothing of it is kept.",
             on_click=cache.jobs().stop,
             args=(job_id,),
         )
@@ -34,5 +34,5 @@ def follow(job_id: str) -> None:
 
 def _sentence(job: Job) -> str:
     if job.state is JobState.WAITING:
-        return "Waiting: another slow attack is running."
+        return "Waiting: other slow work is running."
     return f"{job.message} ({job.seconds:.0f} s)"

@@ -134,9 +134,9 @@ def test_what_it_cannot_take_is_refused_by_name(
             fitted[name].encode(texts)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"texts|pairs"):
         tiny(name).fit(["only one"])
-    with pytest.raises(NotFittedError, match="is not (fitted|trained)"):
+    with pytest.raises(NotFittedError, match=r"is not (fitted|trained)"):
         tiny(name).encode(["text"])
-    with pytest.raises(NotFittedError, match="is not (fitted|trained)"):
+    with pytest.raises(NotFittedError, match=r"is not (fitted|trained)"):
         save_encoder(tiny(name), Path("/nonexistent"))
 
 

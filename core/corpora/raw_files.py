@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from core.corpora.memory_file import MemoryFile
 from core.errors import InvalidInputError
 
-__all__ = ["MAX_TEXT_CHARACTERS", "Source", "check_file", "read_lines", "refusal"]
+__all__ = ["MAX_TEXT_CHARACTERS", "File", "Source", "check_file", "read_lines", "refusal"]
 
-Source = Path | str
+File = Path | MemoryFile
+"""Something that opens like a file: on disk, or in memory where it must not touch a disk."""
+
+Source = Path | MemoryFile | str
 """A file, or what else rows came from, as messages call it."""
 
 MAX_TEXT_CHARACTERS = 1_000_000
@@ -40,7 +44,7 @@ def refusal(source: Source, place: str, problem: str) -> InvalidInputError:
     return InvalidInputError(f"{where}: {problem}")
 
 
-def check_file(path: Path, *, is_parquet: bool = False) -> None:
+def check_file(path: File, *, is_parquet: bool = False) -> None:
     """Raise InvalidInputError unless there is a file of the expected kind that can be opened."""
     head = _head_of(path)
     if not head:
@@ -58,7 +62,7 @@ def check_file(path: Path, *, is_parquet: bool = False) -> None:
             raise refusal(path, "", f"is {kind}.")
 
 
-def _head_of(path: Path) -> bytes:
+def _head_of(path: File) -> bytes:
     try:
         if path.is_dir():
             raise refusal(path, "", "is a folder. Name one file in it.")
@@ -75,7 +79,7 @@ def _head_of(path: Path) -> bytes:
         raise refusal(path, "", f"cannot be read ({reason}). Check the path.") from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+def read_lines(path: File) -> Iterator[tuple[str, str]]:
     """Yield ("line n", line with its end) of a UTF-8 file, without a byte order mark.
 
     Raises

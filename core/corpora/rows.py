@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,8 +13,9 @@ import regex
 from core.corpora.documents import Document, check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
 
-__all__ = ["Columns", "Row", "check_rows", "documents_of"]
+__all__ = ["Columns", "Row", "check_rows", "documents_of", "row_of"]
 
+_OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WRITTEN = regex.compile(r"[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
 
@@ -32,12 +33,15 @@ class Columns:
     document : str or None
         Rows with the same value in this column are one document, such as the sentences of an
         article.
+    others : tuple of str
+        Further columns to read along, such as those that colour a map.
     """
 
     text: str = "text"
     label: str | None = None
     author: str | None = None
     document: str | None = None
+    others: tuple[str, ...] = ()
 
     def within(self, source: Source, found: Sequence[str]) -> dict[str, str]:
         """Return which of the columns found holds the text, the label and so on.
@@ -49,6 +53,7 @@ class Columns:
         """
         named = {"text": self.text, "label": self.label}
         named |= {"author": self.author, "document": self.document}
+        named |= {f"{_OTHER}{column}": column for column in self.others}
         chosen = {}
         for role, column in named.items():
             if column is not None and column not in found:
@@ -69,6 +74,13 @@ class Row:
     label: Any = None
     author: Any = None
     document: Any = None
+    others: tuple[Any, ...] = ()
+
+
+def row_of(place: str, cells: Mapping[str, Any]) -> Row:
+    """Return a row from its cells by role, those of further columns in their order."""
+    others = tuple(cell for role, cell in cells.items() if role.startswith(_OTHER))
+    return Row(place, others=others, **{r: c for r, c in cells.items() if not r.startswith(_OTHER)})
 
 
 def documents_of(source: Source, rows: Iterable[Row], columns: Columns) -> tuple[Document, ...]:
@@ -96,7 +108,8 @@ def check_rows(
     for row in islice(rows, limit):
         n_rows += 1
         text = _checked_text(source, row, columns.text)
-        yield Row(row.place, text, _name(row.label), _name(row.author), _name(row.document))
+        label, author, document = map(_name, (row.label, row.author, row.document))
+        yield Row(row.place, text, label, author, document, tuple(map(_name, row.others)))
     if not n_rows:
         raise refusal(source, "", "holds no text. Give at least one.")
 

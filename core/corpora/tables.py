@@ -10,11 +10,10 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from core.corpora.raw_files import MAX_TEXT_CHARACTERS, check_file, read_lines, refusal
-from core.corpora.rows import Columns, Row
+from core.corpora.raw_files import MAX_TEXT_CHARACTERS, File, check_file, read_lines, refusal
+from core.corpora.rows import Columns, Row, row_of
 
 __all__ = ["read_rows"]
 
@@ -22,7 +21,7 @@ _BATCH_ROWS = 2048
 _DELIMITERS = (",", ";", "\t")
 
 
-def read_rows(path: Path, columns: Columns) -> Iterator[Row]:
+def read_rows(path: File, columns: Columns) -> Iterator[Row]:
     """Yield the rows of a file by its ending: .csv, .tsv, .jsonl, .parquet, else one a line.
 
     Raises
@@ -43,7 +42,7 @@ def read_rows(path: Path, columns: Columns) -> Iterator[Row]:
     return (Row(place, line) for place, line in lines if line)
 
 
-def _csv_rows(path: Path, columns: Columns, delimiters: Sequence[str]) -> Iterator[Row]:
+def _csv_rows(path: File, columns: Columns, delimiters: Sequence[str]) -> Iterator[Row]:
     """Yield the rows of a table with a header, quoted cells spanning lines where they do."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_TEXT_CHARACTERS + 1))
     lines = read_lines(path)
@@ -67,7 +66,7 @@ def _csv_rows(path: Path, columns: Columns, delimiters: Sequence[str]) -> Iterat
                     f"has {len(cells)} cells where the header has {len(header)}. Put texts that "
                     f"hold {_NAMES[delimiter]} or line breaks in double quotes.",
                 )
-            yield Row(place, **{role: cells[i] for role, i in at.items()})
+            yield row_of(place, {role: cells[i] for role, i in at.items()})
     except csv.Error as error:
         raise refusal(
             path,
@@ -94,7 +93,7 @@ def _delimiter_of(header: str, columns: Columns, delimiters: Sequence[str]) -> s
     return delimiters[0]
 
 
-def _jsonl_rows(path: Path, columns: Columns) -> Iterator[Row]:
+def _jsonl_rows(path: File, columns: Columns) -> Iterator[Row]:
     """Yield one object a line."""
     chosen: dict[str, str] = {}
     for place, line in read_lines(path):
@@ -112,10 +111,10 @@ def _jsonl_rows(path: Path, columns: Columns) -> Iterator[Row]:
                 path, place, 'is not a JSON object. Write one object a line: {"text": "…"}.'
             )
         chosen = chosen or columns.within(path, list(record))
-        yield Row(place, **{role: record.get(column) for role, column in chosen.items()})
+        yield row_of(place, {role: record.get(c) for role, c in chosen.items()})
 
 
-def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
+def _parquet_rows(path: File, columns: Columns) -> Iterator[Row]:
     """Yield the rows of the columns that are used, a batch in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -123,15 +122,18 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
     check_file(path, is_parquet=True)
     n_read = 0
     try:
-        with pq.ParquetFile(path) as file:
-            chosen = columns.within(path, file.schema_arrow.names)
+        with path.open("rb") as raw:
+            names, texts = _schema(raw)
+            chosen = columns.within(path, names)
             names = list(dict.fromkeys(chosen.values()))
+            # A text that is repeated stays in memory once, however often a small file repeats it.
+            file = pq.ParquetFile(raw, read_dictionary=[n for n in names if n in texts])
             for batch in file.iter_batches(_BATCH_ROWS, columns=names):
                 cells = {name: _values(path, batch.column(name), n_read) for name in names}
                 for i, values in enumerate(
                     zip(*(cells[c] for c in chosen.values()), strict=True), 1
                 ):
-                    yield Row(f"row {n_read + i}", **dict(zip(chosen, values, strict=True)))
+                    yield row_of(f"row {n_read + i}", dict(zip(chosen, values, strict=True)))
                 n_read += batch.num_rows
     except (pa.ArrowException, OSError, EOFError) as error:
         place = f"after row {n_read}" if n_read else ""
@@ -140,9 +142,21 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
         ) from error
 
 
-def _values(path: Path, column: Any, n_read: int) -> list[Any]:
+def _schema(raw: BinaryIO) -> tuple[list[str], set[str]]:
+    """Return the names of a Parquet file's columns, and of those that hold text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.ParquetFile(raw).schema_arrow
+    return schema.names, {f.name for f in schema if pa.types.is_string(f.type)}
+
+
+def _values(path: File, column: Any, n_read: int) -> list[Any]:
     """Return a column of a batch as Python values, or say which row is not UTF-8."""
     try:
+        if hasattr(column, "dictionary"):
+            words = column.dictionary.to_pylist()
+            return [None if i is None else words[i] for i in column.indices.to_pylist()]
         return list(column.to_pylist())
     except UnicodeDecodeError:
         for i, cell in enumerate(column, 1):

@@ -1,0 +1,166 @@
+"""From vectors to a map, and from a new vector to its place on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+from core.projection.neighbours import nearest, unit_rows
+from core.projection.principal import Principal, principal_components
+from core.projection.quality import Trustworthiness, trustworthiness
+from core.projection.spec import ProjectionSpec
+from core.projection.tsne_method import tsne_places
+from core.projection.umap_method import memberships, umap_places
+from core.protocols import OnProgress, Vectors, no_progress
+
+__all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_vectors", "project"]
+
+MIN_POINTS = 10
+MAX_POINTS = 50_000
+_SHARE_OF_DRAWING = 0.95
+_SAME = 1e-3
+"""Distance between unit vectors below which float32 cannot tell two texts apart."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """A map: where each vector lies, how far to trust it, and how to place a new vector.
+
+    Attributes
+    ----------
+    spec : ProjectionSpec
+    coordinates : float32 array (n, n_components)
+        No unit; for PCA, that of the vectors.
+    trustworthiness : Trustworthiness
+    seconds : float
+        Spent drawing.
+    compared : float32 array (n, d)
+        The vectors as they were compared: of length one under the metric `cosine`.
+    principal : Principal or None
+        The linear map, for PCA.
+    """
+
+    spec: ProjectionSpec
+    coordinates: NDArray[np.float32]
+    trustworthiness: Trustworthiness
+    seconds: float
+    compared: Vectors = field(repr=False)
+    principal: Principal | None = None
+
+    def transform(self, vectors: Vectors) -> NDArray[np.float32]:
+        """Return the (m, n_components) float32 places of m vectors on this map.
+
+        PCA: exact. UMAP and t-SNE: an approximation, the mean of the places of the nearest
+        vectors, weighted by UMAP's memberships. It is where umap-learn's `transform` starts from;
+        the rounds of moving that follow there are left out. A vector of the map gets its own
+        place.
+
+        Raises
+        ------
+        InvalidInputError
+            Another dimension, or values that are not numbers.
+        """
+        asked = self.compare(vectors)
+        if self.principal is not None:
+            return self.principal.places(asked)
+        k = min(self.spec.n_neighbors, len(self.compared))
+        found, distances = nearest(self.compared, asked, k)
+        weights = memberships(distances)
+        places = (self.coordinates[found] * weights[:, :, None]).sum(1)
+        is_there = distances[:, 0] < _SAME
+        places[is_there] = self.coordinates[found[is_there, 0]]
+        return np.ascontiguousarray(places, dtype=np.float32)
+
+    def nearest(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the k vectors of the map nearest to each of m, and their distances, each (m, k).
+
+        By the vectors, not by their places.
+        """
+        return nearest(self.compared, self.compare(vectors), min(k, len(self.compared)))
+
+    def compare(self, vectors: Vectors) -> Vectors:
+        """Return vectors as this map compares them, after checking them."""
+        found = check_vectors(vectors, dimension=self.compared.shape[1])
+        return unit_rows(found) if self.spec.metric == "cosine" else found
+
+
+def project(
+    vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
+) -> Layout:
+    """Draw a map.
+
+    The same vectors and spec give the same map on one machine; other processors and library
+    versions may round otherwise, which UMAP and t-SNE amplify.
+
+    Parameters
+    ----------
+    vectors : float32 array (n, d)
+        10 to 50,000 of them, finite, not all the same.
+
+    Raises
+    ------
+    InvalidInputError
+        Vectors or settings that cannot be drawn; the message says why.
+    StoppedError
+        `on_progress` asked to stop.
+    """
+    spec.check()
+    found = check_vectors(vectors)
+    if not MIN_POINTS <= len(found) <= MAX_POINTS:
+        raise InvalidInputError(
+            f"A map needs {MIN_POINTS} to {MAX_POINTS:,} texts, got {len(found):,}. "
+            f"{'Give more' if len(found) < MIN_POINTS else 'Draw a sample of'} texts."
+        )
+    compared = unit_rows(found) if spec.metric == "cosine" else found
+    if float(np.ptp(compared, axis=0).max()) < 1e-7:
+        raise InvalidInputError("All vectors are the same, so there is nothing to map. Give texts "
+                                "that differ.")  # fmt: skip
+    start = time.perf_counter()
+    places, principal = _draw(
+        compared, spec, lambda done, told: on_progress(_SHARE_OF_DRAWING * done, told)
+    )
+    seconds = time.perf_counter() - start
+    on_progress(_SHARE_OF_DRAWING, "Measuring what the map keeps")
+    return Layout(
+        spec=spec,
+        coordinates=places,
+        trustworthiness=trustworthiness(compared, places, seed=spec.seed),
+        seconds=seconds,
+        compared=compared,
+        principal=principal,
+    )
+
+
+def _draw(
+    compared: Vectors, spec: ProjectionSpec, on_progress: OnProgress
+) -> tuple[NDArray[np.float32], Principal | None]:
+    if spec.method == "umap":
+        return umap_places(compared, spec, on_progress), None
+    if spec.method == "tsne":
+        return tsne_places(compared, spec, on_progress), None
+    on_progress(0.0, "Finding the principal components")
+    principal = principal_components(compared, spec.n_components)
+    return principal.places(compared), principal
+
+
+def check_vectors(vectors: Vectors, *, dimension: int | None = None) -> Vectors:
+    """Return contiguous float32 vectors, or raise InvalidInputError saying what is wrong."""
+    found = np.asarray(vectors)
+    if found.ndim != 2 or not found.shape[1]:
+        raise InvalidInputError(
+            f"vectors must have the shape (n, dimension), got {found.shape}. Encode the texts."
+        )
+    if dimension is not None and found.shape[1] != dimension:
+        raise InvalidInputError(
+            f"This map is of vectors of {dimension} numbers, got {found.shape[1]}. Encode with "
+            "the encoder of the map."
+        )
+    if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        raise InvalidInputError(
+            "vectors must be finite numbers, got NaN, infinity or something else. Encode anew."
+        )
+    return np.ascontiguousarray(found, dtype=np.float32)

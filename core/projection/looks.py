@@ -1,0 +1,87 @@
+"""From a column to the groups that colours and shapes stand for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MISSING", "Looks", "is_numeric", "looks_of"]
+
+MISSING = "not given"
+_N_GROUPS = 7
+_N_PARTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """How a column decides the look of points.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Shown names: the most frequent values first, parts of numbers ascending.
+    of : int64 array (n,)
+        The position of each point's group.
+    n_merged : int
+        How many values the last group puts together as "other"; 0 where none.
+    """
+
+    groups: tuple[str, ...]
+    of: NDArray[np.int64]
+    n_merged: int = 0
+
+    def is_plain(self, group: int) -> bool:
+        """Return whether a group is no value of the column but the rest of it."""
+        is_rest = self.n_merged > 0 and group == len(self.groups) - 1
+        return is_rest or self.groups[group] == MISSING
+
+
+def is_numeric(values: Sequence[str | None]) -> bool:
+    """Return whether a column holds more than eight different numbers and nothing else."""
+    found = {v for v in values if v is not None}
+    if len(found) <= 8:
+        return False
+    try:
+        return all(np.isfinite(float(v)) for v in found)
+    except ValueError:
+        return False
+
+
+def looks_of(values: Sequence[str | None], n_groups: int = _N_GROUPS) -> Looks:
+    """Return the groups of a column: its most frequent values, or fifths of its numbers.
+
+    Values that would need more than n_groups are put together as "other".
+
+    Examples
+    --------
+    >>> looks_of(["b", "a", "a", None]).groups
+    ('a', 'b', 'not given')
+    """
+    if is_numeric(values):
+        return _fifths(values)
+    counts = Counter(v for v in values if v is not None)
+    ranked = sorted(counts, key=lambda v: (-counts[v], v))
+    n_merged = len(ranked) - n_groups + 1 if len(ranked) > n_groups else 0
+    kept: list[str | None] = list(ranked[: len(ranked) - n_merged])
+    if None in values:
+        kept.append(None)
+    position = {value: i for i, value in enumerate(kept)}
+    of = np.array([position.get(v, len(kept)) for v in values], np.int64)
+    names = [MISSING if v is None else v for v in kept]
+    return Looks((*names, *([f"other ({n_merged:,} values)"] if n_merged else [])), of, n_merged)
+
+
+def _fifths(values: Sequence[str | None]) -> Looks:
+    numbers = np.array([np.nan if v is None else float(v) for v in values])
+    edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, _N_PARTS + 1)))
+    of = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    names = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    if np.isnan(numbers).any():
+        of[np.isnan(numbers)] = len(names)
+        names.append(MISSING)
+    return Looks(tuple(names), of.astype(np.int64))

@@ -1,0 +1,119 @@
+"""Where a defence moves the points of a map: by placing protected vectors, not by drawing anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.registry import DEFENCES, make_defence
+from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval
+from core.projection.layout import Layout
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import Interval
+from core.specs import DefenceSpec
+
+__all__ = ["MOVABLE", "Moves", "chosen_rows", "move_points"]
+
+MOVABLE = tuple(name for name in DEFENCES if name not in ("none", "random_projection"))
+"""Defences whose vectors can be placed on a map of undefended ones: of the same space."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Moves:
+    """Points of a map before and after a defence.
+
+    Attributes
+    ----------
+    rows : int64 array (m,)
+        Of the map.
+    before, after : float32 arrays (m, n_components)
+    vectors : float32 array (m, d)
+        Protected.
+    linked : float
+        Share of protected vectors whose nearest vector of the map is their own original: what an
+        attacker links who has the originals. In [0, 1], with `linked_ci95`.
+    chance : float
+        The same by guessing, 1/n.
+    """
+
+    rows: NDArray[np.int64]
+    before: NDArray[np.float32]
+    after: NDArray[np.float32]
+    vectors: Vectors
+    linked: float
+    linked_ci95: Interval
+    chance: float
+
+
+def chosen_rows(n: int, n_moved: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """Return which of n points are moved: n_moved of them at random, ascending, or all."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(n, size=min(n, n_moved), replace=False)).astype(np.int64)
+
+
+def move_points(
+    layout: Layout,
+    encoder: Encoder,
+    texts: Sequence[str],
+    vectors: Vectors,
+    rows: NDArray[np.int64],
+    defence: DefenceSpec,
+    on_progress: OnProgress = no_progress,
+) -> Moves:
+    """Protect some points of a map and place them on it.
+
+    A defence that acts on the vector alone is applied to the vectors at hand; the others encode
+    the texts anew.
+
+    Parameters
+    ----------
+    texts, vectors : n texts and float32 array (n, d)
+        Of the map.
+    rows : int64 array (m,)
+
+    Raises
+    ------
+    InvalidInputError
+        A defence that leaves the space of the vectors, or settings out of range.
+    """
+    if defence.name not in MOVABLE:
+        raise InvalidInputError(
+            f"{defence.name} cannot be shown on a map of undefended vectors. Take one of "
+            f"{', '.join(MOVABLE)}."
+        )
+    asked = [texts[i] for i in rows]
+    is_on_vector = DEFENCES[defence.name].acts_on == "vector"
+    base = _KnownVectors(encoder, asked, vectors[rows]) if is_on_vector else encoder
+    protected = make_defence(defence).protect(base).encode(asked, on_progress)
+    missing = vectors.shape[1] - protected.shape[1]  # truncation: zeros for what is cut
+    protected = np.pad(protected, ((0, 0), (0, missing))).astype(np.float32)
+    found, _ = layout.nearest(protected, 1)
+    is_linked = (found[:, 0] == rows).astype(np.float64)
+    return Moves(
+        rows=rows,
+        before=layout.coordinates[rows],
+        after=layout.transform(protected),
+        vectors=protected,
+        linked=float(is_linked.mean()),
+        linked_ci95=bootstrap_interval(is_linked),
+        chance=1 / len(layout.coordinates),
+    )
+
+
+class _KnownVectors:
+    """An encoder that looks up what it was given: no text is encoded twice."""
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> None:
+        self.name, self.fingerprint = encoder.name, encoder.fingerprint
+        self.dimension = encoder.dimension
+        self._texts, self._vectors = list(texts), vectors
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Return the known vectors of the known texts, in their order."""
+        if list(texts) != self._texts:
+            raise InvalidInputError("Only the texts of the map are known. Encode others first.")
+        return self._vectors

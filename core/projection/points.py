@@ -1,0 +1,142 @@
+"""What is drawn: texts with the columns that can colour them, and how they were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.corpora import load_corpus
+from core.corpora.documents import digest_fields
+from core.corpora.memory_file import MemoryFile
+from core.corpora.uploads import is_table, read_upload
+
+__all__ = ["Points", "corpus_points", "upload_points"]
+
+Column = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Points:
+    """Texts in the order of the map.
+
+    Attributes
+    ----------
+    name : str
+        Of the corpus or the file.
+    unit : str
+        What one text is: `sentence` or `row`.
+    texts : tuple of str
+    columns : mapping
+        By name, a value for each text or None.
+    n_available : int
+        Texts in the source, `texts` being all of them or a sample drawn by `seed`.
+    is_cut : bool
+        The source has more rows than were read.
+    is_private : bool
+        Uploaded: nothing of it may be written to disk.
+    """
+
+    name: str
+    unit: str
+    texts: tuple[str, ...]
+    columns: Mapping[str, Column]
+    n_available: int
+    seed: int = 0
+    is_cut: bool = False
+    is_private: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of texts drawn."""
+        return len(self.texts)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the texts in their order."""
+        return digest_fields(self.texts)
+
+    @property
+    def told(self) -> str:
+        """How many texts of how many are shown, and how they were chosen.
+
+        Examples
+        --------
+        >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).told
+        '1 of 9 rows, drawn at random (seed 0)'
+        """
+        n, unit = len(self.texts), f"{self.unit}s"
+        cut = f" (the first {self.n_available:,} of the file; it has more)" if self.is_cut else ""
+        if n == self.n_available:
+            return f"All {n:,} {unit}{cut}"
+        return f"{n:,} of {self.n_available:,} {unit}{cut}, drawn at random (seed {self.seed})"
+
+
+def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False) -> Points:
+    """Return n sentences of a corpus, drawn without replacement, or all of them if it has fewer.
+
+    Columns: `document`, with `class` (of the bundled corpora, `collection`) and `author` where
+    the corpus knows them, and `words`.
+
+    Raises
+    ------
+    CoreError
+        As `load_corpus`.
+    """
+    found = load_corpus(name).sentences()
+    rows = _drawn(len(found), n, seed)
+    part = found.take(rows)
+    of_label = "collection" if name == "bundled" else "class"
+    columns: dict[str, Column] = {of_label: part.labels, "author": part.authors}
+    columns = {k: v for k, v in columns.items() if any(c is not None for c in v)}
+    # Numbers of documents are names, not amounts.
+    columns["document"] = tuple(f"{name} {i}" if i.isdigit() else i for i in part.document_ids)
+    columns["words"] = _word_counts(part.texts)
+    return Points(
+        name=name,
+        unit="sentence",
+        texts=part.texts,
+        columns=columns,
+        n_available=len(found),
+        seed=seed,
+        is_private=is_private,
+    )
+
+
+def upload_points(
+    file: MemoryFile, n: int, *, text: str = "text", others: tuple[str, ...] = (), seed: int = 0
+) -> Points:
+    """Return n rows of an upload, drawn without replacement, or all of them if it has fewer.
+
+    Raises
+    ------
+    InvalidInputError
+        The file, a row or a column cannot be used; the message names the remedy.
+    """
+    others = tuple(c for c in others if c != text) if is_table(file) else ()
+    rows, is_cut = read_upload(file, text=text, others=others)
+    kept = [rows[i] for i in _drawn(len(rows), n, seed)]
+    texts = tuple(row.text for row in kept)
+    columns = {name: tuple(row.others[i] for row in kept) for i, name in enumerate(others)}
+    columns.setdefault("words", _word_counts(texts))
+    return Points(
+        name=file.name,
+        unit="row" if is_table(file) else "line",
+        texts=texts,
+        columns=columns,
+        n_available=len(rows),
+        seed=seed,
+        is_cut=is_cut,
+        is_private=True,
+    )
+
+
+def _drawn(n_available: int, n: int, seed: int) -> list[int]:
+    if n >= n_available:
+        return list(range(n_available))
+    rng = np.random.default_rng(seed)
+    return [int(i) for i in np.sort(rng.choice(n_available, size=n, replace=False))]
+
+
+def _word_counts(texts: Sequence[str]) -> Column:
+    return tuple(str(len(text.split())) for text in texts)

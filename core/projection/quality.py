@@ -1,0 +1,157 @@
+"""What a map keeps: neighbours of the vectors among neighbours on the map, and classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from core.metrics import bootstrap_interval
+from core.projection.neighbours import nearest
+from core.protocols import Vectors
+from core.results import Interval
+
+__all__ = ["Agreement", "Trustworthiness", "neighbour_agreement", "trustworthiness"]
+
+_BLOCK_ROWS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trustworthiness:
+    """How far neighbours on the map are neighbours among the vectors, 1 being all of them.
+
+    `n` points were asked, drawn by `seed`, about their `k` neighbours among all `n_points`.
+    """
+
+    value: float
+    ci95: Interval
+    n: int
+    n_points: int
+    k: int
+    seed: int
+
+
+def trustworthiness(
+    vectors: Vectors,
+    places: NDArray[np.float32],
+    *,
+    k: int = 15,
+    n_sample: int = 1000,
+    seed: int = 0,
+) -> Trustworthiness:
+    """Return the trustworthiness of a map.
+
+    Implements Eq. 2 of Venna & Kaski (2001):
+    T(k) = 1 − 2/(n k (2n − 3k − 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) − k), where U_k(i) are the points
+    among the k nearest of i on the map but not among the vectors, and r(i, j) is the rank of j
+    among the neighbours of i by their vectors.
+    Differs from the paper: the sum runs over `n_sample` points i drawn without replacement, their
+    neighbours being sought among all; with n_sample ≥ n it is the paper's.
+
+    Parameters
+    ----------
+    vectors : float32 array (n, d)
+        Compared by Euclidean distance.
+    places : float32 array (n, c)
+    k : int
+        Neighbours asked about; below half of n, or that.
+    """
+    n = len(vectors)
+    k = max(1, min(k, (n - 1) // 2))
+    rng = np.random.default_rng(seed)
+    asked = np.sort(rng.choice(n, size=min(n, n_sample), replace=False))
+    excess = np.concatenate(
+        [_excess(vectors, places, asked[i : i + _BLOCK_ROWS], k)
+         for i in range(0, len(asked), _BLOCK_ROWS)]
+    )  # fmt: skip
+    each = 1 - excess * 2 / (k * (2 * n - 3 * k - 1))
+    return Trustworthiness(
+        value=float(each.mean()),
+        ci95=bootstrap_interval(each, seed=seed),
+        n=len(asked),
+        n_points=n,
+        k=k,
+        seed=seed,
+    )
+
+
+@torch.inference_mode()
+def _excess(
+    vectors: Vectors, places: NDArray[np.float32], rows: NDArray[np.int64], k: int
+) -> NDArray[np.float64]:
+    """Return Σ_j max(0, r(i, j) − k) of each asked point i."""
+    on_map = torch.cdist(torch.from_numpy(places[rows]), torch.from_numpy(places))
+    far = torch.cdist(torch.from_numpy(vectors[rows]), torch.from_numpy(vectors))
+    own = torch.arange(len(rows)), torch.from_numpy(rows)
+    on_map[own], far[own] = torch.inf, torch.inf
+    near = on_map.topk(k, largest=False).indices
+    reach = far.gather(1, near)
+    ranks = torch.stack([(far < reach[:, j : j + 1]).sum(1) for j in range(k)], dim=1) + 1
+    return (ranks - k).clamp(min=0).sum(1).double().numpy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Of the `k` nearest neighbours of a point, how many are of its class, 0 to k.
+
+    `chance` is what points scattered at random would have, `n` the points asked.
+    """
+
+    value: float
+    ci95: Interval
+    chance: float
+    n: int
+    k: int
+
+
+def neighbour_agreement(
+    places: NDArray[np.float32],
+    classes: Sequence[Hashable | None],
+    *,
+    k: int = 10,
+    n_sample: int = 2000,
+    seed: int = 0,
+) -> Agreement | None:
+    """Return how many of a point's k nearest neighbours are of its class.
+
+    Points without a class (None) are left out as if they were not there.
+
+    Parameters
+    ----------
+    places : float32 array (n, c)
+        Of a map, or vectors.
+    classes : sequence of n
+
+    Returns
+    -------
+    Agreement or None
+        None where fewer than two classes have a point, or k points are not left.
+    """
+    kept = np.array([i for i, c in enumerate(classes) if c is not None], dtype=np.int64)
+    counts = Counter(classes[i] for i in kept)
+    if len(counts) < 2 or len(kept) <= k:
+        return None
+    number = {c: i for i, c in enumerate(counts)}
+    codes = np.array([number[classes[i]] for i in kept])
+    rng = np.random.default_rng(seed)
+    asked = np.sort(rng.choice(len(kept), size=min(len(kept), n_sample), replace=False))
+    known = np.ascontiguousarray(places[kept])
+    # One more is asked for, since the nearest to a point is itself (or its double).
+    found, _ = nearest(known, known[asked], k + 1)
+    is_same = codes[found] == codes[asked][:, None]
+    is_own = found == asked[:, None]
+    has_own = is_own.any(1)
+    each = (is_same & ~is_own).sum(1) - np.where(has_own, 0, is_same[:, -1])
+    sizes = np.array(list(counts.values()), dtype=np.float64)
+    chance = k * float((sizes * (sizes - 1)).sum() / (len(kept) * (len(kept) - 1)))
+    return Agreement(
+        value=float(each.mean()),
+        ci95=bootstrap_interval(each.astype(np.float64), seed=seed),
+        chance=chance,
+        n=len(asked),
+        k=k,
+    )

@@ -1,0 +1,70 @@
+"""The map that comes with the project, so that the page opens without a wait.
+
+`python -m core.projection.shipped` draws it anew. It holds places and vectors, no texts: those are
+read from the corpora, which come with gensim.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from core.encoders import load_encoder
+from core.errors import ArtifactError
+from core.projection.cached import load_layout, save_layout
+from core.projection.layout import Layout, project
+from core.projection.points import Points, corpus_points
+from core.projection.spec import ProjectionSpec
+from core.protocols import Vectors
+from core.store import META, load_artifact, read_json, save_artifact
+
+__all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "main"]
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "projection"
+CORPUS = "bundled"
+N_POINTS = 2000
+
+
+def find_shipped(
+    points: Points, encoder: str, fingerprint: str, spec: ProjectionSpec
+) -> tuple[Vectors, Layout] | None:
+    """Return vectors and map if these points under this encoder ship with the project.
+
+    Raises
+    ------
+    ArtifactError
+        A file is damaged; the message names it.
+    """
+    folder = SHIPPED / encoder
+    if ":" in encoder or not (folder / "layout" / META).exists():
+        return None
+    told = read_json(folder / "layout" / META)
+    wanted = [points.content_hash, fingerprint]
+    if [told.get("texts"), told.get("fingerprint")] != wanted:
+        return None
+    if ProjectionSpec(**told["spec"]).identity != spec.identity:
+        return None
+    arrays, _ = load_artifact(folder / "vectors")
+    if arrays["vectors"].shape[0] != len(points):
+        raise ArtifactError(f"{folder} holds vectors of other texts. Restore it from the source.")
+    vectors = arrays["vectors"].astype(np.float32)
+    return vectors, load_layout(folder / "layout", vectors, spec)
+
+
+def main() -> None:
+    """Draw the map and write it; vectors are rounded to float16 before, as they are kept."""
+    encoder, points = load_encoder("minilm"), corpus_points(CORPUS, N_POINTS)
+    rounded = encoder.encode(points.texts).astype(np.float16)
+    vectors = rounded.astype(np.float32)
+    layout = project(vectors, ProjectionSpec())
+    folder = SHIPPED / encoder.name
+    save_artifact(folder / "vectors", {"vectors": rounded}, {"kind": "vectors"})
+    identity = {"texts": points.content_hash, "fingerprint": encoder.fingerprint}
+    save_layout(folder / "layout", layout, encoder=encoder.name, **identity)
+    print(layout.trustworthiness, f"{layout.seconds:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The rounds of UMAP, compiled: neighbours pull a point, random others push it away.
+
+Numba infers the types; the docstrings state them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["N_PUSHES", "force_tables", "move_points"]
+
+N_PUSHES = 5
+"""Random points that push for each neighbour that pulls (negative_sample_rate)."""
+
+_BITS = 9
+"""Of the mantissa that choose an entry: entries are at most 0.1 % from the exact value."""
+_SHIFT = 23 - _BITS
+_LOWEST, _HIGHEST = -24, 16
+"""Exponents of two of the squared distances that the tables span."""
+_FIRST = (127 + _LOWEST) << _BITS
+_SIZE = (_HIGHEST - _LOWEST) << _BITS
+
+
+def force_tables(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coefficients of pull and push, float32, by the leading bits of the distance.
+
+    Implements the gradients of McInnes, Healy & Melville (2018), §4.2, at squared distance s:
+    pull −2ab s^(b−1)/(1 + a s^b), push 2b/((0.001 + s)(1 + a s^b)).
+    Differs from umap-learn: they are looked up instead of computed.
+    """
+    bits = (np.arange(_SIZE, dtype=np.int64) + _FIRST) << _SHIFT
+    middle = (bits + (1 << (_SHIFT - 1))).astype(np.int32)
+    s = middle.view(np.float32).astype(np.float64)
+    pull = -2 * a * b * s ** (b - 1) / (1 + a * s**b)
+    push = 2 * b / ((0.001 + s) * (1 + a * s**b))
+    return pull.astype(np.float32), push.astype(np.float32)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _entry(squared):
+    """Return the entry of a float32 squared distance above zero."""
+    found = (np.float32(squared).view(np.int32) >> _SHIFT) - _FIRST
+    return min(max(found, 0), _SIZE - 1)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _bounded(step):
+    return min(max(step, np.float32(-4)), np.float32(4))
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def move_points(places, heads, tails, period, due, pull, push, first, last, n_rounds, state):
+    """Run the rounds first … last − 1 of n_rounds, in place, and return the generator's state.
+
+    Parameters
+    ----------
+    places : float32 array (n, 4)
+        The unused dimensions hold zeros, and keep them.
+    heads, tails : int32 arrays (m,)
+        The edges, each in both directions.
+    period, due : float32 arrays (m,)
+        Rounds between two pulls of an edge, and the round of the next; `due` is moved on.
+    pull, push : float32 arrays
+        From `force_tables`.
+    state : uint64
+        Not zero; of a xorshift generator (Marsaglia 2003).
+    """
+    n = np.uint64(len(places))
+    for epoch in range(first, last):
+        rate = np.float32(1.0 - epoch / n_rounds)
+        for e in range(len(heads)):
+            if due[e] > epoch:
+                continue
+            due[e] += period[e]
+            i, j = heads[e], tails[e]
+            x, y, z = places[i, 0], places[i, 1], places[i, 2]
+            dx, dy, dz = x - places[j, 0], y - places[j, 1], z - places[j, 2]
+            squared = dx * dx + dy * dy + dz * dz
+            if squared > 0:
+                force = pull[_entry(squared)]
+                dx, dy, dz = (
+                    rate * _bounded(force * dx),
+                    rate * _bounded(force * dy),
+                    rate * _bounded(force * dz),
+                )
+                x, y, z = x + dx, y + dy, z + dz
+                places[j, 0] -= dx
+                places[j, 1] -= dy
+                places[j, 2] -= dz
+            for _ in range(N_PUSHES):
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                k = np.int64(((state >> np.uint64(32)) * n) >> np.uint64(32))
+                dx, dy, dz = x - places[k, 0], y - places[k, 1], z - places[k, 2]
+                squared = dx * dx + dy * dy + dz * dz
+                if k != i and squared > 0:
+                    force = push[_entry(squared)]
+                    x += rate * _bounded(force * dx)
+                    y += rate * _bounded(force * dy)
+                    z += rate * _bounded(force * dz)
+            places[i, 0], places[i, 1], places[i, 2] = x, y, z
+    return state

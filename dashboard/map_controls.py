@@ -1,0 +1,193 @@
+"""The controls of the page of maps: which texts, which map, which colours, which file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.corpora.memory_file import MemoryFile
+from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, column_names, guess_text_column
+from core.errors import CoreError
+from core.projection.points import Column, Points
+from core.projection.spec import METHODS, ProjectionSpec
+from core.specs import EncoderSpec
+from dashboard import encoder_choice, map_state
+from dashboard.calm import show_error
+from dashboard.links import link
+from dashboard.map_state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
+from dashboard.state import text
+
+__all__ = ["colour_pickers", "link_popover", "method_pickers", "more_settings", "search_input",
+           "text_pickers"]  # fmt: skip
+
+_MOST_COLUMNS = 20
+
+
+def text_pickers() -> tuple[MapRequest, Points | None] | None:
+    """Draw the choice of the texts; return what is asked for, None while a file is wanted."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        corpus = st.selectbox(
+            "Texts",
+            list(CORPORA),
+            key=key_of("corpus"),
+            persist_state="session",
+            format_func=lambda name: CORPORA[name],
+            help="Collections that come with Leakscope, or a file of your own",
+            width=260,
+        )
+        n = st.selectbox(
+            "How many",
+            COUNTS,
+            key=key_of("n"),
+            persist_state="session",
+            format_func=lambda n: f"up to {n:,}",
+            help="At most so many texts are drawn, at random, always the same ones. The line "
+            "under the map says how many of how many are shown.",
+            width=160,
+        )
+    on, spec = encoder_choice.chosen_encoder(), map_state.chosen_spec()
+    if corpus != UPLOAD:
+        return MapRequest(source=corpus, n=n, on=on, spec=spec), None
+    return _upload(n, on, spec)
+
+
+def _upload(
+    n: int, on: EncoderSpec, spec: ProjectionSpec
+) -> tuple[MapRequest, Points | None] | None:
+    sent = st.file_uploader(
+        "A file with texts",
+        type=["csv", "tsv", "jsonl", "parquet", "txt"],
+        key=key_of("file"),
+        help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
+        f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. It stays in "
+        "the memory of this computer, for your session: nothing of it is written to disk or sent "
+        "anywhere.",
+    )
+    if sent is None:
+        restored = map_state.upload_request()
+        if restored is not None:
+            return restored, None
+        st.info("Choose a file. It stays in the memory of this computer.",
+                icon=":material/upload_file:")  # fmt: skip
+        return None
+    file = MemoryFile(sent.name, sent.getvalue())
+    try:
+        names = column_names(file)
+        column = _text_column(names) if names else ""
+        others = tuple(name for name in names if name != column)
+        if len(others) > _MOST_COLUMNS:
+            st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
+        points = map_state.own_points(file, n, column or "text", others[:_MOST_COLUMNS])
+    except CoreError as error:
+        show_error(error, title="This file cannot be drawn")
+        return None
+    digest = hashlib.sha256(file.content).hexdigest()
+    request = MapRequest(source=digest, n=n, on=on, spec=spec, text_column=column,
+                         is_upload=True, is_private=True)  # fmt: skip
+    return request, points
+
+
+def _text_column(names: list[str]) -> str:
+    return str(
+        st.selectbox(
+            "Column of the texts",
+            names,
+            index=names.index(guess_text_column(names)),
+            help="The column that the encoder reads; the others can colour the map",
+            width=260,
+        )
+    )
+
+
+def method_pickers() -> None:
+    """Draw the choice of the method and of the dimensions."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control(
+            "Method",
+            list(METHODS),
+            key=key_of("method"),
+            required=True,
+            persist_state="session",
+            format_func=lambda name: METHODS[name].title,
+            help="  \n".join(f"**{m.title}** keeps: {m.keeps}" for m in METHODS.values()),
+        )
+        st.segmented_control(
+            "Dimensions",
+            (2, 3),
+            key=key_of("dims"),
+            required=True,
+            persist_state="session",
+            format_func=lambda n: f"{n}-D",
+            help="Three dimensions can be turned, but no points can be selected in them",
+        )
+        with st.popover("More settings", icon=":material/tune:"):
+            more_settings()
+        with st.popover("Encoder", icon=":material/memory:", help="Whose vectors are drawn"):
+            encoder_choice.encoder_picker()
+
+
+def more_settings() -> None:
+    """Draw the settings of the method, and the seed."""
+    method = str(map_state.chosen("method"))
+    if method == "umap":
+        st.slider("Neighbours", 2, 100, key=key_of("n_neighbors"), persist_state="session",
+                  help="How many neighbours each point is drawn beside: few show detail, many the "
+                  "whole")  # fmt: skip
+        st.slider("Least distance", 0.0, 0.99, step=0.01, key=key_of("min_dist"),
+                  persist_state="session", help="How closely points may lie together")  # fmt: skip
+    if method == "tsne":
+        st.slider("Perplexity", 2.0, 100.0, step=1.0, key=key_of("perplexity"),
+                  persist_state="session",
+                  help="About how many neighbours each point is drawn beside")  # fmt: skip
+    st.segmented_control(
+        "Near means",
+        ("cosine", "euclidean"),
+        key=key_of("metric"),
+        required=True,
+        persist_state="session",
+        format_func={"cosine": "small angle", "euclidean": "small distance"}.get,
+        help="By angle, the length of a vector does not count",
+    )
+    st.number_input("Seed", 0, 2**32 - 1, key=key_of("seed"), persist_state="session",
+                    help="The same seed gives the same map")  # fmt: skip
+
+
+def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool]:
+    """Draw the choice of the columns; return colour, shape, and whether one was refused."""
+    names = list(columns)
+    wanted = {name: map_state.chosen(name) for name in ("colour", "shape")}
+    is_refused = any(map_state.is_linked(n, v) and v not in names for n, v in wanted.items())
+    if wanted["colour"] not in names:
+        map_state.choose("colour", names[0])
+    if wanted["shape"] not in names:
+        map_state.choose("shape", None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        colour = st.selectbox("Colour", names, key=key_of("colour"), persist_state="session",
+                              help="The column whose values are the colours. Where no column is "
+                              "chosen for the shapes, they tell the same.", width=200)  # fmt: skip
+        shape = st.selectbox("Shape", names, key=key_of("shape"), persist_state="session",
+                             placeholder="as the colour", index=None,
+                             help="A second column; empty, the shapes tell the same as the "
+                             "colours", width=200)  # fmt: skip
+        search_input()
+    return str(colour), shape, is_refused
+
+
+def search_input() -> None:
+    """Draw the line that finds points by their text."""
+    st.text_input("Find in the texts", key=key_of("search"), persist_state="session", live="300ms",
+                  autocomplete="off", placeholder="A word or a piece of text",
+                  help="Rings the points whose text holds it; capitals do not count",
+                  width=300)  # fmt: skip
+
+
+def link_popover() -> None:
+    """Draw the address of the view; there is none for a file of one's own."""
+    with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
+        if map_state.chosen("corpus") == UPLOAD:
+            st.markdown("A map of your own file has no address: the file stays in your session.")
+        else:
+            query = [*map_state.link_parts(), ("text", text()), *encoder_choice.link_part()]
+            link("projection", query)

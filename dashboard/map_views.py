@@ -1,0 +1,266 @@
+"""What the page of maps shows: the finding, the map, the typed sentence, the defence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core.attacks.inversion.token_words import require_white_box
+from core.defences.registry import DEFENCES
+from core.errors import CoreError
+from core.export import neutral_cell
+from core.projection.layout import Layout
+from core.projection.looks import is_numeric, looks_of
+from core.projection.moves import MOVABLE, Moves, chosen_rows
+from core.projection.points import Points
+from core.projection.quality import Agreement, neighbour_agreement
+from core.projection.selection import matching_rows
+from core.projection.spec import METHODS
+from core.projection_plots import map_figure
+from core.protocols import Encoder
+from core.specs import DefenceSpec
+from core.text import check_text
+from dashboard import answers, map_state, markup, state
+from dashboard.calm import plain, show_error
+from dashboard.eta import eta_steps
+from dashboard.map_jobs import DrawnMap
+from dashboard.map_state import MapRequest, key_of
+
+__all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
+
+_CHART = {"displaylogo": False, "displayModeBar": True, "scrollZoom": False,
+          "modeBarButtonsToRemove": ["autoScale2d"],
+          "toImageButtonOptions": {"format": "png", "filename": "leakscope-map"}}  # fmt: skip
+_STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
+    "gaussian": ("sigma", (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)),
+    "rounding": ("decimals", (3, 2, 1, 0)),
+}
+_WORDS = {"eta": "η: less noise to the right", "sigma": "Standard deviation of the noise",
+          "decimals": "Digits kept", "dimension": "Numbers kept"}  # fmt: skip
+
+
+def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
+    """Draw the answer to the page's question: whether neighbours belong together."""
+    points, layout = drawn.points, drawn.layout
+    asked = [name for name in ("document", colour) if name in points.columns]
+    found = {name: _agreement(drawn, name) for name in dict.fromkeys(asked)}
+    told = {name: a for name, a in found.items() if a is not None}
+    if not told:
+        slot.title(f"{len(points):,} texts, as their vectors lie", anchor=False)
+        slot.markdown("The vectors alone decide where a point lies: near points are texts that "
+                      "the encoder takes for similar.")  # fmt: skip
+        return
+    told = {_called(points, name): a for name, a in told.items()}
+    name, first = next(iter(told.items()))
+    is_more = first.ci95.low > first.chance
+    slot.title(
+        f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}, by "
+        f"chance {first.chance:.2g}"
+        if is_more
+        else f"Neighbours on this map share their {plain(name)} no more than by chance",
+        anchor=False,
+    )
+    means = (
+        "Whoever holds the vectors and no texts sees which of them belong together."
+        if is_more
+        else f"{first.value:.1f} of {first.k} do, by chance {first.chance:.2g} would."
+    )
+    slot.markdown(
+        f"Each point is a text, put where its vector alone says. {means} 95 % interval "
+        f"{_interval(first)}, n = {first.n:,} points."
+        + "".join(_also(n, a) for n, a in told.items() if n != name)
+        + f" Drawn by {METHODS[layout.spec.method].title}."
+    )
+
+
+def _called(points: Points, column: str) -> str:
+    return f"fifth of {column}" if is_numeric(points.columns[column]) else column
+
+
+def _also(name: str, a: Agreement) -> str:
+    told = f"{a.value:.1f} of {a.k} ({_interval(a)}; by chance {a.chance:.2g})"
+    return f" For {plain(name)} it is {told}."
+
+
+def _interval(a: Agreement) -> str:
+    return f"{a.ci95.low:.1f} to {a.ci95.high:.1f}"
+
+
+def _agreement(drawn: DrawnMap, column: str) -> Agreement | None:
+    kept = drawn.agreements
+    if column not in kept:
+        looks = looks_of(drawn.points.columns[column], 10**9)
+        classes = [None if looks.is_plain(g) else int(g) for g in looks.of]
+        kept[column] = neighbour_agreement(drawn.layout.coordinates, classes)
+    return kept[column]
+
+
+def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
+    """Return the place of the typed sentence, and draw which texts are nearest to it."""
+    try:
+        check_text(state.text())
+        vector = encoder.encode([state.text()])
+    except CoreError as error:
+        show_error(error, title="Your sentence is not on the map")
+        return None
+    rows, distances = drawn.layout.nearest(vector, 3)
+    texts = [neutral_cell(drawn.points.texts[i][:500]) for i in rows[0]]
+    with st.expander("Nearest to your sentence (★)", icon=":material/near_me:"):
+        st.dataframe(
+            [{"text": text, "distance": round(float(d), 3)}
+             for text, d in zip(texts, distances[0], strict=True)],
+            key="nearest", hide_index=True,
+            column_config={"text": st.column_config.TextColumn("Text", width="large"),
+                           "distance": st.column_config.NumberColumn("Distance of the vectors")},
+        )  # fmt: skip
+        st.caption(METHODS[drawn.layout.spec.method].places_new)
+    return drawn.layout.transform(vector)
+
+
+def draw_map(
+    request: MapRequest,
+    drawn: DrawnMap,
+    colour: str,
+    shape: str | None,
+    typed: np.ndarray | None,
+    moves: Moves | None,
+) -> list[int]:
+    """Draw the map with what is told of it, and return the selected points."""
+    points, layout = drawn.points, drawn.layout
+    sought = str(map_state.chosen("search"))
+    found = matching_rows(drawn.folded, sought)
+    title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
+    figure = map_figure(
+        layout,
+        drawn.hover,
+        title=title + (f", shaped by {shape}" if shape else ""),
+        colour=drawn.looks(colour),
+        shape=drawn.looks(shape) if shape else None,
+        found=found,
+        typed=typed,
+        moved=(moves.before, moves.after) if moves else None,
+    )
+    event = st.plotly_chart(
+        figure,
+        key=f"map-{layout.spec.n_components}",
+        on_select="rerun",
+        selection_mode=("points", "box", "lasso"),
+        config=_CHART,
+        alt=f"Map of {len(points):,} texts by {METHODS[layout.spec.method].title}, coloured by "
+        f"{colour}; the selected texts are listed in the table below",
+    )
+    _told(points, layout)
+    if sought.strip():
+        st.markdown(f"{len(found):,} of {len(points):,} texts hold “{plain(sought.strip())}”.")
+    picked = [_row_of(p) for p in (event.selection.points if event else [])]
+    rows = sorted({row for row in picked if row is not None and row < len(points)})
+    shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
+             None if moves is None else moves.after.tobytes())  # fmt: skip
+    return map_state.selection_of(request, rows, shown)
+
+
+def _name_of(request: MapRequest) -> str:
+    return "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
+
+
+def _row_of(point: dict[str, Any]) -> int | None:
+    found = point.get("customdata")
+    found = found[0] if isinstance(found, list | tuple) and found else found
+    return int(found) if isinstance(found, int | float) else None
+
+
+def _told(points: Points, layout: Layout) -> None:
+    t, method = layout.trustworthiness, METHODS[layout.spec.method]
+    kept = ""
+    if layout.principal is not None:
+        kept = f" The axes keep {sum(layout.principal.kept):.0%} of the variance."
+    st.markdown(
+        f"**{points.told}.** Trustworthiness **{t.value:.3f}** (95 % interval {t.ci95.low:.3f} to "
+        f"{t.ci95.high:.3f}, asked of {t.n:,} points about {t.k} neighbours each): 1 would mean "
+        f"that neighbours on the map are neighbours among the vectors.{kept}",
+        help=f"{method.title} keeps: {method.keeps} Drawn in {layout.seconds:.1f} s, seed "
+        f"{layout.spec.seed}.",
+    )
+
+
+def defence_picker(encoder: Encoder) -> DefenceSpec | None:
+    """Draw the choice of a defence and its strength; return it, or None for none."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Defence",
+            ("none", *MOVABLE),
+            key=key_of("defence"),
+            persist_state="session",
+            format_func=lambda name: DEFENCES[name].title,
+            help="Where would the vectors lie under it? The map stays, the points move.",
+            width=260,
+        )
+        if name == "none":
+            return None
+        setting, steps = _steps(name, encoder.dimension)
+        settings: dict[str, Any] = {}
+        if setting:
+            settings[setting] = _strength(setting, steps)
+        st.segmented_control("Points moved", (50, 200, 500), key=key_of("n_moved"), required=True,
+                             persist_state="session",
+                             help="Drawn at random, always the same ones. Too many lines cannot "
+                             "be read.")  # fmt: skip
+    st.caption(f"{DEFENCES[name].summary} {DEFENCES[name].guarantee or 'It promises nothing.'}")
+    if "seed" in DEFENCES[name].kind.__dataclass_fields__:
+        settings["seed"] = 0  # the same draw at every strength, so that the strength alone moves
+    return DefenceSpec.of(name, settings)
+
+
+def _steps(name: str, dimension: int) -> tuple[str, tuple[float, ...]]:
+    if DEFENCES[name].guarantee:
+        wide = eta_steps(dimension)
+        more = tuple(float(s) for s in np.round(np.geomspace(wide[-1], 40 * wide[-1], 40)[1:]))
+        return "eta", wide if name != "sequence_representation" else wide + more
+    if name == "truncation":
+        return "dimension", tuple(s for s in (8, 16, 32, 64, 96, 128, 192, 256) if s < dimension)
+    return _STRENGTHS.get(name, ("", ()))
+
+
+def _strength(setting: str, steps: tuple[float, ...]) -> float:
+    here = map_state.chosen("strength")
+    if here not in steps:
+        fallback = 75.0 if setting == "eta" else steps[len(steps) // 2]
+        map_state.choose("strength", min(steps, key=lambda s: abs(s - (here or fallback)))
+                         if setting == "eta" else fallback)  # fmt: skip
+    return st.select_slider(
+        _WORDS[setting],
+        steps,
+        key=key_of("strength"),
+        persist_state="session",
+        format_func=lambda s: f"{s:g}",
+        help="How strong the defence is",
+        width=360,
+    )
+
+
+def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Moves | None:
+    """Return where the defence moves some points, and draw what that means."""
+    if DEFENCES[defence.name].acts_on != "vector":
+        try:
+            require_white_box(encoder, DEFENCES[defence.name].title)
+        except CoreError as error:
+            show_error(error, title="This defence needs an encoder that is open")
+            return None
+    rows = chosen_rows(len(drawn.points), int(map_state.chosen("n_moved")))
+    try:
+        with st.spinner(f"Protecting {len(rows):,} texts"):
+            moves = drawn.moved(encoder, rows, defence)
+    except CoreError as error:
+        show_error(error, title="The points could not be moved")
+        return None
+    low, high = moves.linked_ci95.low, moves.linked_ci95.high
+    st.html(markup.label("What the move hides"))
+    st.markdown(
+        f"**{moves.linked:.0%}** of {len(rows):,} protected vectors are still nearest to their "
+        f"own original (95 % interval {low:.0%} to {high:.0%}; by guessing {moves.chance:.2%}). "
+        "Whoever has the original vectors links that many. The points are placed on the map as it "
+        "is; it is not drawn anew."
+    )
+    return moves

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.corpora.memory_file import MemoryFile
+from core.projection import ProjectionSpec, project
+from core.projection.moves import MOVABLE
+from core.projection.points import upload_points
+from core.projection.shipped import N_POINTS, SHIPPED
+from core.specs import EncoderSpec
+from core.store import load_artifact
+from dashboard import cache, map_jobs, map_selection, map_state, state
+from dashboard.map_state import MapRequest, key_of
+
+TEXT = "The harbour master counted twelve ships."
+QUESTION = "Which texts belong together?"
+TABLE = "\n".join(
+    ["text,kind,who"]
+    + [f"The {a} {b} the parcel near the mill {i} times.,{a},{b}"
+       for i, (a, b) in enumerate((a, b) for a in ("baker", "nurse", "pilot", "judge")
+                                  for b in ("weighed", "painted", "returned", "mislaid"))]
+)  # fmt: skip
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def opened(small_app: AppTest) -> Iterator[Open]:
+    map_jobs._shared().clear()
+
+    def visit(**address: str) -> AppTest:
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/projection.py").run()
+        assert not small_app.exception
+        return small_app
+
+    yield visit
+    has_job = "_map_job" in small_app.session_state
+    waiting = small_app.session_state["_map_job"] if has_job else None
+    if waiting:
+        cache.jobs().forget(waiting[1])
+
+
+def drawn(page: AppTest) -> AppTest:
+    """Wait until the job of the page has drawn its map."""
+    end = time.monotonic() + 120
+    while page.title[0].value == QUESTION and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert not page.exception
+    return page
+
+
+def told(page: AppTest) -> str:
+    return " ".join(m.value for m in page.markdown)
+
+
+def control(page: AppTest, kind: str, name: str):
+    return getattr(page, kind)(key=key_of(name))
+
+
+def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
+    page = opened()
+    assert "neighbours on this map share their document" in page.title[0].value and not page.error
+    assert f"{N_POINTS:,} of 18,064 sentences, drawn at random (seed 0)" in told(page)
+    assert "Trustworthiness" in told(page) and "asked of 1,000 points" in told(page)
+
+
+def test_the_shipped_map_is_whole() -> None:
+    arrays, _ = load_artifact(SHIPPED / "minilm" / "vectors")
+    assert arrays["vectors"].shape == (N_POINTS, 384)
+
+
+def test_a_link_opens_a_view(opened: Open) -> None:
+    page = drawn(opened(corpus="lee", n="500", method="pca", dims="3", colour="words", text=TEXT))
+    assert control(page, "selectbox", "corpus").value == "lee"
+    assert control(page, "selectbox", "colour").value == "words"
+    assert page.text_input(key=state.TEXT_KEY).value == TEXT
+    assert "500 of " in told(page) and "of the variance" in told(page) and not page.error
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"corpus": "upload"}, {"corpus": "/etc/passwd"}, {"method": "isomap"}, {"eta": "-1"},
+     {"n": "7"}, {"defence": "random_projection"}, {"encoder": "st:somebody/some-model"}],
+    ids=str,
+)  # fmt: skip
+def test_what_a_link_may_not_open_is_told(opened: Open, wrong: dict[str, str]) -> None:
+    page = opened(**wrong)
+    (name,) = wrong
+    assert name in " ".join(w.value for w in page.warning).replace("\\", "") and not page.error
+
+
+def test_an_unknown_column_of_a_link_is_told(opened: Open) -> None:
+    page = opened(colour="nonsense")
+    assert "no such column" in " ".join(w.value for w in page.warning)
+    assert control(page, "selectbox", "colour").value == "collection"
+
+
+def test_every_defence_moves_points(opened: Open) -> None:
+    page = opened(text=TEXT)
+    page.session_state[key_of("n_moved")] = 50
+    for name in MOVABLE:
+        control(page, "selectbox", "defence").set_value(name).run()
+        assert not page.exception and not page.error, name
+        assert "of 50 protected vectors are still nearest to their own" in told(page), name
+
+
+def test_eta_moves_points_less_and_less(opened: Open) -> None:
+    page = opened(eta="60")
+    shares = []
+    for eta in (30.0, 60.0, 200.0):
+        page.select_slider(key=key_of("strength")).set_value(eta).run()
+        found = next(m.value for m in page.markdown if "protected vectors" in m.value)
+        shares.append(float(found.split("%")[0].strip("*")))
+    assert shares == sorted(shares) and shares[0] < 20 and shares[-1] > 90
+
+
+def test_searching_counts_what_it_finds(opened: Open) -> None:
+    page = opened()
+    control(page, "text_input", "search").set_value("GOVERNMENT").run()
+    (line,) = [m.value for m in page.markdown if "texts hold" in m.value]
+    assert 0 < int(line.split(" of ")[0]) < N_POINTS
+    control(page, "text_input", "search").set_value("<b>*x*</b>").run()
+    assert "0 of 2,000 texts hold" in told(page) and "<b>" not in told(page)
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("", "empty"), ("null\0byte", "null byte")])
+def test_a_sentence_that_has_no_place_is_told(opened: Open, text: str, wrong: str) -> None:
+    page = opened()
+    page.text_input(key=state.TEXT_KEY).set_value(text).run()
+    assert wrong in " ".join(e.value for e in page.error) and "Trustworthiness" in told(page)
+
+
+def test_an_upload_is_drawn_and_stays_in_the_session(opened: Open, leakscope_home) -> None:
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    assert page.title[0].value == QUESTION and "Choose a file" in page.info[0].value
+    control(page, "file_uploader", "file").upload("parcels.csv", TABLE.encode(), "text/csv").run()
+    page = drawn(page)
+    assert "All 16 rows" in told(page) and not page.error
+    assert control(page, "selectbox", "colour").value == "kind"
+    assert list(leakscope_home.rglob("*")) == []
+    assert not any(request.is_private for request in map_jobs._shared())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wrong"),
+    [("zip.csv", b"PK\x03\x04abc", "ZIP"), ("few.csv", b"text\nOne text.\n", "10 to 50,000"),
+     ("gap.csv", b"text,kind\nOne text,a\n,b\n", "line 3")],
+)  # fmt: skip
+def test_a_file_that_cannot_be_drawn_is_told(
+    opened: Open, name: str, content: bytes, wrong: str
+) -> None:
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    control(page, "file_uploader", "file").upload(name, content, "text/csv").run()
+    page = drawn(page)
+    assert wrong in " ".join(e.value for e in page.error).replace("\\", "")
+
+
+def test_a_selection_survives_a_change_of_the_figure() -> None:
+    request = MapRequest(source="lee", n=500, on=EncoderSpec(), spec=ProjectionSpec())
+    store: dict[str, object] = {}
+    picked = _picker(store)
+    assert picked(request, [1, 2], "a") == [1, 2]
+    assert picked(request, [], "b") == [1, 2], "another figure forgets, the table does not"
+    assert picked(request, [], "b") == [], "the same figure without a selection: undone"
+
+
+def _picker(store: dict[str, object]) -> Callable[..., list[int]]:
+    def picked(request: MapRequest, rows: list[int], figure: object) -> list[int]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(map_state.st, "session_state", store)
+            return map_state.selection_of(request, rows, figure)
+
+    return picked
+
+
+def test_the_table_itself_holds_no_formula() -> None:
+    """Streamlit puts a download button of its own on a table, which writes cells as they are."""
+    file = MemoryFile("f.csv", b"text,=kind\n" + b"=1+1 is two,@SUM(A1)\n" * 12)
+    points = upload_points(file, 12, others=("=kind",))
+    vectors = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    map_of = map_jobs.DrawnMap.of(points, vectors, project(vectors, ProjectionSpec(method="pca")))
+    row = map_selection._shown(map_of, 0, None)
+    assert row == {"text": "'=1+1 is two", "'=kind ": "'@SUM(A1)", "words ": "3"}

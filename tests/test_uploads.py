@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.corpora import uploads
+from core.corpora.memory_file import MemoryFile
+from core.corpora.uploads import column_names, guess_text_column, read_upload
+from core.errors import InvalidInputError
+from core.projection import ProjectionSpec, project
+from core.projection.points import upload_points
+from core.projection.selection import folded, matching_rows, selection_csv, selection_rows
+
+ROWS = [
+    {"sentence": f"The clerk filed form {i}.", "class": "ab"[i % 2], "score": i} for i in range(12)
+]
+
+
+def parquet(table: dict[str, object], **options: object) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(table), out, **options)
+    return out.getvalue()
+
+
+def as_csv(rows: list[dict[str, object]], delimiter: str = ",") -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0].keys(), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+FILES = {
+    "table.csv": as_csv(ROWS),
+    "semicolons.csv": as_csv(ROWS, ";"),
+    "table.tsv": as_csv(ROWS, "\t"),
+    "table.jsonl": "\n".join(json.dumps(row) for row in ROWS).encode(),
+    "table.parquet": parquet({name: [row[name] for row in ROWS] for name in ROWS[0]}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_kind_of_table_gives_texts_and_columns(name: str) -> None:
+    file = MemoryFile(name, FILES[name])
+    names = column_names(file)
+    assert names == ["sentence", "class", "score"] and guess_text_column(names) == "sentence"
+    points = upload_points(file, 100, text="sentence", others=("class", "score"))
+    assert points.texts == tuple(row["sentence"] for row in ROWS) and points.is_private
+    assert points.columns["class"] == tuple(row["class"] for row in ROWS)
+    assert points.columns["score"] == tuple(str(row["score"]) for row in ROWS)
+    assert points.told == "All 12 rows"
+
+
+def test_one_text_a_line() -> None:
+    file = MemoryFile("notes.txt", "\ufeffFirst line.\n\nSecond líne, with = signs.\n".encode())
+    assert column_names(file) == []
+    points = upload_points(file, 100)
+    assert points.texts == ("First line.", "Second líne, with = signs.")
+    assert points.unit == "line" and points.columns["words"] == ("2", "5")
+
+
+def test_a_sample_is_drawn_by_seed_and_told() -> None:
+    file = MemoryFile("table.csv", FILES["table.csv"])
+    one, two = (upload_points(file, 5, text="sentence", seed=s) for s in (0, 1))
+    again = upload_points(file, 5, text="sentence")
+    assert one.texts == again.texts != two.texts
+    assert one.told == "5 of 12 rows, drawn at random (seed 0)"
+
+
+def zipped() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", "a" * 10_000_000)
+    return out.getvalue()
+
+
+HOSTILE = {
+    "zip bomb": ("bomb.csv", zipped(), "ZIP archive"),
+    "gzip bomb": ("bomb.jsonl", gzip.compress(b"a" * 10_000_000), "gzip"),
+    "pickle": ("model.csv", b"\x80\x04\x95", "never opened"),
+    "PDF": ("paper.txt", b"%PDF-1.7", "PDF"),
+    "empty": ("empty.csv", b"", "empty"),
+    "null bytes": ("nulls.csv", b"text\na\0b\n", "null byte"),
+    "latin 1": ("latin.csv", "text\nné\n".encode("latin-1"), "UTF-8"),
+    "ragged": ("ragged.csv", b"text,class\na b,c,d\n", "3 cells"),
+    "open quote": ("open.csv", b'text\n"a b c\n', "double quote"),
+    "no column": ("other.csv", b"words\na b\n", "no column"),
+    "empty cell": ("gap.csv", b"text,class\na b,x\n ,y\n", "line 3"),
+    "truncated": ("cut.parquet", FILES["table.parquet"][:-20], "truncated"),
+    "not Parquet": ("fake.parquet", b"text\na b\n", "not Parquet"),
+    "not JSON": ("fake.jsonl", b"[1, 2", "JSON"),
+    "nested": ("deep.jsonl", b'{"text": ' + b"[" * 100_000, "JSON"),
+    "numbers": ("numbers.parquet", parquet({"text": [1, 2]}), "not text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_files_are_refused_by_name(case: str) -> None:
+    name, content, told = HOSTILE[case]
+    file = MemoryFile(name, content)
+    with pytest.raises(InvalidInputError, match=told) as refused:
+        column_names(file)
+        read_upload(file)
+    assert str(refused.value).startswith(name)
+
+
+def test_a_parquet_file_that_unpacks_too_far_is_refused_unread() -> None:
+    bomb = parquet({"text": ["x" * 20_000_000] * 60}, compression="zstd", use_dictionary=False)
+    assert len(bomb) < 10**6
+    with pytest.raises(InvalidInputError, match=r"unpacks to 1\.2 GB; at most 1 GB"):
+        column_names(MemoryFile("bomb.parquet", bomb))
+
+
+def test_a_text_repeated_by_a_dictionary_fills_no_memory() -> None:
+    import tracemalloc
+
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["x" * 900_000])
+    content = parquet({"text": repeated}, compression="zstd", store_schema=False)
+    assert len(content) < 10**6
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInputError, match="characters together"):
+            read_upload(MemoryFile("bomb.parquet", content))
+        assert tracemalloc.get_traced_memory()[1] < 50 * 10**6
+    finally:
+        tracemalloc.stop()
+    assert pa.total_allocated_bytes() < 200 * 10**6
+
+
+def test_too_large_a_file_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 2**20)
+    with pytest.raises(InvalidInputError, match=r"big\.csv: has 2\.0 MB; at most 1 MB"):
+        column_names(MemoryFile("big.csv", b"text\n" + b"a" * 2**21))
+
+
+def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_ROWS", 7)
+    points = upload_points(MemoryFile("t.csv", FILES["table.csv"]), 100, text="sentence")
+    assert len(points) == 7 and points.is_cut
+    assert points.told == "All 7 rows (the first 7 of the file; it has more)"
+
+
+def test_too_many_columns_are_refused() -> None:
+    header = ",".join(f"c{i}" for i in range(300)).encode()
+    with pytest.raises(InvalidInputError, match="300 columns"):
+        column_names(MemoryFile("wide.csv", header + b"\n"))
+
+
+def test_nothing_of_an_upload_is_written(leakscope_home, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = MemoryFile("t.parquet", FILES["table.parquet"])
+    points = upload_points(file, 100, text="sentence")
+    vectors = np.random.default_rng(0).normal(size=(len(points), 6)).astype(np.float32)
+    project(vectors, ProjectionSpec(method="pca"))
+    assert list(leakscope_home.rglob("*")) == []
+
+
+def test_a_memory_file_is_read_only() -> None:
+    with pytest.raises(ValueError, match="bytes alone"):
+        MemoryFile("a.txt", b"a").open("w")
+    assert "secret" not in repr(MemoryFile("a.txt", b"secret"))
+
+
+def test_a_selection_holds_no_formula() -> None:
+    rows = b'text,=cmd()\n"=HYPERLINK(""http://x"")",@SUM(A1)\n' + b"+1 two,plain\n" * 11
+    file = MemoryFile("formulas.csv", rows)
+    points = upload_points(file, 100, others=("=cmd()",))
+    places = np.arange(24, dtype=np.float32).reshape(12, 2) - 5
+    table = list(csv.reader(io.StringIO(selection_csv(selection_rows(points, places, [0, 1], {})))))
+    assert table[0] == ["text", "column =cmd()", "column words", "map 1", "map 2"]
+    assert table[1][:2] == ['\'=HYPERLINK("http://x")', "'@SUM(A1)"]
+    assert table[2][0] == "'+1 two" and table[1][3:] == ["-5.0", "-4.0"], "numbers stay numbers"
+
+
+def test_searching_ignores_case_and_width() -> None:
+    texts = [folded(t) for t in ("The STRASSE", "straße", "ｆｕｌｌ width", "nothing")]
+    assert matching_rows(texts, "strasse").tolist() == [0, 1]
+    assert matching_rows(texts, " FULL ").tolist() == [2]
+    assert matching_rows(texts, "  ").size == 0 and matching_rows(texts, "\\d+").size == 0
