@@ -110,8 +110,8 @@ def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
     from core.defences.deniability import DeniabilityEngine
 
     engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
-    for start in range(0, len(tokens), 512):
-        engine.eta_star(tokens[start : start + 512])
+    for start in range(0, len(tokens), 2048):
+        engine.eta_star(tokens[start : start + 2048])
 
 
 def _peak_gigabytes() -> float:

@@ -13,13 +13,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from core.defences.envelope_kernel import CHUNK, count_outcomes, walk_tokens
+from core.defences.envelope_kernel import count_outcomes, walk_tokens
+from core.defences.envelope_room import Room, descending_lists
 from core.defences.envelope_torch import walk_tokens_torch
 from core.defences.envelopes import Envelopes
 from core.defences.nearest import NearestCandidate
@@ -58,7 +61,8 @@ class DeniabilityEngine:
     be taken for each other.
     """
 
-    n_buckets, n_near, n_heads, capacity, block = 16, 4, 512, 16, 4
+    n_buckets, n_near, n_few, n_heads, capacity = 16, 8, 2, 512, 16
+    block, panel = 4, 64
 
     def __init__(
         self,
@@ -97,7 +101,9 @@ class DeniabilityEngine:
         self._on_device = None if is_cpu else torch.as_tensor(self._products, device=self.device)
         n_buckets = max(1, min(self.n_buckets, len(order) // 64))
         self._bounds = np.linspace(0, len(order), n_buckets + 1).round().astype(np.int64)
-        self._lists = _lists(self._products, self._bounds, self.n_heads, self.n_threads)
+        self._lists = descending_lists(self._products, self._bounds, self.n_heads, self.n_threads)
+        n = len(order)
+        self._n_near = min(self.n_near, n), min(self.n_few, n)
         self._tops = np.ascontiguousarray(self._lists[0, :, :, 0, 0])
 
     def envelopes(self, token_ids: Sequence[int] | NDArray[Any]) -> Envelopes:
@@ -122,7 +128,13 @@ class DeniabilityEngine:
 
         As `Envelopes.eta_star`, without what lies below: quicker where N_w alone is asked for.
         """
-        return self._walk(np.asarray(token_ids, dtype=np.int64), 1).eta_star
+        found = np.empty((len(token_ids), self.n_draws), np.float32)
+
+        def keep(here: slice, block: Envelopes, _: Room) -> None:
+            found[here] = block.eta_star
+
+        self._walk_panels(np.asarray(token_ids, dtype=np.int64), 1, keep)
+        return found
 
     def outcomes(
         self, token_ids: NDArray[np.int64], etas: NDArray[np.float64]
@@ -136,22 +148,22 @@ class DeniabilityEngine:
         etas : float array (G,)
             Ascending, from `eta_min` on.
         """
-        squared, places, starts = self._measured(token_ids)
         n_w = np.empty((len(token_ids), len(etas)), np.uint16)
         s_w = np.empty_like(n_w)
         eta_star = np.empty((len(token_ids), self.n_draws), np.float32)
         half_etas = np.asarray(etas[::-1] / 2, np.float32)
 
-        def count(rows: slice) -> None:
-            measured = squared[rows], places[rows], starts[rows]
-            found = _complete(lambda capacity: self._walk_block(*measured, capacity), self.capacity)
+        def count(here: slice, block: Envelopes, room: Room) -> None:
+            if block.counts.max() == room.capacity:  # some were cut off
+                block = self.envelopes(token_ids[here])
+            returned = np.empty(self.n_draws * (1 + block.rates.shape[2]), np.int64)
             count_outcomes(
-                found.tokens, found.starts, found.rates, found.ids, found.counts, half_etas,
-                len(self.candidates), n_w[rows, ::-1], s_w[rows, ::-1],
+                block.tokens, block.starts, block.rates, block.ids, block.counts, half_etas,
+                room.seen, returned, n_w[here, ::-1], s_w[here, ::-1],
             )  # fmt: skip
-            eta_star[rows] = np.sort(found.eta_star, axis=1)
+            eta_star[here] = np.sort(block.eta_star, axis=1)
 
-        self._in_threads(count, len(token_ids))
+        self._walk_panels(token_ids, self.capacity, count)
         return n_w, s_w, eta_star
 
     def perturbed(
@@ -167,26 +179,55 @@ class DeniabilityEngine:
         squared, places, starts = self._measured(ids)
 
         def walk(rows: slice) -> Envelopes:
-            return self._walk_block(squared[rows], places[rows], starts[rows], capacity)
+            room = Room.of(len(starts[rows]), self.n_draws, capacity, 0)
+            return self._walk_block(squared[rows], places[rows], starts[rows], room)
 
-        blocks = self._in_threads(walk, len(ids))
+        blocks = self._in_threads(walk, len(ids), self.block)
         joined = {
             name: np.concatenate([getattr(block, name) for block in blocks])
             for name in ("tokens", "starts", "rates", "ids", "counts")
         }
         return Envelopes(**joined, candidates=self.candidates, eta_min=self.eta_min)
 
+    def _walk_panels(
+        self,
+        ids: NDArray[np.int64],
+        capacity: int,
+        use: Callable[[slice, Envelopes, Room], None],
+    ) -> None:
+        """Walk many tokens in a few arrays that each thread uses again and again.
+
+        `use` gets the envelopes of a block, cut off after `capacity` crossings, before the next
+        block overwrites them.
+        """
+        rooms: SimpleQueue[Room] = SimpleQueue()
+        for _ in range(self.n_threads):
+            rooms.put(Room.of(self.block, self.n_draws, capacity, len(self.candidates)))
+
+        def walk(rows: slice) -> None:
+            room = rooms.get()
+            try:
+                squared, places, starts = self._measured(ids[rows])
+                for low in range(0, len(starts), self.block):
+                    part = slice(low, low + self.block)
+                    found = self._walk_block(squared[part], places[part], starts[part], room)
+                    use(slice(rows.start + low, rows.start + low + len(found.counts)), found, room)
+            finally:
+                rooms.put(room)
+
+        # A product on all processors would leave them spinning while the others walk.
+        with threadpool_limits(1, user_api="blas"):
+            self._in_threads(walk, len(ids), self.panel)
+
     def _walk_block(
         self,
         squared: NDArray[np.float32],
         places: NDArray[np.int64],
         starts: NDArray[np.int64],
-        capacity: int,
+        room: Room,
     ) -> Envelopes:
-        shape = (len(starts), self.n_draws)
-        rates = np.empty((*shape, capacity), np.float32)
-        ids = np.empty((*shape, capacity), np.int32)
-        counts = np.empty(shape, np.int32)
+        n = len(starts)
+        rates, ids, counts = room.rates[:n], room.ids[:n], room.counts[:n]
         least_rate = np.float32(self.eta_min / 2)
         if self._on_device is not None:
             walk_tokens_torch(
@@ -196,14 +237,14 @@ class DeniabilityEngine:
             walk_tokens(
                 squared, starts, self._products, self._by_candidate, self._lists,
                 self._lists.view(np.uint32), self._tops,
-                self._bounds, min(self.n_near, len(self.candidates)), least_rate, rates, ids,
+                self._bounds, *self._n_near, least_rate, rates, ids,
                 counts,
             )  # fmt: skip
         return Envelopes(places, starts, rates, ids, counts, self.candidates, self.eta_min)
 
-    def _in_threads(self, work: Callable[[slice], _T], n_tokens: int) -> list[_T]:
+    def _in_threads(self, work: Callable[[slice], _T], n_tokens: int, size: int) -> list[_T]:
         """Work on blocks of tokens side by side; the compiled loops release Python's lock."""
-        blocks = [slice(i, i + self.block) for i in range(0, max(n_tokens, 1), self.block)]
+        blocks = [slice(i, min(i + size, n_tokens)) for i in range(0, max(n_tokens, 1), size)]
         with ThreadPoolExecutor(self.n_threads) as pool:
             return list(pool.map(work, blocks))
 
@@ -252,34 +293,3 @@ def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _squared_norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).astype(np.float32)
-
-
-def _lists(
-    products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int, n_threads: int
-) -> NDArray[np.float32]:
-    """Return the greatest products of each draw and bucket, descending, with their candidates.
-
-    In the layout that `walk_tokens` reads: by chunk, draw and bucket, products beside the bits of
-    the candidates. Lists are as long as the shortest bucket allows, and filled up with products
-    that never win.
-    """
-    length = int(min(n_heads, np.diff(bounds).min()))
-    shape = (-(-length // CHUNK), len(products), len(bounds) - 1, 2, CHUNK)
-    lists = np.empty(shape, np.float32)
-
-    def fill(b: int) -> None:
-        low, high = int(bounds[b]), int(bounds[b + 1])
-        block = products[:, low:high]
-        top = np.argpartition(block, high - low - length, axis=1)[:, -length:]
-        found = np.take_along_axis(block, top, 1)
-        order = np.argsort(-found, axis=1, kind="stable")
-        both = np.zeros((len(products), 2, shape[0] * CHUNK), np.float32)
-        both[:, 0], both[:, 0, :length] = -np.inf, np.take_along_axis(found, order, 1)
-        names = np.take_along_axis(top, order, 1) + low
-        both.view(np.uint32)[:, 1, :length] = names
-        chunked = both.reshape(len(products), 2, shape[0], CHUNK)
-        lists[:, :, b] = chunked.transpose(2, 0, 1, 3)
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(fill, range(shape[2])))
-    return lists

@@ -32,8 +32,8 @@ LANES = 16
 
 @njit(nogil=True, cache=True)
 def walk_tokens(
-    squared, starts, products, by_candidate, lists, list_ids, tops, bounds, n_near, least_rate,
-    rates, ids, counts,
+    squared, starts, products, by_candidate, lists, list_ids, tops, bounds, n_near, n_few,
+    least_rate, rates, ids, counts,
 ):  # fmt: skip
     """Fill the envelope of every (token, draw): crossing rates, descending, and candidates.
 
@@ -55,8 +55,9 @@ def walk_tokens(
         The greatest product of each bucket.
     bounds : int64 array (B + 1,)
         Where buckets begin and end.
-    n_near : int
-        Nearest candidates tried first, a bucket.
+    n_near, n_few : int
+        Nearest candidates tried first, a bucket: for the first crossing, where all draws compare
+        with them at once, and for the later ones.
     least_rate : float32
         η/2 at the end of the walk.
     rates, ids, counts : float32 (T, S, C), int32 (T, S, C), int32 (T, S)
@@ -69,6 +70,9 @@ def walk_tokens(
     rest = np.empty((n_tokens, n_buckets), np.float32)
     best = np.empty((n_tokens, n_draws), np.float32)
     best_id = np.empty((n_tokens, n_draws), np.int32)
+    few = np.empty((n_tokens, n_buckets * n_few), np.uint32)
+    few_squared = np.empty((n_tokens, n_buckets * n_few), np.float32)
+    few_rest = np.empty((n_tokens, n_buckets), np.float32)
     room, live = np.empty(max(n_all, CHUNK), np.float32), np.empty(n_buckets, np.float32)
     kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
     lanes = np.empty(LANES, np.float32)
@@ -79,12 +83,17 @@ def walk_tokens(
         _first_rates(
             by_candidate, start, near[i], near_squared[i], distance[start], best[i], best_id[i]
         )  # fmt: skip
+        for b in range(n_buckets):
+            low, high = b * n_near, b * n_near + n_few
+            few[i, b * n_few : (b + 1) * n_few] = near[i, low:high]
+            few_squared[i, b * n_few : (b + 1) * n_few] = near_squared[i, low:high]
+            few_rest[i, b] = rest[i, b] if n_few == n_near else near_squared[i, high]
     for s in range(n_draws):
         for i in range(n_tokens):
             counts[i, s] = _walk(
-                i, s, best[i, s], best_id[i, s], starts[i], squared, near, near_squared, rest,
-                lists, list_ids, tops, bounds, products, by_candidate, least_rate, rates, ids,
-                room, live,
+                i, s, best[i, s], best_id[i, s], starts[i], squared, few, few_squared, rest,
+                few_rest, lists, list_ids, tops, bounds, products, by_candidate, least_rate,
+                rates, ids, room, live,
             )  # fmt: skip
 
 
@@ -93,8 +102,8 @@ def walk_tokens(
 
 @njit(nogil=True, cache=True)
 def _walk(
-    i, s, best, best_id, start, squared, near, near_squared, rest, lists, list_ids, tops, bounds,
-    products, by_candidate, least_rate, rates, ids, room, live,
+    i, s, best, best_id, start, squared, near, near_squared, rest, later_rest, lists, list_ids,
+    tops, bounds, products, by_candidate, least_rate, rates, ids, room, live,
 ):  # fmt: skip
     """Walk one envelope from the start's line (p, a); return the number of crossings."""
     n_chunks, n_buckets, n = lists.shape[0], lists.shape[2], 0
@@ -131,7 +140,7 @@ def _walk(
         if n == rates.shape[2]:
             return n
         p, a = best_p, squared[i, best_id]
-        best, best_id = least_rate, -1
+        best, best_id, rest = least_rate, -1, later_rest
         greatest = _near_rates(by_candidate, s, near, near_squared, i, p, a, room)
         if greatest > best:
             best, k = greatest, 0
@@ -241,7 +250,7 @@ def _first_rates(by_candidate, start, near, near_squared, start_squared, best, b
 
 
 @njit(nogil=True, cache=True)
-def count_outcomes(tokens, starts, rates, ids, counts, half_etas, n_candidates, n_w, s_w):
+def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned, n_w, s_w):
     """Count, at each η, the draws that return the token, and the distinct candidates returned.
 
     A candidate is returned on a range of η: a set of bits. The bits that are new among all draws
@@ -255,11 +264,11 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, n_candidates, 
         As `walk_tokens` wrote them.
     half_etas : float32 array (G,)
         η/2, descending.
+    seen, returned : uint64 array (U,), all 0, and int64 array (S·(C + 1),)
+        Room to work in, left as it was found: making it anew would cost as much as the counting.
     n_w, s_w : uint16 array (T, G)
         Written.
     """
-    seen = np.zeros(n_candidates, np.uint64)
-    returned = np.empty(counts.shape[1] * (1 + rates.shape[2]), np.int64)
     steps, sums = np.empty(65, np.int64), np.empty(64, np.uint64)
     for i in range(len(counts)):
         for first in range(0, len(half_etas), 64):

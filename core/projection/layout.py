@@ -16,6 +16,7 @@ from core.projection.spec import ProjectionSpec
 from core.projection.tsne_method import tsne_places
 from core.projection.umap_method import memberships, umap_places
 from core.protocols import OnProgress, Vectors, no_progress
+from core.vectors import is_sparse
 
 __all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_vectors", "project"]
 
@@ -149,6 +150,11 @@ def _draw(
 
 def check_vectors(vectors: Vectors, *, dimension: int | None = None) -> Vectors:
     """Return contiguous float32 vectors, or raise InvalidInputError saying what is wrong."""
+    if is_sparse(vectors):
+        raise InvalidInputError(
+            "A map is drawn of dense vectors; those of a bag of words are sparse. Use LSA of the "
+            "same bag of words: lsa_tfidf or lsa_hashing."
+        )
     found = np.asarray(vectors)
     if found.ndim != 2 or not found.shape[1]:
         raise InvalidInputError(
