@@ -76,6 +76,8 @@ except CoreError as error:
 title, beside = deniable.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
+if encoder_choice.link_part():
+    headline.caption(f"Encoder: {plain(on.name)}")
 found = sentence.at(eta)
 with st.container(key="stage" if state.is_presenting() else "bench"):
     with st.container(border=True):

@@ -172,6 +172,7 @@ def test_another_encoder_answers_at_once_and_is_measured_when_asked(on_tiny: App
     page = on_tiny
     assert slider(page).options[0] == "1.25" and "% of these tokens" in page.title[0].value
     assert not [b for b in page.button if b.key == "use-most"]
+    assert any(c.value.startswith("Encoder: mlm") for c in page.caption)
     measured(page)
     assert any("tokens, η rounded" in c.value for c in page.caption)
     page.button(key="use-most").click().run()

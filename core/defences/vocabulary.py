@@ -39,7 +39,7 @@ scales differ with the dimension and the lengths of the token vectors."""
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "deniability"
 """The statistics that ship, a folder an encoder."""
 
-PANEL = 2048
+PANEL = 1024
 """Tokens walked at a time; bounds the memory."""
 
 
