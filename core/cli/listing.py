@@ -41,7 +41,10 @@ def _encoders() -> list[dict[str, Any]]:
     from core.encoders import ENCODERS
 
     return [
-        {"name": f"{name}:ID" if family.needs_id else name, "summary": family.summary}
+        {
+            "name": f"{name}:{family.argument}" if family.argument else name,
+            "summary": family.summary,
+        }
         for name, family in ENCODERS.items()
     ]
 

@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core.defences.envelope_kernel import count_outcomes, walk_tokens
+from core.defences.envelope_counts import count_outcomes
+from core.defences.envelope_kernel import walk_tokens
 from core.defences.envelope_room import Room, descending_lists
 from core.defences.envelope_torch import walk_tokens_torch
 from core.defences.envelopes import Envelopes

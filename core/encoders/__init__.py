@@ -21,7 +21,8 @@ class EncoderFamily:
     title: str
     summary: str
     load: Callable[[EncoderSpec, str], Encoder]
-    needs_id: bool = True
+    argument: str = "ID"
+    """What follows the name and a colon; empty where nothing does."""
 
 
 def _load_minilm(spec: EncoderSpec, _: str) -> Encoder:
@@ -56,7 +57,7 @@ ENCODERS: dict[str, EncoderFamily] = {
         "all-MiniLM-L6-v2",
         "Sentence-BERT of 6 layers and 384 dimensions, bundled, works offline",
         _load_minilm,
-        needs_id=False,
+        argument="",
     ),
     "st": EncoderFamily(
         "Sentence-Transformers",
@@ -81,7 +82,7 @@ def _load_fitted(spec: EncoderSpec, source: str) -> Encoder:
 
 ENCODERS |= {
     name: EncoderFamily(
-        family.title, f"{name}:FOLDER, as `fit` wrote it. {family.summary}", _load_fitted
+        family.title, f"as `fit` wrote it. {family.summary}", _load_fitted, argument="FOLDER"
     )
     for name, family in FITTED_ENCODERS.items()
 }
@@ -100,7 +101,7 @@ def load_encoder(spec: EncoderSpec | str = "minilm") -> Encoder:
     spec = EncoderSpec(name=spec) if isinstance(spec, str) else spec
     family_name, _, source = spec.name.partition(":")
     family = ENCODERS.get(family_name)
-    if family is None or family.needs_id != bool(source):
-        known = ", ".join(f"{n}:ID" if f.needs_id else n for n, f in ENCODERS.items())
+    if family is None or bool(family.argument) != bool(source):
+        known = ", ".join(f"{n}:{f.argument}" if f.argument else n for n, f in ENCODERS.items())
         raise InvalidInputError(f"encoder must be one of {known}, got {spec.name!r}.")
     return family.load(spec, source)
