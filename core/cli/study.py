@@ -103,6 +103,8 @@ def run(arguments: argparse.Namespace) -> None:
             n_jobs=arguments.jobs,
             on_progress=on_progress,
         )
+    # A file's folder is nobody's business; `contents` says which texts they were.
+    rows = [row | {name: Path(row[name]).name for name in ("target", "other")} for row in rows]
     write_rows(arguments.out, arguments.name, rows, module.markdown(rows))
     if arguments.json:
         show_json({"study": arguments.name, "rows": rows})
