@@ -6,14 +6,14 @@ sparse. Everything else is a dense float32 array.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["dot", "is_sparse", "n_rows", "stack", "unit"]
+__all__ = ["dot", "is_sparse", "n_rows", "sparse_of", "sparse_parts", "stack", "unit"]
 
 
 def is_sparse(vectors: Any) -> bool:
@@ -51,3 +51,14 @@ def dot(left: Any, right: Any) -> NDArray[np.float32]:
     """Return left @ right.T as a dense array (n, m); both dense or both sparse."""
     product = left @ right.T
     return np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float32)
+
+
+def sparse_parts(rows: Any) -> dict[str, NDArray[Any]]:
+    """Return the three arrays of sparse rows, as they are stored."""
+    return {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
+
+
+def sparse_of(parts: Mapping[str, NDArray[Any]], dimension: int) -> Any:
+    """Return the sparse rows whose parts were stored; other entries are passed over."""
+    arrays = (parts["data"], parts["columns"], parts["starts"])
+    return sparse.csr_array(arrays, shape=(len(parts["starts"]) - 1, dimension))

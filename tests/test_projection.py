@@ -11,10 +11,11 @@ from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.projection import METHODS, Layout, ProjectionSpec, project
 from core.projection.cached import layout_key, load_layout, project_cached, save_layout
-from core.projection.neighbours import nearest, unit_rows
+from core.projection.neighbours import nearest
 from core.projection.principal import principal_components
 from core.projection.quality import neighbour_agreement, trustworthiness
 from core.projection.umap_method import memberships
+from core.vectors import unit
 
 SPECS = [ProjectionSpec(method=m, n_components=c) for m in METHODS for c in (2, 3)]
 N, DIMENSION, N_CLASSES = 240, 32, 4
@@ -160,7 +161,7 @@ def test_places_are_where_the_transform_of_umap_starts(vectors: np.ndarray) -> N
     from umap import UMAP
     from umap.umap_ import init_graph_transform
 
-    known, fresh = unit_rows(vectors[:200]), unit_rows(vectors[200:])
+    known, fresh = unit(vectors[:200]), unit(vectors[200:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = UMAP(random_state=0, n_epochs=30).fit(known)

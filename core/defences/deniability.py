@@ -157,10 +157,9 @@ class DeniabilityEngine:
         def count(here: slice, block: Envelopes, room: Room) -> None:
             if block.counts.max() == room.capacity:  # some were cut off
                 block = self.envelopes(token_ids[here])
-            returned = np.empty(self.n_draws * (1 + block.rates.shape[2]), np.int64)
             count_outcomes(
                 block.tokens, block.starts, block.rates, block.ids, block.counts, half_etas,
-                room.seen, returned, n_w[here, ::-1], s_w[here, ::-1],
+                room.seen, room.returned, n_w[here, ::-1], s_w[here, ::-1],
             )  # fmt: skip
             eta_star[here] = np.sort(block.eta_star, axis=1)
 

@@ -23,7 +23,7 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned
         As `walk_tokens` wrote them.
     half_etas : float32 array (G,)
         η/2, descending.
-    seen, returned : uint64 array (U,), all 0, and int64 array (S·(C + 1),)
+    seen, returned : uint64 array (U,), all 0, and int64 array (U,)
         Room to work in, left as it was found: making it anew would cost as much as the counting.
     n_w, s_w : uint16 array (T, G)
         Written.

@@ -21,6 +21,7 @@ class Room:
     ids: NDArray[np.int32]
     counts: NDArray[np.int32]
     seen: NDArray[np.uint64]
+    returned: NDArray[np.int64]
 
     @classmethod
     def of(cls, n_tokens: int, n_draws: int, capacity: int, n_candidates: int) -> Room:
@@ -31,6 +32,7 @@ class Room:
             np.empty((*shape, capacity), np.int32),
             np.empty(shape, np.int32),
             np.zeros(n_candidates, np.uint64),
+            np.empty(n_candidates, np.int64),
         )
 
     @property

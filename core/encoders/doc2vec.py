@@ -8,30 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from gensim.models.callbacks import CallbackAny2Vec
 from gensim.models.doc2vec import Doc2Vec, TaggedDocument, train_document_dbow
 from numpy.typing import NDArray
 
 from core.encoders.bag_of_words import pack_words, unpack_words
 from core.encoders.fitted import check_ready, fingerprint_of, training_texts
-from core.errors import InvalidInputError
+from core.encoders.gensim_training import stable_hash, train_gensim
 from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import setting
 from core.text import check_texts, words
 
-__all__ = ["Doc2VecEncoder", "EpochReport"]
-
-
-class EpochReport(CallbackAny2Vec):
-    """Tells how many of gensim's training epochs are done."""
-
-    def __init__(self, on_progress: OnProgress, epochs: int) -> None:
-        self.on_progress, self.epochs, self.done = on_progress, epochs, 0
-
-    def on_epoch_end(self, model: Any) -> None:
-        """Report; StoppedError ends the training."""
-        self.done += 1
-        self.on_progress(self.done / self.epochs, f"Epoch {self.done} of {self.epochs}")
+__all__ = ["Doc2VecEncoder"]
 
 
 @dataclass
@@ -74,15 +61,7 @@ class Doc2VecEncoder:
             TaggedDocument(words(text), [i]) for i, text in enumerate(training_texts(texts))
         ]
         model = self._model()
-        model.build_vocab(documents)
-        if not len(model.wv):
-            raise InvalidInputError(f"No word stands {self.min_count} times. Give more texts.")
-        model.train(
-            documents,
-            total_examples=len(documents),
-            epochs=self.epochs,
-            callbacks=[EpochReport(on_progress, self.epochs)],
-        )
+        train_gensim(model, documents, self.epochs, on_progress)
         counts = [model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key]
         return self.load_state(
             {
@@ -160,8 +139,3 @@ class Doc2VecEncoder:
             workers=1,
             hashfxn=stable_hash,
         )
-
-
-def stable_hash(text: str) -> int:
-    """Return the same number for a text in every process, unlike Python's own hash."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())

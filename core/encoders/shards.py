@@ -23,7 +23,7 @@ from scipy import sparse
 from core.errors import ArtifactError
 from core.protocols import Vectors
 from core.store import storage_errors
-from core.vectors import is_sparse
+from core.vectors import is_sparse, sparse_of, sparse_parts
 
 __all__ = ["KEY_BYTES", "list_shards", "read_keys", "read_vectors", "text_key", "write_shard"]
 
@@ -52,8 +52,7 @@ def write_shard(folder: Path, keys: Sequence[bytes], vectors: Vectors) -> Path:
     """
     table = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), KEY_BYTES)
     if is_sparse(vectors):
-        rows = sparse.csr_array(vectors, dtype=np.float32)
-        stored = {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
+        stored = sparse_parts(sparse.csr_array(vectors, dtype=np.float32))
     else:
         stored = {"vectors": np.ascontiguousarray(vectors, dtype=np.float32)}
     content = save({"keys": table, **stored})
@@ -112,8 +111,7 @@ def read_vectors(path: Path, dimension: int) -> Vectors:
         if "vectors" in tensors:
             vectors: Any = tensors["vectors"]
         else:
-            rows = (tensors["data"], tensors["columns"], tensors["starts"])
-            vectors = sparse.csr_array(rows, shape=(len(keys), dimension))
+            vectors = sparse_of(tensors, dimension)
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise _refusal(path) from error
     if vectors.dtype != np.float32 or vectors.shape != (len(keys), dimension):

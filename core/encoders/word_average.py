@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from core.encoders.bag_of_words import pack_words, unpack_words
-from core.encoders.doc2vec import EpochReport, stable_hash
 from core.encoders.fitted import check_ready, fingerprint_of, training_texts
-from core.errors import InvalidInputError
+from core.encoders.gensim_training import stable_hash, train_gensim
 from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import setting
 from core.text import check_texts, words
@@ -128,15 +127,7 @@ class Word2VecEncoder(WordAverage):
             hashfxn=stable_hash,
             **more,
         )
-        model.build_vocab(sentences)
-        if not len(model.wv):
-            raise InvalidInputError(f"No word stands {self.min_count} times. Give more texts.")
-        model.train(
-            sentences,
-            total_examples=len(sentences),
-            epochs=self.epochs,
-            callbacks=[EpochReport(on_progress, self.epochs)],
-        )
+        train_gensim(model, sentences, self.epochs, on_progress)
         return model
 
     def _kind(self) -> Any:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from core.errors import ArtifactError, InvalidInputError, StorageError
 from core.projection.layout import Layout, check_vectors, project
-from core.projection.neighbours import unit_rows
 from core.projection.principal import Principal
 from core.projection.quality import Trustworthiness
 from core.projection.spec import ProjectionSpec
 from core.protocols import OnProgress, Vectors, no_progress
 from core.results import Interval
 from core.store import META, cache_dir, load_artifact, save_artifact
+from core.vectors import unit
 
 __all__ = ["layout_key", "load_layout", "project_cached", "save_layout"]
 
@@ -115,6 +115,6 @@ def load_layout(folder: Path, vectors: Vectors, spec: ProjectionSpec) -> Layout:
         coordinates=np.ascontiguousarray(places, np.float32),
         trustworthiness=quality,
         seconds=seconds,
-        compared=unit_rows(vectors) if spec.metric == "cosine" else vectors,
+        compared=unit(vectors) if spec.metric == "cosine" else vectors,
         principal=principal,
     )

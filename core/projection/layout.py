@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.projection.neighbours import nearest, unit_rows
+from core.projection.neighbours import nearest
 from core.projection.principal import Principal, principal_components
 from core.projection.quality import Trustworthiness, trustworthiness
 from core.projection.spec import ProjectionSpec
 from core.projection.tsne_method import tsne_places
 from core.projection.umap_method import memberships, umap_places
 from core.protocols import OnProgress, Vectors, no_progress
-from core.vectors import is_sparse
+from core.vectors import is_sparse, unit
 
 __all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_vectors", "project"]
 
@@ -86,7 +86,7 @@ class Layout:
     def compare(self, vectors: Vectors) -> Vectors:
         """Return vectors as this map compares them, after checking them."""
         found = check_vectors(vectors, dimension=self.compared.shape[1])
-        return unit_rows(found) if self.spec.metric == "cosine" else found
+        return unit(found) if self.spec.metric == "cosine" else found
 
 
 def project(
@@ -116,7 +116,7 @@ def project(
             f"A map needs {MIN_POINTS} to {MAX_POINTS:,} texts, got {len(found):,}. "
             f"{'Give more' if len(found) < MIN_POINTS else 'Draw a sample of'} texts."
         )
-    compared = unit_rows(found) if spec.metric == "cosine" else found
+    compared = unit(found) if spec.metric == "cosine" else found
     if float(np.ptp(compared, axis=0).max()) < 1e-7:
         raise InvalidInputError("All vectors are the same, so there is nothing to map. Give texts "
                                 "that differ.")  # fmt: skip

@@ -8,16 +8,10 @@ from numpy.typing import NDArray
 
 from core.protocols import OnProgress, Vectors, no_progress
 
-__all__ = ["nearest", "unit_rows"]
+__all__ = ["nearest"]
 
 _BLOCK_CELLS = 2**25
 """Distances in memory at a time: 128 MB of float32."""
-
-
-def unit_rows(vectors: Vectors) -> Vectors:
-    """Return float32 rows scaled to length one; a row of zeros stays as it is."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.ascontiguousarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 @torch.inference_mode()

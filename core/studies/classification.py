@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,10 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 
 from core.corpora import Columns, load_corpus
 from core.corpora.sentences import split_sentences
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
-from core.studies.domains import content_of
+from core.studies.domains import content_of, open_encoder
 from core.studies.runner import Cell, run_cells
 
 __all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure", "run"]
@@ -114,7 +113,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     known, held, known_labels, held_labels = train_test_split(
         texts, labels, test_size=0.3, random_state=cell["seed"], stratify=labels
     )
-    encoder = _encoder(cell, known)
+    encoder = _encoder(cell, known, folder)
     search = GridSearchCV(
         SGDClassifier(early_stopping=True, max_iter=1000, random_state=cell["seed"]),
         GRIDS[cell["grid"]],
@@ -168,12 +167,17 @@ def _view(view: str, title: str, body: str) -> str:
     return f"{title} {body}"[:20_000]
 
 
-def _encoder(cell: Cell, known: Sequence[str]) -> Encoder:
-    if cell["encoder"] not in FITTED_ON_TEXTS:
-        return CachedEncoder(load_encoder(cell["encoder"]))
+def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
     if cell["domain"] == "in":
         return make_encoder(cell["encoder"]).fit(known)
-    return make_encoder(cell["encoder"]).fit(load_corpus(cell["other"]).sentences().texts)
+    # Fitted on the same texts for every view.
+    fit_on = {"other": cell["other"], "content": cell["contents"][1]}
+    texts = partial(_sentences, cell["other"])
+    return open_encoder(cell["encoder"], fit_on, texts, folder)
+
+
+def _sentences(corpus: str) -> Sequence[str]:
+    return load_corpus(corpus).sentences().texts
 
 
 def _interval(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -96,25 +97,28 @@ def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str
     return tuple(distinct[i] for i in sorted(rng.choice(len(distinct), n, replace=False)))
 
 
-def open_encoder(name: str, settings: dict[str, Any], fit_on: Cell, folder: Path) -> Encoder:
-    """Return an encoder ready to encode; one that is fitted here is fitted once a domain.
+def open_encoder(
+    name: str, fit_on: Cell, texts: Callable[[], Sequence[str]], folder: Path
+) -> Encoder:
+    """Return an encoder ready to encode; one that is fitted here is fitted once for its texts.
 
     Parameters
     ----------
     name : str
-        `minilm`, `mlm:ID`, … or an entry of FITTED_ON_TEXTS, which is fitted on the auxiliary
-        texts.
+        `minilm`, `mlm:ID`, … or an entry of FITTED_ON_TEXTS, which is fitted.
     fit_on : dict
-        The arguments of `open_domain`.
+        What identifies the texts.
+    texts : callable
+        Returns them; called where the encoder is yet to be fitted.
     folder : Path
         Fitted encoders are kept below it.
     """
     if name not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(name))
-    spec = FittedEncoderSpec.of(name, settings)
+    spec = FittedEncoderSpec(name=name)
     place = folder / "encoders" / f"{name}-{cell_key({**fit_on, 'spec': spec.key})}"
     if (place / "model.json").exists():
         return load_fitted(place, name)
-    fitted = make_encoder(spec).fit(open_domain(**fit_on).auxiliary)
+    fitted = make_encoder(spec).fit(texts())
     save_encoder(fitted, place, training=fit_on)
     return fitted

@@ -112,7 +112,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names}
     domain = open_domain(**place)
-    encoder = open_encoder(cell["encoder"], {}, place, folder)
+    encoder = open_encoder(cell["encoder"], place, lambda: domain.auxiliary, folder)
     settings = dict(cell["settings"])
     if "seed" in _known(cell["attack"]):
         settings["seed"] = cell["seed"]
@@ -121,15 +121,18 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     inside = open_domain(**(place | {"domain": "in"})).auxiliary
     local = Vocabulary.count(inside, stop_words=STOP_WORDS)
     own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
+    scope = restrict(local, own.index.keys())
     result = evaluate(
         attack,
         encoder,
         domain.targets,
         seed=cell["seed"],
-        vocabulary=restrict(local, own.index.keys()),
+        vocabulary=scope,
         name=Path(cell["target"]).stem,
     )
-    wider = evaluate(attack, encoder, domain.targets, seed=cell["seed"])
+    # In-domain the two vocabularies are one: nothing new would be attacked.
+    is_same = len(scope) == len(own)
+    wider = result if is_same else evaluate(attack, encoder, domain.targets, seed=cell["seed"])
     scores = result.scores
     return [
         {

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.word_start import encode_words
@@ -16,7 +15,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary
-from core.vectors import dot, is_sparse, n_rows, unit
+from core.vectors import dot, is_sparse, n_rows, sparse_of, sparse_parts, unit
 
 __all__ = ["ProbeAttack"]
 
@@ -90,10 +89,8 @@ class ProbeAttack:
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the word directions (dense ones in float16) and the vocabulary."""
         if is_sparse(self.directions_):
-            rows = self.directions_
-            shape = np.asarray(rows.shape)
-            parts = {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
-            return {**parts, "shape": shape}, bound_meta(self)
+            shape = np.asarray(self.directions_.shape)
+            return {**sparse_parts(self.directions_), "shape": shape}, bound_meta(self)
         return {"directions": self.directions_.astype(np.float16)}, bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -102,6 +99,5 @@ class ProbeAttack:
         if "directions" in arrays:
             self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)
         else:
-            rows = (arrays["data"], arrays["columns"], arrays["starts"])
-            self.directions_ = sparse.csr_array(rows, shape=tuple(arrays["shape"].tolist()))
+            self.directions_ = sparse_of(arrays, int(arrays["shape"][1]))
         return self

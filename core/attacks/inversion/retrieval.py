@@ -16,7 +16,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary, check_texts
-from core.vectors import dot, is_sparse, n_rows, unit
+from core.vectors import dot, is_sparse, n_rows, sparse_of, sparse_parts, unit
 
 __all__ = ["RetrievalAttack"]
 
@@ -100,8 +100,7 @@ class RetrievalAttack:
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the pool's vectors (dense ones in float16), its words and the vocabulary."""
         pool = (
-            {"data": self.vectors_.data, "columns": self.vectors_.indices,
-             "starts": self.vectors_.indptr, "shape": np.asarray(self.vectors_.shape)}
+            {**sparse_parts(self.vectors_), "shape": np.asarray(self.vectors_.shape)}
             if is_sparse(self.vectors_)
             else {"vectors": self.vectors_.astype(np.float16)}
         )  # fmt: skip
@@ -118,8 +117,7 @@ class RetrievalAttack:
         if "vectors" in arrays:
             self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
         else:
-            rows = (arrays["data"], arrays["columns"], arrays["starts"])
-            self.vectors_ = sparse.csr_array(rows, shape=tuple(arrays["shape"].tolist()))
+            self.vectors_ = sparse_of(arrays, int(arrays["shape"][1]))
         ones = np.ones(len(arrays["indices"]), dtype=np.float32)
         shape = (n_rows(self.vectors_), len(self.vocabulary_))
         self.words_ = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
