@@ -92,7 +92,9 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
 def test_n_w_from_eta_star_equals_the_grids(
     envelopes: Envelopes, minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray
 ) -> None:
-    assert (minilm_engine.eta_star(minilm_tokens) == envelopes.eta_star).all()
+    # Which tokens walk together may change the last bit.
+    found = minilm_engine.eta_star(minilm_tokens)
+    np.testing.assert_allclose(found, envelopes.eta_star, rtol=1e-6)
     for eta in (*NAMED_ETAS, 17.3, 199.0):
         assert ((envelopes.eta_star <= eta).sum(1) == envelopes.n_w(eta)).all()
 
@@ -259,7 +261,7 @@ def test_the_vocabularys_counts_are_the_envelopes(tiny_encoder: TransformerEncod
     assert found.mean_n_w[0] == pytest.approx(found.n_w.mean(0))
     assert (found.mean_n_w[0] != found.mean_n_w[1]).any()
     ordered = np.sort(envelopes.eta_star, axis=1)
-    assert (found.eta_at_rank == ordered[:, found.ranks - 1]).all()
+    np.testing.assert_allclose(found.eta_at_rank, ordered[:, found.ranks - 1], rtol=1e-6)
 
 
 def test_statistics_survive_the_disk_and_refuse_another_encoder(

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from core.defences.envelope_counts import count_outcomes
 from core.defences.envelope_kernel import walk_tokens
+from core.defences.envelope_lanes import WIDTH
 from core.defences.envelope_room import Room, descending_lists
 from core.defences.envelope_torch import walk_tokens_torch
 from core.defences.envelopes import Envelopes
@@ -63,7 +64,7 @@ class DeniabilityEngine:
     """
 
     n_buckets, n_near, n_few, n_heads, capacity = 16, 8, 2, 512, 16
-    block, panel = 4, 64
+    panel = 256
 
     def __init__(
         self,
@@ -105,7 +106,6 @@ class DeniabilityEngine:
         self._lists = descending_lists(self._products, self._bounds, self.n_heads, self.n_threads)
         n = len(order)
         self._n_near = min(self.n_near, n), min(self.n_few, n)
-        self._tops = np.ascontiguousarray(self._lists[0, :, :, 0, 0])
 
     def envelopes(self, token_ids: Sequence[int] | NDArray[Any]) -> Envelopes:
         """Return the envelopes of tokens, given by their rows in the token matrix.
@@ -131,7 +131,7 @@ class DeniabilityEngine:
         """
         found = np.empty((len(token_ids), self.n_draws), np.float32)
 
-        def keep(here: slice, block: Envelopes, _: Room) -> None:
+        def keep(here: NDArray[np.int64], block: Envelopes, _: Room) -> None:
             found[here] = block.eta_star
 
         self._walk_panels(np.asarray(token_ids, dtype=np.int64), 1, keep)
@@ -154,13 +154,16 @@ class DeniabilityEngine:
         eta_star = np.empty((len(token_ids), self.n_draws), np.float32)
         half_etas = np.asarray(etas[::-1] / 2, np.float32)
 
-        def count(here: slice, block: Envelopes, room: Room) -> None:
+        def count(here: NDArray[np.int64], block: Envelopes, room: Room) -> None:
             if block.counts.max() == room.capacity:  # some were cut off
                 block = self.envelopes(token_ids[here])
+            same = np.empty((len(here), len(etas)), np.uint16)
+            distinct = np.empty_like(same)
             count_outcomes(
                 block.tokens, block.starts, block.rates, block.ids, block.counts, half_etas,
-                room.seen, room.returned, n_w[here, ::-1], s_w[here, ::-1],
+                room.seen, room.returned, same, distinct,
             )  # fmt: skip
+            n_w[here], s_w[here] = same[:, ::-1], distinct[:, ::-1]
             eta_star[here] = np.sort(block.eta_star, axis=1)
 
         self._walk_panels(token_ids, self.capacity, count)
@@ -179,10 +182,11 @@ class DeniabilityEngine:
         squared, places, starts = self._measured(ids)
 
         def walk(rows: slice) -> Envelopes:
-            room = Room.of(len(starts[rows]), self.n_draws, capacity, 0)
+            room = Room.of(len(starts[rows]), self.n_draws, capacity, len(self.candidates))
             return self._walk_block(squared[rows], places[rows], starts[rows], room)
 
-        blocks = self._in_threads(walk, len(ids), self.block)
+        share = max(1, min(WIDTH, -(-len(ids) // self.n_threads)))
+        blocks = self._in_threads(walk, len(ids), share)
         joined = {
             name: np.concatenate([getattr(block, name) for block in blocks])
             for name in ("tokens", "starts", "rates", "ids", "counts")
@@ -193,25 +197,28 @@ class DeniabilityEngine:
         self,
         ids: NDArray[np.int64],
         capacity: int,
-        use: Callable[[slice, Envelopes, Room], None],
+        use: Callable[[NDArray[np.int64], Envelopes, Room], None],
     ) -> None:
         """Walk many tokens in a few arrays that each thread uses again and again.
 
-        `use` gets the envelopes of a block, cut off after `capacity` crossings, before the next
-        block overwrites them.
+        `use` gets the places in `ids` of a block and its envelopes, cut off after `capacity`
+        crossings, before the next block overwrites them.
         """
         rooms: SimpleQueue[Room] = SimpleQueue()
         for _ in range(self.n_threads):
-            rooms.put(Room.of(self.block, self.n_draws, capacity, len(self.candidates)))
+            rooms.put(Room.of(WIDTH, self.n_draws, capacity, len(self.candidates)))
+        # Tokens of like norm look at like candidates: candidates stand in the order of norms.
+        order = np.argsort(self._place[ids], kind="stable")
 
         def walk(rows: slice) -> None:
             room = rooms.get()
             try:
-                squared, places, starts = self._measured(ids[rows])
-                for low in range(0, len(starts), self.block):
-                    part = slice(low, low + self.block)
+                here = order[rows]
+                squared, places, starts = self._measured(ids[here])
+                for low in range(0, len(starts), WIDTH):
+                    part = slice(low, low + WIDTH)
                     found = self._walk_block(squared[part], places[part], starts[part], room)
-                    use(slice(rows.start + low, rows.start + low + len(found.counts)), found, room)
+                    use(here[part], found, room)
             finally:
                 rooms.put(room)
 
@@ -236,9 +243,8 @@ class DeniabilityEngine:
         else:
             walk_tokens(
                 squared, starts, self._products, self._by_candidate, self._lists,
-                self._lists.view(np.uint32), self._tops,
-                self._bounds, *self._n_near, least_rate, rates, ids,
-                counts,
+                self._lists.view(np.uint32), self._bounds, *self._n_near, least_rate, room.turned,
+                rates, ids, counts,
             )  # fmt: skip
         return Envelopes(places, starts, rates, ids, counts, self.candidates, self.eta_min)
 
@@ -262,8 +268,7 @@ class DeniabilityEngine:
 
         Rounding may leave the distance of two equal vectors slightly below 0.
         """
-        # |x − y|² as one product: (x, |x|², 1) times (−2y, 1, |y|²).
-        vectors = self._vectors[ids]
+        vectors = self._vectors[ids]  # |x − y|² as one product: (x, |x|², 1) times (−2y, 1, |y|²)
         ones = np.ones(len(vectors), np.float32)
         squared = np.column_stack([vectors, _squared_norms(vectors), ones]) @ self._augmented
         own = self._place[ids]

@@ -21,24 +21,26 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["CHUNK", "walk_tokens"]
+from core.defences.envelope_lanes import WIDTH, scan_draw, turn
 
-CHUNK = 8
-"""Candidates of a list that are compared at once: their products and names fill a cache line."""
+__all__ = ["walk_tokens"]
 
 LANES = 16
 """Distances of which the least are found at once; most lanes hold nothing near."""
 
+FAR = np.float32(1e15)
+"""A product that no candidate reaches: the line of a lane that has ended."""
+
 
 @njit(nogil=True, cache=True)
 def walk_tokens(
-    squared, starts, products, by_candidate, lists, list_ids, tops, bounds, n_near, n_few,
-    least_rate, rates, ids, counts,
+    squared, starts, products, by_candidate, lists, list_ids, bounds, n_near, n_few, least_rate,
+    turned, rates, ids, counts,
 ):  # fmt: skip
     """Fill the envelope of every (token, draw): crossing rates, descending, and candidates.
 
-    The draws are the outer loop: a draw's lists stay in the processor's cache for all tokens, so
-    give as many tokens at a time as have their distances fit beside them (8 or so).
+    WIDTH tokens walk together, draw by draw: a draw's lists stay in the processor's cache. Best
+    where the tokens' norms are alike, since they then look at the same candidates.
 
     Parameters
     ----------
@@ -51,8 +53,6 @@ def walk_tokens(
     lists, list_ids : float32, uint32 (J, S, B, 2, CHUNK)
         The greatest products of each draw and bucket, descending, J times CHUNK of them, in
         `lists[:, :, :, 0]`, and their candidates in `list_ids[:, :, :, 1]`: one memory, two types.
-    tops : float32 array (S, B)
-        The greatest product of each bucket.
     bounds : int64 array (B + 1,)
         Where buckets begin and end.
     n_near, n_few : int
@@ -60,122 +60,119 @@ def walk_tokens(
         with them at once, and for the later ones.
     least_rate : float32
         η/2 at the end of the walk.
+    turned : float32 array (U, WIDTH)
+        Room to work in.
     rates, ids, counts : float32 (T, S, C), int32 (T, S, C), int32 (T, S)
         Written: crossings, the candidate after each, and how many there are. A walk ends after C.
     """
-    n_draws, n_buckets = tops.shape
-    n_tokens, n_all = len(squared), -(-n_buckets * n_near // 4) * 4
-    near = np.zeros((n_tokens, n_all), np.uint32)
-    near_squared = np.full((n_tokens, n_all), np.float32(np.inf))
-    rest = np.empty((n_tokens, n_buckets), np.float32)
-    best = np.empty((n_tokens, n_draws), np.float32)
-    best_id = np.empty((n_tokens, n_draws), np.int32)
-    few = np.empty((n_tokens, n_buckets * n_few), np.uint32)
-    few_squared = np.empty((n_tokens, n_buckets * n_few), np.float32)
-    few_rest = np.empty((n_tokens, n_buckets), np.float32)
-    room, live = np.empty(max(n_all, CHUNK), np.float32), np.empty(n_buckets, np.float32)
-    kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
-    lanes = np.empty(LANES, np.float32)
-    best[:], best_id[:] = least_rate, -1
-    for i in range(n_tokens):
-        distance, start = squared[i], starts[i]
-        _find_near(squared, i, start, bounds, n_near, near, near_squared, rest, kept, chosen, lanes)
-        _first_rates(
-            by_candidate, start, near[i], near_squared[i], distance[start], best[i], best_id[i]
-        )  # fmt: skip
-        for b in range(n_buckets):
-            low, high = b * n_near, b * n_near + n_few
-            few[i, b * n_few : (b + 1) * n_few] = near[i, low:high]
-            few_squared[i, b * n_few : (b + 1) * n_few] = near_squared[i, low:high]
-            few_rest[i, b] = rest[i, b] if n_few == n_near else near_squared[i, high]
-    for s in range(n_draws):
-        for i in range(n_tokens):
-            counts[i, s] = _walk(
-                i, s, best[i, s], best_id[i, s], starts[i], squared, few, few_squared, rest,
-                few_rest, lists, list_ids, tops, bounds, products, by_candidate, least_rate,
-                rates, ids, room, live,
+    n_draws, n_buckets = len(products), len(bounds) - 1
+    n_all = -(-n_buckets * n_near // 4) * 4
+    near = np.zeros((WIDTH, n_all), np.uint32)
+    near_squared = np.full((WIDTH, n_all), np.float32(np.inf))
+    rest = np.empty((WIDTH, n_buckets), np.float32)
+    best, best_id = np.empty((WIDTH, n_draws), np.float32), np.empty((WIDTH, n_draws), np.int32)
+    for first in range(0, len(squared), WIDTH):
+        n = min(WIDTH, len(squared) - first)
+        best[:], best_id[:] = least_rate, -1
+        for lane in range(n):
+            i = first + lane
+            start = starts[i]
+            _find_near(
+                squared[i], start, bounds, n_near, near[lane], near_squared[lane], rest[lane]
+            )
+            _first_rates(
+                by_candidate, start, near[lane], near_squared[lane], squared[i, start], best[lane],
+                best_id[lane],
             )  # fmt: skip
-
-
-# The functions below take whole arrays and indices: a view would cost more than their work.
+        turn(squared, first, n, turned)
+        rows = slice(first, first + n)
+        _walk_together(
+            starts[rows], near, near_squared, rest, best, best_id, n_near, n_few, products,
+            by_candidate, lists, list_ids, bounds, least_rate, turned, rates[rows], ids[rows],
+            counts[rows],
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
-def _walk(
-    i, s, best, best_id, start, squared, near, near_squared, rest, later_rest, lists, list_ids,
-    tops, bounds, products, by_candidate, least_rate, rates, ids, room, live,
+def _walk_together(
+    starts, near, near_squared, rest, best, best_id, n_near, n_few, products, by_candidate, lists,
+    list_ids, bounds, least_rate, turned, rates, ids, counts,
 ):  # fmt: skip
-    """Walk one envelope from the start's line (p, a); return the number of crossings."""
-    n_chunks, n_buckets, n = lists.shape[0], lists.shape[2], 0
-    p, a = by_candidate[start, s], squared[i, start]
-    best_p = by_candidate[best_id, s] if best_id >= 0 else p
-    while True:
-        _margins(tops, s, rest, i, p, a, best, live)
+    """Walk the envelopes of up to WIDTH tokens, one a lane, given the best rates of those near."""
+    n, n_buckets, n_steps = len(starts), len(bounds) - 1, rates.shape[2]
+    few, few_squared, few_rest = _nearest_few(near, near_squared, rest, n_near, n_few)
+    p, a = np.empty(WIDTH, np.float32), np.empty(WIDTH, np.float32)
+    rate, chosen = np.empty(WIDTH, np.float32), np.empty(WIDTH, np.int32)
+    own, slack = np.zeros(WIDTH, np.float32), np.zeros((n_buckets, WIDTH), np.float32)
+    later_slack, room = np.zeros_like(slack), np.empty(few.shape[1], np.float32)
+    for lane in range(n):
+        own[lane] = turned[starts[lane], lane]
         for b in range(n_buckets):
-            if live[b] <= 0:
-                continue
-            # Below this product no candidate of the bucket crosses earlier than the best.
-            stop = p + best * max(rest[i, b] - a, np.float32(0))
-            j = 0
-            while j < n_chunks and lists[j, s, b, 0, 0] > stop:
-                _leads(lists, list_ids, j, s, b, squared, i, p, a, best, room)
-                for k in range(CHUNK):
-                    if room[k] > 0:
-                        u = list_ids[j, s, b, 1, k]
-                        da, dp = squared[i, u] - a, lists[j, s, b, 0, k] - p
-                        if dp > best * da and da > 0:
-                            best, best_id, best_p = dp / da, u, lists[j, s, b, 0, k]
-                            stop = p + best * max(rest[i, b] - a, np.float32(0))
-                j += 1
-            if j == n_chunks:  # the list was too short: look at all of the bucket
-                for u in range(bounds[b], bounds[b + 1]):
-                    if products[s, u] > stop:
-                        da, dp = squared[i, u] - a, products[s, u] - p
-                        if dp > best * da and da > 0:
-                            best, best_id, best_p = dp / da, u, products[s, u]
-        if best_id < 0:
-            return n
-        rates[i, s, n], ids[i, s, n] = best, best_id
-        n += 1
-        if n == rates.shape[2]:
-            return n
-        p, a = best_p, squared[i, best_id]
-        best, best_id, rest = least_rate, -1, later_rest
-        greatest = _near_rates(by_candidate, s, near, near_squared, i, p, a, room)
-        if greatest > best:
-            best, k = greatest, 0
-            while room[k] != greatest:
-                k += 1
-            best_id, best_p = near[i, k], by_candidate[near[i, k], s]
+            slack[b, lane] = max(rest[lane, b] - own[lane], np.float32(0))
+    for s in range(len(products)):
+        p[:], rate[:], chosen[:] = FAR, 1, -1
+        for lane in range(n):
+            p[lane], rate[lane] = by_candidate[starts[lane], s], best[lane, s]
+            chosen[lane] = best_id[lane, s]
+        scan_draw(s, turned, slack, lists, list_ids, bounds, products, p, own, rate, chosen)
+        counts[:, s] = 0
+        step = 0
+        while _write_step(s, step, rate, chosen, rates, ids, counts) and step + 1 < n_steps:
+            step += 1
+            for lane in range(n):
+                u = chosen[lane]
+                if u < 0:
+                    p[lane], rate[lane] = FAR, 1
+                    continue
+                p[lane], a[lane] = by_candidate[u, s], turned[u, lane]
+                greatest = _near_rates(
+                    by_candidate, s, few, few_squared, lane, p[lane], a[lane], room
+                )
+                rate[lane], chosen[lane] = least_rate, -1
+                if greatest > least_rate:
+                    k = 0
+                    while room[k] != greatest:
+                        k += 1
+                    rate[lane], chosen[lane] = greatest, few[lane, k]
+                for b in range(n_buckets):
+                    later_slack[b, lane] = max(few_rest[lane, b] - a[lane], np.float32(0))
+            scan_draw(s, turned, later_slack, lists, list_ids, bounds, products, p, a, rate, chosen)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
-def _margins(tops, s, rest, i, p, a, best, live):
-    """Write by how much each bucket's greatest product is above what could beat the best."""
-    for b in range(len(live)):
-        live[b] = tops[s, b] - (p + best * max(rest[i, b] - a, np.float32(0)))
+@njit(nogil=True, cache=True)
+def _write_step(s, step, rate, chosen, rates, ids, counts):
+    """Write the crossings just found; return how many there are."""
+    n_crossed = 0
+    for lane in range(len(counts)):
+        if chosen[lane] >= 0:
+            rates[lane, s, step], ids[lane, s, step] = rate[lane], chosen[lane]
+            counts[lane, s] = step + 1
+            n_crossed += 1
+    return n_crossed
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
-def _leads(lists, list_ids, j, s, b, squared, i, p, a, best, room):
-    """Write how far each candidate of a list's chunk is above a rate of `best`.
-
-    Compared by products: a division each would take most of the time. The loops stand apart for
-    the compiler to vectorise the second.
-    """
-    for k in range(CHUNK):
-        room[k] = squared[i, list_ids[j, s, b, 1, k]]
-    for k in range(CHUNK):
-        room[k] = (lists[j, s, b, 0, k] - p) - best * (room[k] - a)
+@njit(nogil=True, cache=True)
+def _nearest_few(near, near_squared, rest, n_near, n_few):
+    """Return the nearest few of each bucket, their distances, and the least of the rest's."""
+    n_buckets = rest.shape[1]
+    few = np.empty((WIDTH, n_buckets * n_few), np.uint32)
+    few_squared = np.empty((WIDTH, n_buckets * n_few), np.float32)
+    few_rest = np.empty((WIDTH, n_buckets), np.float32)
+    for b in range(n_buckets):
+        low, high = b * n_near, b * n_near + n_few
+        few[:, b * n_few : (b + 1) * n_few] = near[:, low:high]
+        few_squared[:, b * n_few : (b + 1) * n_few] = near_squared[:, low:high]
+        few_rest[:, b] = rest[:, b] if n_few == n_near else near_squared[:, high]
+    return few, few_squared, few_rest
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
-def _near_rates(by_candidate, s, near, near_squared, i, p, a, room):
+def _near_rates(by_candidate, s, near, near_squared, lane, p, a, room):
     """Write the near candidates' rates from the line (p, a) into room; return the greatest."""
     for k in range(near.shape[1]):
-        room[k] = by_candidate[near[i, k], s]
+        room[k] = by_candidate[near[lane, k], s]
     for k in range(near.shape[1]):
-        da = near_squared[i, k] - a
+        da = near_squared[lane, k] - a
         rate = (room[k] - p) / (da if da > np.float32(1e-30) else np.float32(1e-30))
         room[k] = rate if da > 0 else np.float32(-1)
     greatest = np.float32(-1)
@@ -185,24 +182,26 @@ def _near_rates(by_candidate, s, near, near_squared, i, p, a, room):
 
 
 @njit(nogil=True, cache=True)
-def _find_near(squared, i, start, bounds, n_near, near, near_squared, rest, kept, chosen, lanes):
+def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
     """Find each bucket's nearest candidates but the start, and the least distance of the rest."""
-    for b in range(rest.shape[1]):
+    kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
+    lanes = np.empty(LANES, np.float32)
+    for b in range(len(rest)):
         kept[:], chosen[:] = np.inf, 0
         high = bounds[b + 1]
         for low in range(bounds[b], high, 4 * LANES):
             if low + 4 * LANES > high:
                 for u in range(low, high):
-                    _keep(squared[i, u], u, start, n_near, kept, chosen)
+                    _keep(distance[u], u, start, n_near, kept, chosen)
                 continue
-            _least_of_four(squared, i, low, lanes)
+            _least_of_four(distance, low, lanes)
             for k in range(LANES):
                 if lanes[k] < kept[n_near]:
                     for u in range(low + k, low + 4 * LANES, LANES):
-                        _keep(squared[i, u], u, start, n_near, kept, chosen)
-        for k in range(n_near):
-            near[i, b * n_near + k], near_squared[i, b * n_near + k] = chosen[k], kept[k]
-        rest[i, b] = kept[n_near]
+                        _keep(distance[u], u, start, n_near, kept, chosen)
+        near[b * n_near : (b + 1) * n_near] = chosen[:n_near]
+        near_squared[b * n_near : (b + 1) * n_near] = kept[:n_near]
+        rest[b] = kept[n_near]
 
 
 @njit(nogil=True, cache=True)
@@ -218,11 +217,11 @@ def _keep(value, u, start, n_near, kept, chosen):
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
-def _least_of_four(squared, i, low, lanes):
+def _least_of_four(distance, low, lanes):
     """Write the least of the distances that stand LANES apart, four a lane."""
     for k in range(LANES):
-        one, two = squared[i, low + k], squared[i, low + LANES + k]
-        three, four = squared[i, low + 2 * LANES + k], squared[i, low + 3 * LANES + k]
+        one, two = distance[low + k], distance[low + LANES + k]
+        three, four = distance[low + 2 * LANES + k], distance[low + 3 * LANES + k]
         left, right = one if one < two else two, three if three < four else four
         lanes[k] = left if left < right else right
 

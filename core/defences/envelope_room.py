@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.envelope_kernel import CHUNK
+from core.defences.envelope_lanes import CHUNK, WIDTH
 
 __all__ = ["Room", "descending_lists"]
 
@@ -20,6 +20,7 @@ class Room:
     rates: NDArray[np.float32]
     ids: NDArray[np.int32]
     counts: NDArray[np.int32]
+    turned: NDArray[np.float32]
     seen: NDArray[np.uint64]
     returned: NDArray[np.int64]
 
@@ -31,6 +32,7 @@ class Room:
             np.empty((*shape, capacity), np.float32),
             np.empty((*shape, capacity), np.int32),
             np.empty(shape, np.int32),
+            np.empty((n_candidates, WIDTH), np.float32),
             np.zeros(n_candidates, np.uint64),
             np.empty(n_candidates, np.int64),
         )
