@@ -148,10 +148,20 @@ def test_a_cell_that_fails_is_told_and_the_rest_is_written(
 ) -> None:
     out = tmp_path / "table.json"
     outcome = core("study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
-                   "--attacks", "probe", "probe_mlc", "--domains", "in", "--out", out)  # fmt: skip
+                   "nonsense", "--attacks", "probe", "--domains", "in", "--out", out)  # fmt: skip
     assert outcome.status == 2 and "1 of 2 cells failed" in outcome.err
     rows = json.loads(out.read_text())["rows"]
-    assert rows[0]["token_set_f1"] > 85 and "dense vectors" in rows[1]["error"]
+    assert rows[0]["token_set_f1"] > 85 and "nonsense" in rows[1]["error"]
+
+
+def test_an_attack_meets_only_vectors_that_it_reads(core: Any, news: Path, tmp_path: Path) -> None:
+    study = representations.RepresentationStudy(
+        target=str(news), encoders=("tfidf", "minilm"), attacks=("probe", "probe_mlc")
+    )
+    pairs = {(cell["encoder"], cell["attack"]) for cell in study.cells()}
+    assert pairs == {("tfidf", "probe"), ("minilm", "probe"), ("minilm", "probe_mlc")}
+    given = ["study", "inversion", "--target", news, "--encoders", "tfidf", "--out", tmp_path / "t"]
+    assert "sparse" in core(*given, "--attacks", "probe_mlc").refusal()
 
 
 def test_mistakes_in_study_are_told(core: Any, news: Path, tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from core.attacks.inversion import msp_network
 from core.attacks.inversion.msp_candidates import Candidates, all_candidates, draw_candidates
 from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss
+from core.attacks.inversion.sparse_input import input_layer, network_input
 from core.attacks.inversion.stopping import StepCalibration
 
 V, D, H = 12, 6, 8
@@ -116,18 +120,30 @@ def test_rare_words_can_weigh_more(network, vectors):
     assert other.item() != pytest.approx(plain.item())
 
 
-def test_a_start_that_listens_ranks_words_by_similarity():
+def first_choices(network: MSPNetwork, vectors: Any) -> np.ndarray:
+    rows = network_input(network.first, vectors, torch.device("cpu"))
+    named, _ = decode(network.eval(), rows, 1, shortlist=len(network.words))
+    return named[:, 0]
+
+
+@pytest.mark.parametrize("hidden", [384, 512], ids=["the vectors' width", "another width"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_start_as_probe_ranks_words_by_similarity(hidden, kind):
     torch.manual_seed(0)
-    wide = 384
     rng = np.random.default_rng(0)
-    words = rng.normal(size=(500, wide)).astype(np.float32)
-    words /= np.linalg.norm(words, axis=1, keepdims=True)
-    network = MSPNetwork(wide, 3 * words, np.zeros(500, np.float32), dropout=0.0).eval()
-    before, _ = decode(network, torch.from_numpy(words), 1, shortlist=500)
-    network.listen_to_vector(8.0)
-    after, _ = decode(network, torch.from_numpy(words), 1, shortlist=500)
-    assert (before[:, 0] == np.arange(500)).mean() < 0.1
-    assert (after[:, 0] == np.arange(500)).mean() > 0.9
+    words = rng.normal(size=(500, 384)).astype(np.float32)
+    if kind == "sparse":  # each word in a column of its own, as in a bag of words
+        words = csr_array(np.eye(500, dtype=np.float32))
+    else:
+        words /= np.linalg.norm(words, axis=1, keepdims=True)
+    table = rng.normal(0, hidden**-0.5, (501, hidden)).astype(np.float32)
+    layer = input_layer(words, hidden)
+    network = MSPNetwork(words.shape[1], table, np.zeros(501, np.float32), dropout=0.0, first=layer)
+    before = first_choices(network, words)
+    network.start_as_probe(words, np.zeros(500, np.float32), 3.0, 8.0)
+    assert (before == np.arange(500)).mean() < 0.1
+    assert (first_choices(network, words) == np.arange(500)).mean() > 0.9
+    assert np.array_equal(network.words[500].detach(), table[500])  # [EOS] says nothing yet
 
 
 def test_calibration_finds_how_often_a_step_is_right():

@@ -39,6 +39,8 @@ class TfidfEncoder:
     name: str = field(default="tfidf", init=False)
     fingerprint: str | None = field(default=None, init=False, repr=False, compare=False)
 
+    gives_sparse = True
+
     def fit(
         self,
         texts: Sequence[str],
@@ -102,6 +104,8 @@ class HashingEncoder:
     n_features: int = setting(2**18, "Cells", low=2, high=2**24, paper="C22")
     name: str = field(default="hashing", init=False)
     fingerprint: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    gives_sparse = True
 
     def fit(
         self,

@@ -54,6 +54,11 @@ class FittedFamily:
         loaded: type[Any] = getattr(import_module(module), name)
         return loaded
 
+    @property
+    def gives_sparse(self) -> bool:
+        """Whether its vectors are sparse, as those of bags of words."""
+        return bool(getattr(self.kind, "gives_sparse", False))
+
 
 FITTED_ENCODERS: dict[str, FittedFamily] = {
     "tfidf": FittedFamily(

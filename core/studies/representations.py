@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from core.attacks.registry import ATTACKS, make_attack
-from core.encoders.fitted import FITTED_ON_TEXTS
+from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
+from core.errors import InvalidInputError
 from core.evaluation import evaluate, restrict
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
@@ -63,7 +64,7 @@ class RepresentationStudy:
     variants: tuple[tuple[str, Any], ...] = ()
 
     def cells(self) -> list[Cell]:
-        """Return what is to be measured."""
+        """Return what is to be measured: each encoder with each attack that applies to it."""
         return [
             {
                 "study": "representations",
@@ -82,10 +83,17 @@ class RepresentationStudy:
             for domain in self.domains
             for encoder in self.encoders
             for attack in self.attacks
+            if _applies(attack, encoder)
             for variant in [(), *((v,) for v in self.variants if v[0] in _known(attack))]
             for size in self.sizes
             for seed in self.seeds
         ]
+
+
+def _applies(attack: str, encoder: str) -> bool:
+    """Whether an attack can read an encoder's vectors: not all read sparse ones."""
+    family = FITTED_ENCODERS.get(encoder)
+    return ATTACKS[attack].reads_sparse or not (family and family.gives_sparse)
 
 
 def _known(attack: str) -> set[str]:
@@ -99,8 +107,20 @@ def run(
     n_jobs: int = 1,
     on_progress: OnProgress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return a row for each encoder, attack, domain and seed; see `run_cells`."""
-    return run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
+    """Return a row for each encoder, attack, domain and seed; see `run_cells`.
+
+    Raises
+    ------
+    InvalidInputError
+        None of the attacks reads the sparse vectors of any of the encoders.
+    """
+    cells = study.cells()
+    if not cells:
+        readers = ", ".join(name for name, entry in ATTACKS.items() if entry.reads_sparse)
+        raise InvalidInputError(
+            f"None of these attacks reads sparse vectors; those that do: {readers}."
+        )
+    return run_cells(cells, measure, folder, n_jobs=n_jobs, on_progress=on_progress)
 
 
 def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:

@@ -27,7 +27,6 @@ from core.attacks.inversion.stopping import StepCalibration
 from core.attacks.inversion.training import Loop, TrainingLog, train
 from core.attacks.inversion.word_start import encode_words
 from core.encoders.devices import pick_device
-from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
@@ -132,24 +131,16 @@ class MSPAttack:
         n_words = len(self.vocabulary_)
         shape = (n_words + self.end_token, self.hidden)
         table = np.random.default_rng(self.seed).normal(0, self.hidden**-0.5, shape)
-        bias = np.zeros(len(table), dtype=np.float32)
-        if self.start == "encoder":
-            if self.hidden != encoder.dimension:
-                raise InvalidInputError(
-                    f"start='encoder' needs hidden={encoder.dimension}, the dimension of "
-                    f"{encoder.name}; got {self.hidden}."
-                )
-            table[:n_words] = _WORD_SCALE * encode_words(encoder, self.vocabulary_, on_progress)
-            bias[:n_words] = self.vocabulary_.log_odds
         network = MSPNetwork(
             encoder.dimension,
             table.astype(np.float32),
-            bias,
+            np.zeros(len(table), dtype=np.float32),
             dropout=self.dropout,
             first=input_layer(pairs.vectors, self.hidden),
         )
         if self.start == "encoder":
-            network.listen_to_vector(_VECTOR_SCALE)
+            words = encode_words(encoder, self.vocabulary_, on_progress)
+            network.start_as_probe(words, self.vocabulary_.log_odds, _WORD_SCALE, _VECTOR_SCALE)
         return network
 
     def _train(

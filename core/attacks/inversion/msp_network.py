@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attacks.inversion.msp_candidates import Candidates
-from core.attacks.inversion.sparse_input import stored_layer, unhalved
+from core.attacks.inversion.sparse_input import network_input, stored_layer, unhalved
 from core.attacks.inversion.word_classifier import fast_dtype
+from core.protocols import Vectors
 
 __all__ = ["MSPNetwork", "decode", "msp_loss", "stored_network"]
 
@@ -56,17 +57,39 @@ class MSPNetwork(nn.Module):
         self.dropout = dropout
 
     @torch.no_grad()
-    def listen_to_vector(self, scale: float) -> None:
-        """Start as the zero-shot probe: W_1 = scale · I, and the cell hands its input on.
+    def start_as_probe(
+        self,
+        words: Vectors,
+        log_odds: NDArray[np.float32],
+        word_scale: float,
+        vector_scale: float,
+    ) -> None:
+        """Start as the zero-shot probe: first logits rank words by similarity to the vector.
 
-        For word vectors in the space of the vectors under attack, H = d. With the identity in the
-        cell's candidate gate and open input and output gates, h_1 points along the vector, so the
-        first logits rank words by similarity. Ours: it spares the network many epochs.
+        W_1 = vector_scale · R and W_2 = word_scale · R Φ(w), R being the identity where H = d and a
+        random projection else, which nearly keeps angles. With the identity in the cell's
+        candidate gate and open input and output gates, h_1 points along the vector. Ours: it
+        spares the network many epochs.
+
+        Parameters
+        ----------
+        words : float32 array or csr_array (|V|, d)
+            Each word's own encoding; a further row of W_2, for [EOS], stays as it is.
+        log_odds : float32 array (|V|,)
+            Start of b.
         """
         hidden = self.h0.shape[0]
-        assert isinstance(self.first, nn.Linear)  # sparse vectors have another width
-        nn.init.eye_(self.first.weight)
-        self.first.weight *= scale
+        if isinstance(self.first, nn.Linear):
+            if self.first.weight.shape[1] == hidden:
+                nn.init.eye_(self.first.weight)
+            else:
+                nn.init.normal_(self.first.weight, std=hidden**-0.5)
+        n_words = len(log_odds)
+        images = self.first(network_input(self.first, words, self.words.device))
+        self.words[:n_words] = word_scale * images
+        self.bias[:n_words] = torch.as_tensor(log_odds)
+        for weight in self.first.parameters():
+            weight.mul_(vector_scale)
         i, f, g, o = (slice(k * hidden, (k + 1) * hidden) for k in range(4))
         self.cell.weight_ih[g] += torch.eye(hidden)
         for gate in (i, f, o):
