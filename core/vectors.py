@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["dot", "is_sparse", "n_rows", "sparse_of", "sparse_parts", "stack", "unit"]
+__all__ = ["dot", "is_sparse", "mean_norm", "n_rows", "sparse_of", "sparse_parts", "stack", "unit"]
 
 
 def is_sparse(vectors: Any) -> bool:
@@ -31,6 +31,21 @@ def stack(parts: Sequence[Any]) -> Any:
     if any(is_sparse(part) for part in parts):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)
+
+
+def mean_norm(vectors: Any) -> float:
+    """Return the mean Euclidean norm of the rows; 1 where all are zeros.
+
+    Examples
+    --------
+    >>> mean_norm(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    3.0
+    """
+    if is_sparse(vectors):
+        norms = np.sqrt(vectors.multiply(vectors).sum(1))
+    else:
+        norms = np.linalg.norm(vectors, axis=1)
+    return float(np.mean(norms)) or 1.0
 
 
 def unit(vectors: Any) -> Any:

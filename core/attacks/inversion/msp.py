@@ -31,13 +31,14 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
-from core.vectors import n_rows
+from core.vectors import mean_norm, n_rows
 
 __all__ = ["MSPAttack"]
 
 _MAX_STEPS = 30
 _WORD_SCALE, _VECTOR_SCALE = 3.0, 8.0
-"""Lengths at which an encoder's start gives first logits of the size of log-odds."""
+"""Lengths at which an encoder's start gives first logits of the size of log-odds, for vectors of
+length 1."""
 
 
 @dataclass
@@ -140,7 +141,10 @@ class MSPAttack:
         )
         if self.start == "encoder":
             words = encode_words(encoder, self.vocabulary_, on_progress)
-            network.start_as_probe(words, self.vocabulary_.log_odds, _WORD_SCALE, _VECTOR_SCALE)
+            length = mean_norm(pairs.vectors)
+            network.start_as_probe(
+                words, self.vocabulary_.log_odds, _WORD_SCALE / length, _VECTOR_SCALE / length
+            )
         return network
 
     def _train(
