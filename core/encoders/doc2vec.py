@@ -27,13 +27,18 @@ class Doc2VecEncoder:
 
     The settings of Corò (2022), §4.1.2. A new text's vector is found by the same number of
     epochs with all else held fixed.
-    Differs from gensim: the start and the draws of that search are seeded by the text, so that
-    equal texts have equal vectors, in every process.
+    Differs from the thesis: `sample` is ten times its 1e-5, which is made for millions of
+    sentences. On 20,000 of news it skips most words: a linear attack reads an F1 of 24 from the
+    vectors against 56. Differs from gensim: the start and the
+    draws of that search are seeded by the text, so that equal texts have equal vectors, in every
+    process.
     """
 
     vector_size: int = setting(300, "Dimensions", low=1, high=5000, paper="C22")
     window: int = setting(15, "Words around that a word foretells", low=1, paper="C22")
-    sample: float = setting(1e-5, "Share from which frequent words are skipped", low=0, paper="C22")
+    sample: float = setting(
+        1e-4, "Share from which frequent words are skipped; C22: 1e-5, on far more text", low=0
+    )
     negative: int = setting(5, "Random words told apart from each word", low=1, paper="C22")
     epochs: int = setting(20, "Passes over the texts, and over a new text", low=1, paper="C22")
     learning_rate: float = setting(0.025, "At the start", low=1e-6, high=1.0, paper="C22")

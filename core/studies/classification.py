@@ -19,7 +19,7 @@ from core.corpora.sentences import split_sentences
 from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
-from core.studies.domains import content_of, open_encoder
+from core.studies.domains import content_of, encoder_settings, open_encoder
 from core.studies.runner import Cell, run_cells
 
 __all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure", "run"]
@@ -87,7 +87,14 @@ class ClassificationStudy:
                   "grid": self.grid,
                   "contents": [content_of(self.target), content_of(self.other)]}  # fmt: skip
         return [
-            {**shared, "encoder": encoder, "view": view, "domain": domain, "seed": seed}
+            {
+                **shared,
+                "encoder": encoder,
+                "encoder_settings": encoder_settings(encoder),
+                "view": view,
+                "domain": domain,
+                "seed": seed,
+            }
             for domain in self.domains
             for encoder in self.encoders
             if encoder in FITTED_ON_TEXTS or domain == "cross"

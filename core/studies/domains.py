@@ -16,10 +16,17 @@ from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder
-from core.specs import FittedEncoderSpec
+from core.specs import settings_of
 from core.studies.runner import Cell, cell_key
 
-__all__ = ["DOMAINS", "Domain", "content_of", "open_domain", "open_encoder"]
+__all__ = [
+    "DOMAINS",
+    "Domain",
+    "content_of",
+    "encoder_settings",
+    "open_domain",
+    "open_encoder",
+]
 
 DOMAINS = {
     "in": "in-domain: other documents of the collection under attack",
@@ -97,6 +104,17 @@ def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str
     return tuple(distinct[i] for i in sorted(rng.choice(len(distinct), n, replace=False)))
 
 
+def encoder_settings(name: str) -> dict[str, Any]:
+    """Return all settings of an encoder that is fitted here, its defaults too; else nothing.
+
+    Part of what a measurement depends on: a default that changes makes other vectors.
+    """
+    if name not in FITTED_ON_TEXTS:
+        return {}
+    encoder = make_encoder(name)
+    return {setting: getattr(encoder, setting) for setting in settings_of(type(encoder))}
+
+
 def open_encoder(
     name: str, fit_on: Cell, texts: Callable[[], Sequence[str]], folder: Path
 ) -> Encoder:
@@ -115,10 +133,10 @@ def open_encoder(
     """
     if name not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(name))
-    spec = FittedEncoderSpec(name=name)
-    place = folder / "encoders" / f"{name}-{cell_key({**fit_on, 'spec': spec.key})}"
+    key = cell_key({**fit_on, "settings": encoder_settings(name)})
+    place = folder / "encoders" / f"{name}-{key}"
     if (place / "model.json").exists():
         return load_fitted(place, name)
-    fitted = make_encoder(spec).fit(texts())
+    fitted = make_encoder(name).fit(texts())
     save_encoder(fitted, place, training=fit_on)
     return fitted

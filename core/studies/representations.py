@@ -17,7 +17,13 @@ from core.errors import InvalidInputError
 from core.evaluation import evaluate, restrict
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
-from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
+from core.studies.domains import (
+    DOMAINS,
+    content_of,
+    encoder_settings,
+    open_domain,
+    open_encoder,
+)
 from core.studies.runner import Cell, run_cells
 from core.text import STOP_WORDS, Vocabulary
 
@@ -72,6 +78,7 @@ class RepresentationStudy:
                 "other": self.other,
                 "contents": [content_of(self.target), content_of(self.other)],
                 "encoder": encoder,
+                "encoder_settings": encoder_settings(encoder),
                 "attack": attack,
                 "domain": domain,
                 "n_auxiliary": size,
