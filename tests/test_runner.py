@@ -36,6 +36,20 @@ def flaky(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     return [{"y": 1}]
 
 
+def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Take the process down, always or the first time."""
+    mark = folder / f"died-{cell['x']}"
+    if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return [{"y": cell["x"] ** 2}]
+
+
+def no_json(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    return [{"y": {1, 2}}] if cell["x"] == 2 else [{"y": 1}]
+
+
 def trace(folder: Path) -> list[str]:
     return (folder / "trace.txt").read_text().split()
 
@@ -64,6 +78,22 @@ def test_a_bad_cell_loses_nothing_and_is_tried_again(tmp_path: Path, n_jobs: int
 
 def test_a_failure_that_passes_is_retried(tmp_path: Path) -> None:
     assert not failures(run_cells([{"x": 1}], flaky, tmp_path, n_tries=2))
+
+
+def test_a_cell_that_kills_its_process_loses_nothing_else(tmp_path: Path) -> None:
+    cells = [{"x": x} for x in range(8)]
+    cells[1]["dies"] = "always"  # type: ignore[assignment]
+    cells[4]["dies"] = "once"  # type: ignore[assignment]
+    rows = run_cells(cells, deadly, tmp_path, n_jobs=2, n_tries=2)
+    assert [row.get("y") for row in rows] == [0, None, 4, 9, 16, 25, 36, 49]
+    assert "its process died 2 times" in rows[1]["error"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_no_json_are_the_fault_of_their_cell(tmp_path: Path, n_jobs: int) -> None:
+    rows = run_cells([{"x": 1}, {"x": 2}, {"x": 3}], no_json, tmp_path, n_jobs=n_jobs)
+    assert [row.get("y") for row in rows] == [1, None, 1]
+    assert "JSON serializable" in rows[1]["error"]
 
 
 def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from core.encoders.fitted import FITTED_ON_TEXTS
 from core.evaluation import evaluate, restrict
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
-from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
+from core.studies.domains import DOMAINS, check_contents, content_of, open_domain, open_encoder
 from core.studies.runner import Cell, run_cells
 from core.text import STOP_WORDS, Vocabulary
 
@@ -109,6 +109,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
     the attack's own are counted in `own_vocabulary_f1` (Table A.2).
     """
+    check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names}
     domain = open_domain(**place)
