@@ -45,9 +45,11 @@ def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """The address of a cluster of two nodes of one processor each."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    # What the nodes' processes inherit: this folder, and no number of threads.
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), str(TESTS.parent)]))
+    patch.delenv("OMP_NUM_THREADS", raising=False)
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
@@ -58,9 +60,7 @@ def cluster() -> Iterator[str]:
     nodes.wait_for_nodes()
     yield nodes.address
     nodes.shutdown()
-    os.environ.pop("PYTHONPATH")
-    if before is not None:
-        os.environ["PYTHONPATH"] = before
+    patch.undo()
 
 
 @needs_ray
@@ -113,10 +113,11 @@ def test_a_study_runs_on_local_ray_workers(
 
 
 @needs_ray
-def test_a_missing_cluster_is_told(core: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "somewhere"])
+def test_a_missing_cluster_is_told_at_once(address: str) -> None:
     with (
-        pytest.raises(InvalidInputError, match=r"No Ray cluster answers at 'auto'.*ray start"),
-        ray_workers("auto"),
+        pytest.raises(InvalidInputError, match=r"No Ray cluster answers at .*ray start"),
+        ray_workers(address),
     ):
         pass
 

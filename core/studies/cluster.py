@@ -8,6 +8,7 @@ of the machine that made them.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from core.studies.runner import LOST, use_backend
 __all__ = ["RayBackend", "ray_workers"]
 
 
-class RayBackend(ParallelBackendBase):  # type: ignore[misc]
+class RayBackend(ParallelBackendBase):
     """Runs each cell as a Ray task, which Ray starts anew where its worker dies.
 
     Ray's own joblib backend holds a pool of actors and ends a whole study with the first that
@@ -125,13 +126,14 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
     options: dict[str, Any] = {"address": address}
     if address == "local":
         # Rows are small: 100 MB for objects instead of a third of the memory.
-        options |= {"num_cpus": n_jobs or os.cpu_count(), "include_dashboard": False,
-                    "_node_ip_address": "127.0.0.1", "object_store_memory": 100 * 2**20}  # fmt: skip
+        options |= {"num_cpus": n_jobs or os.cpu_count(), "_node_ip_address": "127.0.0.1",
+                    "include_dashboard": False, "object_store_memory": 100 * 2**20}  # fmt: skip
     was_joined = ray.is_initialized()
     try:
         if not was_joined:
+            _knock(address)
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise InvalidInputError(
             f"No Ray cluster answers at {address!r}: {str(error).splitlines()[0]} Start one with "
             "`ray start --head`, or use --ray local."
@@ -142,6 +144,14 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
     finally:
         if not was_joined:
             ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise OSError or ValueError where nothing listens; Ray itself would wait for many minutes."""
+    if address in ("local", "auto"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _import_ray() -> Any:

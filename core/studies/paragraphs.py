@@ -164,10 +164,13 @@ def _answers(
     yield "paragraph", [answer.word_set for answer in whole]
     sentences = [sentence for p in passages.targets for sentence in p.sentences]
     found = iter(attack.invert(encoder, encoder.encode(sentences)))
-    yield "sentences", [
-        frozenset[str]().union(*(next(found).word_set for _ in p.sentences))
-        for p in passages.targets
-    ]
+    yield (
+        "sentences",
+        [
+            frozenset[str]().union(*(next(found).word_set for _ in p.sentences))
+            for p in passages.targets
+        ],
+    )
 
 
 def _prior(encoder: Encoder, passages: Passages, scope: Vocabulary) -> frozenset[str]:

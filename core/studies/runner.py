@@ -150,7 +150,8 @@ def _finish(
                     del waiting[outcome.key]
                     yield outcome
         except BrokenProcessPool:
-            # Cells are begun in order, n_jobs at a time: one of these took its process down.
+            # Cells are begun in order, n_jobs at a time: likely one of these took its process
+            # down. If not, the next round breaks as well and comes nearer to it.
             for key in list(waiting)[:n_jobs]:
                 yield _alone(waiting.pop(key), work, n_tries)
             continue
