@@ -36,8 +36,7 @@ from core.vectors import n_rows
 
 __all__ = ["MSPAttack"]
 
-_MAX_STEPS = 30
-"""Words named for a sentence, of which some are answered; longer texts get as many as they hold."""
+_MAX_STEPS = 30  # words named for a sentence; for longer texts L
 _WORD_SCALE, _VECTOR_SCALE = 3.0, 8.0
 """Lengths at which an encoder's start gives first logits of the size of log-odds."""
 
@@ -226,10 +225,6 @@ class MSPAttack:
         ]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
-    @property
-    def _most_steps(self) -> int:
-        return max(_MAX_STEPS, self.n_steps_)
-
     def _validate(self, pairs: TrainingPairs) -> float:
         """Return the mean F1 (×100) of L words on at most 2,000 validation texts."""
         rows = pairs.validation_rows[:2000]
@@ -243,7 +238,7 @@ class MSPAttack:
         return 100 * float(np.mean(scores))
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
-        named, p = self._decode(pairs.validation_vectors, self._most_steps)
+        named, p = self._decode(pairs.validation_vectors, max(_MAX_STEPS, self.n_steps_))
         right = np.stack([np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)])
         self.calibration_ = StepCalibration.fit(p, right)
 
@@ -254,7 +249,7 @@ class MSPAttack:
         vectors = check_fitted(self, encoder, vectors)
         if not n_rows(vectors):
             return []
-        named, p = self._decode(vectors, self._most_steps)
+        named, p = self._decode(vectors, max(_MAX_STEPS, self.n_steps_))
         counts = self._counts(named, p)
         words = self.vocabulary_.words
         return [
