@@ -7,13 +7,14 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.errors import InvalidInputError, MissingDependencyError
+from core.errors import InvalidInputError, MissingDependencyError, StoppedError
 from core.studies import runner
 from core.studies.cluster import ray_workers
 from core.studies.runner import Cell, failures, run_cells
@@ -95,6 +96,36 @@ def test_a_worker_that_dies_is_replaced_and_one_bad_cell_loses_nothing(
     assert [row.get("y") for row in rows] == [0, None, 4, 9, None, 25]
     told = [row["error"] for row in failures(rows)]
     assert "died" in told[0] and "cannot be measured" in told[1]
+
+
+@needs_ray
+def test_a_study_that_is_stopped_frees_the_cluster_and_goes_on(
+    cluster: str, tmp_path: Path
+) -> None:
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("Stopped.")
+
+    cells = [{"x": x} for x in range(4)]
+    with ray_workers(cluster) as n_jobs:
+        with pytest.raises(StoppedError):
+            run_cells(cells, where, tmp_path, n_jobs=n_jobs, on_progress=stop)
+        kept = len(list((tmp_path / "cells").glob("*.json")))
+        rows = run_cells(cells, where, tmp_path, n_jobs=n_jobs)
+    assert kept == 1 and len(rows) == 4 and not failures(rows)
+
+
+@needs_ray
+def test_workers_without_the_code_are_told(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def measure(cell, folder):\n    return [{}]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    only_here = import_module("only_here")
+    with (
+        ray_workers(cluster) as n_jobs,
+        pytest.raises(InvalidInputError, match="Install the same Leakscope on each machine"),
+    ):
+        run_cells([{"x": 1}, {"x": 2}], only_here.measure, tmp_path, n_jobs=n_jobs)
 
 
 @needs_ray

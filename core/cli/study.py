@@ -146,7 +146,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=known)
     parser.add_argument("--target", required=True, help="the collection under study, a file")
     parser.add_argument("--other", default="wikipedia", help="the cross-domain corpus")
-    parser.add_argument("--encoders", nargs="+", help="names; all by default")
+    parser.add_argument("--encoders", nargs="+", help="names (default: those of the study)")
     parser.add_argument("--attacks", nargs="+", help="names (inversion, paragraphs, scaling)")
     parser.add_argument("--domains", nargs="+", choices=["in", "cross"])
     parser.add_argument("--n-auxiliary", type=int, nargs="+",
