@@ -37,21 +37,28 @@ def scaling_study(**settings: Any) -> RepresentationStudy:
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table, and what a doubling of texts gains."""
     lines = [
-        "| encoder | attack | domain | fitted on | n | P | R | F1 [95 %] | prior F1 |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| encoder | attack | domain | fitted on | n | P | R | F1 [95 %] | prior F1 "
+        "| F1, every word |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         head = f"| {row['encoder']} | {_attack(row)} | {row['domain']} |"
         if "error" in row:
-            lines.append(f"{head} {row['n_auxiliary']:,} | failed: {row['error']} | | | | |")
+            lines.append(f"{head} {row['n_auxiliary']:,} | failed: {row['error']} | | | | | |")
             continue
         low, high = row["token_set_f1_ci95"]
         lines.append(
             f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
             f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['prior_f1']:.1f} |"
+            f"| {row['prior_f1']:.1f} | {row['unrestricted_f1']:.1f} |"
         )
-    lines += ["", *(_said(name, gain) for name, gain in _gains(rows).items())]
+    lines += [
+        "",
+        "Words count that the attacker's texts hold: more texts, more words to find. In the last "
+        "column every word counts, at each size the same.",
+        "",
+    ]
+    lines += [_said(name, gain) for name, gain in _gains(rows).items()]
     theirs = [f"{name} {f1:.1f}" for name, f1 in PAPER.items()]
     lines.append(
         f"- C22, Italian news, MSP, in-domain, {N_THEIRS:,} sentences: F1 {', '.join(theirs)} "
