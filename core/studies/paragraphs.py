@@ -224,7 +224,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
             f"{head} {row['n_fitted_on']:,} {row['trained_on']} | {_SAID[row['read']]} "
             f"| {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
             f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['prior_f1']:.1f} "
-            f"| {paper if row['attack'] == 'msp' else ''} |"
+            f"| {paper} |"
         )
     return "\n".join(lines) + "\n"
 
