@@ -11,7 +11,8 @@ LAYERS = {"core": 0, "dashboard": 1, "pages": 2}
 FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 EVERYWHERE = sorted([*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
 UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-PROCESSES = {"Parallel", "delayed", "parallel_config"}  # joblib's work, which reads no file
+# joblib's work, which reads no file
+PROCESSES = {"Parallel", "ParallelBackendBase", "delayed", "parallel_config"}
 
 
 def name_of(path: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInputError, StoppedError
+from core.store import read_json
 from core.studies.runner import Cell, cell_key, failures, run_cells
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +35,20 @@ def flaky(cell: Cell, folder: Path) -> list[dict[str, Any]]:
         mark.touch()
         raise OSError("not yet")
     return [{"y": 1}]
+
+
+def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Take the process down, always or the first time."""
+    mark = folder / f"died-{cell['x']}"
+    if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return [{"y": cell["x"] ** 2}]
+
+
+def no_json(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    return [{"y": {1, 2}}] if cell["x"] == 2 else [{"y": 1}]
 
 
 def trace(folder: Path) -> list[str]:
@@ -66,6 +81,22 @@ def test_a_failure_that_passes_is_retried(tmp_path: Path) -> None:
     assert not failures(run_cells([{"x": 1}], flaky, tmp_path, n_tries=2))
 
 
+def test_a_cell_that_kills_its_process_loses_nothing_else(tmp_path: Path) -> None:
+    cells = [{"x": x} for x in range(8)]
+    cells[1]["dies"] = "always"  # type: ignore[assignment]
+    cells[4]["dies"] = "once"  # type: ignore[assignment]
+    rows = run_cells(cells, deadly, tmp_path, n_jobs=2, n_tries=2)
+    assert [row.get("y") for row in rows] == [0, None, 4, 9, 16, 25, 36, 49]
+    assert "its process died 2 times" in rows[1]["error"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_no_json_are_the_fault_of_their_cell(tmp_path: Path, n_jobs: int) -> None:
+    rows = run_cells([{"x": 1}, {"x": 2}, {"x": 3}], no_json, tmp_path, n_jobs=n_jobs)
+    assert [row.get("y") for row in rows] == [1, None, 1]
+    assert "JSON serializable" in rows[1]["error"]
+
+
 def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
     def stop(fraction: float, message: str) -> None:
         if fraction >= 0.5:
@@ -87,7 +118,8 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
     assert cell_key({"a": 1.0}) != cell_key({"a": 2.0})
 
 
-def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> None:
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"
@@ -96,19 +128,20 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
         "    with (folder / 'trace.txt').open('a') as file: file.write(f\"{cell['x']}\\n\")\n"
         "    time.sleep(0.2)\n"
         "    return [{'y': 1}]\n"
-        "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]))\n"
+        "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]), n_jobs=int(sys.argv[2]))"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
+    command = [sys.executable, "-c", code, str(tmp_path), str(n_jobs)]
     process = subprocess.Popen(command, cwd=ROOT)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while len(list((tmp_path / "cells").glob("*.json"))) < 3:
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    n_finished = len(list((tmp_path / "cells").glob("*.json")))
-    n_begun = len(trace(tmp_path))
-    assert n_begun - n_finished <= 1
+    finished = [str(read_json(path)["cell"]["x"]) for path in (tmp_path / "cells").glob("*.json")]
+    assert 3 <= len(finished) < 12
     subprocess.run(command, cwd=ROOT, check=True)
     ran = trace(tmp_path)
-    assert len(set(ran)) == 12 and len(ran) <= 12 + n_begun - n_finished
+    assert all(ran.count(x) == 1 for x in finished), "nothing that was finished is done again"
+    # Besides, those in flight at the kill, and one that ended but was not written yet.
+    assert len(set(ran)) == 12 and len(ran) <= 12 + 2 * n_jobs

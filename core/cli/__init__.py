@@ -1,4 +1,4 @@
-"""The command line: invert, evaluate, train, deniability, privatize, list.
+"""The command line: invert, evaluate, train, fit, deniability, privatize, study, tune, list.
 
 `python -m core --help` explains it.
 
@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train
+from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train, tune
 from core.cli.arguments import Parser
 from core.cli.output import show_error
 from core.errors import CoreError, StoppedError
@@ -28,6 +28,7 @@ COMMANDS = {
     "deniability": deniability,
     "privatize": privatize,
     "study": study,
+    "tune": tune,
     "list": listing,
 }
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from core.cli.output import progress_line, show_json
-from core.errors import InvalidInputError
+from core.cli.output import progress_line, show_json, show_note
+from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
+from core.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["STUDIES", "add_arguments", "run"]
 
@@ -51,11 +52,92 @@ def _classification(given: argparse.Namespace) -> tuple[Any, Any]:
     return classification, study
 
 
+def _paragraphs(given: argparse.Namespace) -> tuple[Any, Any]:
+    from core.studies import paragraphs
+
+    defaults = paragraphs.ParagraphStudy(target=given.target)
+    low, high = given.paragraph_words
+    study = paragraphs.ParagraphStudy(
+        target=given.target,
+        other=given.other,
+        encoders=tuple(given.encoders or defaults.encoders),
+        attacks=tuple(given.attacks or defaults.attacks),
+        domains=tuple(given.domains),
+        n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
+        n_targets=given.n_targets,
+        n_words=(low, high),
+        seeds=tuple(given.seeds),
+        attack_settings=tuple(_settings(given.settings)),
+    )
+    return paragraphs, study
+
+
+def _eos(given: argparse.Namespace) -> tuple[Any, Any]:
+    from core.studies import eos
+
+    study = eos.eos_study(
+        target=given.target,
+        other=given.other,
+        encoders=tuple(given.encoders or ["minilm"]),
+        domains=tuple(given.domains),
+        sizes=tuple(given.n_auxiliary),
+        n_targets=given.n_targets,
+        seeds=tuple(given.seeds),
+        attack_settings=tuple(_settings(given.settings)),
+    )
+    return eos, study
+
+
+def _scaling(given: argparse.Namespace) -> tuple[Any, Any]:
+    from core.studies import scaling
+
+    study = scaling.scaling_study(
+        target=given.target,
+        other=given.other,
+        encoders=tuple(given.encoders or ["hashing", "minilm"]),
+        attacks=tuple(given.attacks or ["msp"]),
+        domains=tuple(given.domains),
+        sizes=tuple(given.n_auxiliary),
+        n_targets=given.n_targets,
+        seeds=tuple(given.seeds),
+        attack_settings=tuple(_settings(given.settings)),
+    )
+    return scaling, study
+
+
+def _layers(given: argparse.Namespace) -> tuple[Any, Any]:
+    from core.studies import by_layer
+
+    study = by_layer.LayerStudy(
+        target=given.target,
+        other=given.other,
+        encoders=tuple(given.encoders or ["minilm"]),
+        domains=tuple(given.domains),
+        layers=tuple(given.layers),
+        n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
+        n_targets=given.n_targets,
+        seeds=tuple(given.seeds),
+    )
+    return by_layer, study
+
+
 STUDIES: dict[str, tuple[str, Callable[[argparse.Namespace], tuple[Any, Any]]]] = {
     "inversion": ("encoders × attacks: how much leaks (C22 Table 5.2)", _inversion),
     "classification": ("encoders: how well news is sorted (C22 Table 5.1)", _classification),
+    "paragraphs": ("a paragraph's vector beside its sentences' (C22 Table 5.4)", _paragraphs),
+    "eos": ("MSP with [EOS] among the words to predict (C22 §A.1)", _eos),
+    "scaling": ("more texts known to the attacker (C22 Fig. 5.1)", _scaling),
+    "layers": ("Eq. 5 and Eq. 7 by encoder layer (S&R Fig. 2)", _layers),
 }
 """What can be run: in a line, and what makes the study from the arguments."""
+
+USUAL: dict[str, Any] = {"n_auxiliary": [40_000], "n_targets": 500, "domains": ["in", "cross"]}
+OWN: dict[str, dict[str, Any]] = {
+    "eos": {"domains": ["in"]},
+    "scaling": {"n_auxiliary": [5_000, 10_000, 20_000, 40_000], "domains": ["in"]},
+    "layers": {"n_auxiliary": [5_000], "n_targets": 50, "domains": ["cross"]},
+}
+"""What stands for an argument that is not given: in a study, where it is another than usual."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,12 +146,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=known)
     parser.add_argument("--target", required=True, help="the collection under study, a file")
     parser.add_argument("--other", default="wikipedia", help="the cross-domain corpus")
-    parser.add_argument("--encoders", nargs="+", help="names; all by default")
-    parser.add_argument("--attacks", nargs="+", help="names (inversion)")
-    parser.add_argument("--domains", nargs="+", default=["in", "cross"], choices=["in", "cross"])
-    parser.add_argument("--n-auxiliary", type=int, nargs="+", default=[40_000],
+    parser.add_argument("--encoders", nargs="+", help="names (default: those of the study)")
+    parser.add_argument("--attacks", nargs="+", help="names (inversion, paragraphs, scaling)")
+    parser.add_argument("--domains", nargs="+", choices=["in", "cross"])
+    parser.add_argument("--n-auxiliary", type=int, nargs="+",
                         help="sentences to train on; several make a curve")  # fmt: skip
-    parser.add_argument("--n-targets", type=int, default=500, help="sentences under attack")
+    parser.add_argument("--n-targets", type=int, help="sentences or paragraphs under attack")
+    parser.add_argument("--paragraph-words", type=int, nargs=2, default=[128, 168],
+                        metavar=("LEAST", "MOST"), help="(paragraphs)")  # fmt: skip
+    parser.add_argument("--layers", type=int, nargs="+", default=list(range(7)), help="(layers)")
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="of every attack that has it")  # fmt: skip
     parser.add_argument("--variant", dest="variants", action="append", default=[],
@@ -78,7 +163,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label-column", default="label_name", help="(classification)")
     parser.add_argument("--grid", default="c22", choices=["c22", "short"], help="(classification)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    add_worker_arguments(parser)
     parser.add_argument(
         "--out", type=Path, required=True, help="FILE.json; .md and .parquet beside"
     )
@@ -95,17 +180,17 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(
             f"the study must be one of {', '.join(STUDIES)}, got {arguments.name!r}."
         )
+    for name, value in {**USUAL, **OWN.get(arguments.name, {})}.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
     module, study = STUDIES[arguments.name][1](arguments)
-    with progress_line() as on_progress:
-        rows = module.run(
-            study,
-            cache_dir("studies", arguments.name),
-            n_jobs=arguments.jobs,
-            on_progress=on_progress,
-        )
-    # A file's folder is nobody's business; `contents` says which texts they were.
-    rows = [row | {name: Path(row[name]).name for name in ("target", "other")} for row in rows]
+    folder = cache_dir("studies", getattr(module, "FOLDER", arguments.name))
+    with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
+        rows = module.run(study, folder, n_jobs=n_jobs, on_progress=on_progress)
+    rows = without_folders(rows)
     write_rows(arguments.out, arguments.name, rows, module.markdown(rows))
+    if hasattr(module, "figure") and len(failures(rows)) < len(rows):
+        _draw(module.figure(rows), arguments.out.with_suffix(".svg"))
     if arguments.json:
         show_json({"study": arguments.name, "rows": rows})
     else:
@@ -115,6 +200,22 @@ def run(arguments: argparse.Namespace) -> None:
             f"{len(failures(rows))} of {len(rows)} cells failed; the rest is written. The table "
             "says why. The same command tries them again."
         )
+
+
+def _draw(figure: Any, path: Path) -> None:
+    """Write the figure of a study, or say why there is none."""
+    from core.studies.layers_plot import write_svg
+
+    try:
+        write_svg(figure, path)
+    except MissingDependencyError as error:
+        show_note(str(error))
+
+
+def _one(name: str, values: list[int]) -> int:
+    if len(values) != 1:
+        raise InvalidInputError(f"{name} takes one number in this study, got {len(values)}.")
+    return values[0]
 
 
 def _settings(pairs: list[str]) -> list[tuple[str, Any]]:

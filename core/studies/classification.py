@@ -19,7 +19,7 @@ from core.corpora.sentences import split_sentences
 from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
-from core.studies.domains import content_of, encoder_settings, open_encoder
+from core.studies.domains import check_contents, content_of, encoder_settings, open_encoder
 from core.studies.runner import Cell, run_cells
 
 __all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure", "run"]
@@ -116,6 +116,7 @@ def run(
 
 def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     """Return the macro-F1 of a linear classifier on frozen vectors: 70 % to train, 30 % to test."""
+    check_contents(cell)
     texts, labels = _documents(cell)
     known, held, known_labels, held_labels = train_test_split(
         texts, labels, test_size=0.3, random_state=cell["seed"], stratify=labels

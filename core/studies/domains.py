@@ -22,8 +22,10 @@ from core.studies.runner import Cell, cell_key
 __all__ = [
     "DOMAINS",
     "Domain",
+    "check_contents",
     "content_of",
     "encoder_settings",
+    "open_corpus",
     "open_domain",
     "open_encoder",
 ]
@@ -70,10 +72,10 @@ def open_domain(
     """
     if domain not in DOMAINS:
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
-    known, held = _corpus(target).split_by_document((0.9, 0.1), seed=seed)
+    known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
     known_sentences = known.sentences()
     targets = held.sentences().without(known_sentences).texts
-    own = known_sentences.texts if domain == "in" else _corpus(other).sentences().texts
+    own = known_sentences.texts if domain == "in" else open_corpus(other).sentences().texts
     return Domain(
         _draw(own, n_auxiliary, np.random.default_rng([seed, 7])),
         _draw(targets, n_targets, np.random.default_rng([seed, 8])),
@@ -89,10 +91,28 @@ def content_of(corpus: str) -> str:
     InvalidInputError
         No such corpus.
     """
-    return str(_corpus(corpus).content_hash)[:16]
+    return str(open_corpus(corpus).content_hash)[:16]
 
 
-def _corpus(name: str) -> Any:
+def check_contents(cell: Cell) -> None:
+    """Check that a cell's corpora hold on this machine what they held where the study was begun.
+
+    Raises
+    ------
+    InvalidInputError
+        Another file lies at the path.
+    """
+    used = ("target", "other") if cell["domain"] == "cross" else ("target",)
+    for name, content in zip(used, cell["contents"], strict=False):
+        if content_of(cell[name]) != content:
+            raise InvalidInputError(
+                f"{cell[name]} holds other texts than where the study was begun. Copy the same "
+                "file to every machine, or start the study again."
+            )
+
+
+def open_corpus(name: str) -> Any:
+    """Return a corpus by path or by name; of a table, its column `text`."""
     path = Path(name)
     return load_corpus(path, columns=Columns(text="text")) if path.exists() else load_corpus(name)
 

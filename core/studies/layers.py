@@ -21,10 +21,17 @@ from core.protocols import InversionAttack, OnProgress, Vectors, WhiteBoxEncoder
 from core.store import write_json
 from core.text import STOP_WORDS, Vocabulary, word_set
 
-__all__ = ["EQUATIONS", "main", "run"]
+__all__ = ["EQUATIONS", "USUAL", "attack_layer", "main", "prior_f1", "run"]
 
 EQUATIONS = ("Eq. 5", "Eq. 7")
 """Continuous relaxation, and sparse coding after a learned map to the mean of token vectors."""
+
+USUAL: dict[str, dict[str, Any]] = {
+    # The shortlist of the tuned settings rests on the last layer; here every token may be found.
+    "Eq. 5": {**relaxation.TUNED, "shortlist": 0, "n_steps": 100},
+    "Eq. 7": sparse_coding.TUNED,
+}
+"""Settings of either attack, the same at every layer."""
 
 
 def run(
@@ -60,23 +67,14 @@ def run(
     dict
         Settings, `prior_f1`, and `rows`: one per layer and equation, scores in [0, 100].
     """
-    # The shortlist of the tuned settings rests on the last layer; here every token may be found.
-    every_token = {**relaxation.TUNED, "shortlist": 0, "n_steps": 100}
-    eq5 = every_token if relaxation_settings is None else relaxation_settings
-    eq7 = sparse_coding.TUNED if sparse_settings is None else sparse_settings
+    given = {"Eq. 5": relaxation_settings, "Eq. 7": sparse_settings}
+    settings = {name: USUAL[name] if own is None else own for name, own in given.items()}
     rows = []
     for done, layer in enumerate(layers):
         encoder = open_encoder(layer)
-        vectors = encoder.encode(texts)
-        attacks: dict[str, Callable[[], InversionAttack]] = {
-            "Eq. 5": lambda e=encoder: relaxation.RelaxationAttack(seed=seed, **eq5).open(e),  # type: ignore[misc]
-            "Eq. 7": lambda e=encoder: sparse_coding.SparseCodingAttack(seed=seed, **eq7).fit(  # type: ignore[misc]
-                e, auxiliary
-            ),
-        }
-        for i, (equation, make) in enumerate(attacks.items()):
+        for i, (equation, own) in enumerate(settings.items()):
             on_progress((done + i / 2) / len(layers), f"{equation} at layer {layer}")
-            row = _measure(make(), encoder, vectors, texts, seed)
+            row = attack_layer(equation, encoder, texts, auxiliary, seed=seed, settings=own)
             rows.append({"layer": layer, "equation": equation, **row})
     on_progress(1.0, "Every layer was attacked")
     return {
@@ -85,10 +83,28 @@ def run(
         "n": len(texts),
         "n_auxiliary": len(auxiliary),
         "seed": seed,
-        "settings": {"Eq. 5": eq5, "Eq. 7": eq7},
+        "settings": settings,
         "prior_f1": prior_f1(encoder, texts, auxiliary, seed),
         "rows": rows,
     }
+
+
+def attack_layer(
+    equation: str,
+    encoder: WhiteBoxEncoder,
+    texts: Sequence[str],
+    auxiliary: Sequence[str],
+    *,
+    seed: int,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Attack texts at the layer that `encoder` pools, and return the scores."""
+    attack: InversionAttack
+    if equation == "Eq. 5":
+        attack = relaxation.RelaxationAttack(seed=seed, **settings).open(encoder)
+    else:
+        attack = sparse_coding.SparseCodingAttack(seed=seed, **settings).fit(encoder, auxiliary)
+    return _measure(attack, encoder, encoder.encode(texts), texts, seed)
 
 
 def prior_f1(

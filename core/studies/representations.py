@@ -19,6 +19,7 @@ from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
 from core.studies.domains import (
     DOMAINS,
+    check_contents,
     content_of,
     encoder_settings,
     open_domain,
@@ -136,6 +137,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
     the attack's own are counted in `own_vocabulary_f1` (Table A.2).
     """
+    check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names}
     domain = open_domain(**place)

@@ -1,7 +1,8 @@
 """Cells of a study: measured once, kept, side by side on several processes, none losing the rest.
 
 A cell is what one measurement depends on, as JSON-able data; its result lies in a file that is
-named by the cell's content. A study that was stopped or killed goes on where it was.
+named by the cell's content. A study that was stopped or killed goes on where it was. Cells run in
+processes of this machine, or where `core.studies.cluster` says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +24,38 @@ from core.errors import InvalidInputError, StoppedError
 from core.protocols import OnProgress, no_progress
 from core.store import read_json, write_json
 
-__all__ = ["Cell", "Measure", "cell_key", "failures", "run_cells"]
+__all__ = ["LOST", "Cell", "Measure", "cell_key", "failures", "run_cells", "use_backend"]
 
 Cell = dict[str, Any]
 """What a measurement depends on; JSON-able."""
 
 Measure = Callable[[Cell, Path], list[dict[str, Any]]]
 """Measures a cell, with a folder for what several cells share; a function of a module."""
+
+LOST = None
+"""What a backend returns in place of an outcome when the process of a cell died each time."""
+
+_BACKEND: ContextVar[Any] = ContextVar("backend", default=None)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of a cell, on its way from the process that measured it to the one that writes."""
+
+    key: str
+    seconds: float = 0.0
+    rows: tuple[dict[str, Any], ...] = ()
+    error: str = ""
+
+
+@contextmanager
+def use_backend(backend: Any) -> Iterator[None]:
+    """Let cells run on a joblib backend of another kind than processes of this machine."""
+    token = _BACKEND.set(backend)
+    try:
+        yield
+    finally:
+        _BACKEND.reset(token)
 
 
 def cell_key(cell: Cell) -> str:
@@ -53,9 +84,10 @@ def run_cells(
     Parameters
     ----------
     measure : callable
-        Run once a cell that has no result yet, `n_tries` times where it fails.
+        Run once a cell that has no result yet, `n_tries` times where it fails or its process dies.
     folder : Path
-        Of the results, and of what cells share.
+        Of the results, which this process alone writes, and of what cells share. On other machines
+        the latter lies at the same path, on each machine's own disk.
     n_jobs : int
         Processes side by side; each computes in its share of the processors.
 
@@ -79,12 +111,15 @@ def run_cells(
         raise InvalidInputError("Two cells of the study are the same.")
     results = folder / "cells"
     open_cells = [c for c, k in zip(cells, keys, strict=True) if not _path(results, k).exists()]
+    by_key = dict(zip(keys, cells, strict=True))
     failed: dict[str, str] = {}
     n_done = len(cells) - len(open_cells)
-    for key, error in _finish(open_cells, measure, folder, n_jobs, n_tries):
+    for outcome in _finish(open_cells, measure, folder, n_jobs, n_tries):
         n_done += 1
-        if error:
-            failed[key] = error
+        if outcome.error:
+            failed[outcome.key] = outcome.error
+        else:
+            _keep(outcome, by_key[outcome.key], results)
         on_progress(n_done / len(cells), f"{n_done} of {len(cells)} cells are measured")
     on_progress(1.0, "Every cell was measured" + (f", {len(failed)} failed" if failed else ""))
     return [
@@ -101,35 +136,84 @@ def failures(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _finish(
     cells: Sequence[Cell], measure: Measure, folder: Path, n_jobs: int, n_tries: int
-) -> Iterator[tuple[str, str]]:
-    """Measure cells, yielding each one's key and error as it ends."""
-    if n_jobs == 1 or len(cells) < 2:
-        for cell in cells:
-            yield _measure(cell, measure, folder, n_tries)
+) -> Iterator[_Outcome]:
+    """Measure cells, yielding what came of each as it ends."""
+    work = partial(_measure, measure=measure, folder=folder, n_tries=n_tries)
+    if _BACKEND.get() is None and (n_jobs == 1 or len(cells) < 2):
+        yield from map(work, cells)
         return
+    waiting = {cell_key(cell): cell for cell in cells}
+    while waiting:
+        try:
+            for outcome in _side_by_side(list(waiting.values()), work, n_jobs):
+                if outcome is not LOST:
+                    del waiting[outcome.key]
+                    yield outcome
+        except BrokenProcessPool:
+            # Cells are begun in order, n_jobs at a time: likely one of these took its process
+            # down. If not, the next round breaks as well and comes nearer to it.
+            for key in list(waiting)[:n_jobs]:
+                yield _alone(waiting.pop(key), work, n_tries)
+            continue
+        for key in waiting:
+            yield _died(key, n_tries)
+        return
+
+
+def _side_by_side(
+    cells: Sequence[Cell], work: Callable[[Cell], _Outcome], n_jobs: int
+) -> Iterator[_Outcome | None]:
     from joblib import Parallel, delayed, parallel_config
 
-    n_threads = max(1, (os.cpu_count() or 1) // n_jobs)
-    with parallel_config(backend="loky", inner_max_num_threads=n_threads):
-        work = (delayed(_measure)(cell, measure, folder, n_tries) for cell in cells)
-        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work)
+    backend, config = _BACKEND.get(), {}
+    if backend is None:
+        backend = "loky"
+        config = {"inner_max_num_threads": max(1, (os.cpu_count() or 1) // n_jobs)}
+    with parallel_config(backend=backend, **config):
+        outcomes = Parallel(
+            n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+        )(delayed(work)(cell) for cell in cells)
+    yield from outcomes
 
 
-def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> tuple[str, str]:
+def _alone(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int) -> _Outcome:
+    """Measure a cell with no other beside it, so that its death is its own."""
+    for _ in range(n_tries):
+        try:
+            outcomes = list(_side_by_side([cell], work, 2))
+        except BrokenProcessPool:
+            continue
+        if outcomes[0] is not LOST:
+            return outcomes[0]
+    return _died(cell_key(cell), n_tries)
+
+
+def _died(key: str, n_tries: int) -> _Outcome:
+    told = f"its process died {n_tries} times: killed, or out of memory. Try fewer at once."
+    return _Outcome(key, error=told)
+
+
+def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outcome:
     key, error = cell_key(cell), ""
     for _ in range(n_tries):
         start = time.perf_counter()
         try:
-            rows = measure(cell, folder)
+            # What is no JSON is found here, as this cell's fault.
+            rows = json.loads(json.dumps(measure(cell, folder)))
         except StoppedError:
             raise
         except Exception as fault:  # one bad cell must not lose the rest
             error = f"{type(fault).__name__}: {fault}"
             continue
-        seconds = round(time.perf_counter() - start, 3)
-        write_json(_path(folder / "cells", key), {"cell": cell, "seconds": seconds, "rows": rows})
-        return key, ""
-    return key, error
+        return _Outcome(key, round(time.perf_counter() - start, 3), tuple(rows))
+    return _Outcome(key, error=error)
+
+
+def _keep(outcome: _Outcome, cell: Cell, results: Path) -> None:
+    write_json(
+        _path(results, outcome.key),
+        {"cell": cell, "seconds": outcome.seconds, "rows": list(outcome.rows)},
+    )
 
 
 def _rows(cell: Cell, results: Path, key: str, failed: dict[str, str]) -> list[dict[str, Any]]:

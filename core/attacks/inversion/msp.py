@@ -35,7 +35,7 @@ from core.vectors import mean_norm, n_rows
 
 __all__ = ["MSPAttack"]
 
-_MAX_STEPS = 30
+_MAX_STEPS = 30  # words named for a sentence; for longer texts L
 _WORD_SCALE, _VECTOR_SCALE = 3.0, 8.0
 """Lengths at which an encoder's start gives first logits of the size of log-odds, for vectors of
 length 1."""
@@ -233,7 +233,7 @@ class MSPAttack:
         return 100 * float(np.mean(scores))
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
-        named, p = self._decode(pairs.validation_vectors, _MAX_STEPS)
+        named, p = self._decode(pairs.validation_vectors, max(_MAX_STEPS, self.n_steps_))
         right = np.stack([np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)])
         self.calibration_ = StepCalibration.fit(p, right)
 
@@ -244,7 +244,7 @@ class MSPAttack:
         vectors = check_fitted(self, encoder, vectors)
         if not n_rows(vectors):
             return []
-        named, p = self._decode(vectors, _MAX_STEPS)
+        named, p = self._decode(vectors, max(_MAX_STEPS, self.n_steps_))
         counts = self._counts(named, p)
         words = self.vocabulary_.words
         return [

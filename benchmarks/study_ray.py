@@ -1,0 +1,66 @@
+"""A study on two local Ray workers against one."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks import Measurement
+from core.studies import representations
+from core.studies.runner import failures, run_cells
+
+REPEATS = 2
+N_CELLS = 12
+
+
+def measure() -> list[Measurement]:
+    if find_spec("ray") is None:
+        return []
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(REPEATS):
+        for n_workers, found in seconds.items():
+            found.append(_seconds(n_workers))
+    one, two = (statistics.median(found) for found in seconds.values())
+    return [
+        Measurement(
+            name=f"two Ray workers, {N_CELLS} cells",
+            value=one / two,
+            unit="× one worker",
+            goal=1.6,
+            n=REPEATS,
+            note=f"{two:.1f} s against {one:.1f} s, a thread each, workers started before",
+        )
+    ]
+
+
+def _cells(seeds: range) -> list[dict[str, object]]:
+    """Return cells of the same work: a classifier trained on 2,000 sentences."""
+    return representations.RepresentationStudy(
+        target="lee",
+        other="lee",
+        encoders=("hashing",),
+        attacks=("mlc",),
+        domains=("in",),
+        sizes=(2000,),
+        n_targets=100,
+        seeds=tuple(seeds),
+        attack_settings=(("epochs", 8), ("patience", 8), ("device", "cpu")),
+    ).cells()
+
+
+def _seconds(n_workers: int) -> float:
+    from core.studies.cluster import ray_workers
+
+    with tempfile.TemporaryDirectory() as folder, ray_workers("local", n_workers) as n_jobs:
+        # Every worker imports the libraries before the clock runs.
+        run_cells(_cells(range(100, 100 + 2 * n_workers)), representations.measure, Path(folder),
+                  n_jobs=n_jobs)  # fmt: skip
+        start = time.perf_counter()
+        rows = run_cells(_cells(range(N_CELLS)), representations.measure, Path(folder),
+                         n_jobs=n_jobs)  # fmt: skip
+        seconds = time.perf_counter() - start
+    assert not failures(rows)
+    return seconds

@@ -1,0 +1,60 @@
+"""Cells of a study: what the runner costs beyond the bare measurements."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import Measurement, interleaved_medians
+from core.studies import representations
+from core.studies.runner import failures, run_cells
+
+REPEATS = 5
+STUDY = representations.RepresentationStudy(
+    target="lee",
+    other="lee",
+    encoders=("tfidf", "hashing"),
+    attacks=("probe", "retrieval"),
+    domains=("in",),
+    sizes=(1000, 2000),
+    n_targets=200,
+)
+
+
+def measure() -> list[Measurement]:
+    cells = STUDY.cells()
+
+    def bare(_: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for cell in cells:
+                representations.measure(cell, Path(folder))
+
+    def by_the_runner(_: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = run_cells(cells, representations.measure, Path(folder))
+            assert not failures(rows)
+
+    seconds = interleaved_medians({"bare": bare, "runner": by_the_runner}, repeats=REPEATS)
+    with tempfile.TemporaryDirectory() as folder:
+        run_cells(cells, representations.measure, Path(folder))
+        start = time.perf_counter()
+        run_cells(cells, representations.measure, Path(folder))
+        resumed = time.perf_counter() - start
+    return [
+        Measurement(
+            name=f"the runner over the bare work, {len(cells)} cells",
+            value=100 * (seconds["runner"] / seconds["bare"] - 1),
+            unit="% more",
+            goal=5,
+            is_upper_bound=True,
+            n=REPEATS,
+            note=f"{seconds['runner']:.2f} s against {seconds['bare']:.2f} s",
+        ),
+        Measurement(
+            name="a finished study, run again",
+            value=1000 * resumed,
+            unit="ms",
+            note=f"{len(cells)} cells are read, none is measured",
+        ),
+    ]

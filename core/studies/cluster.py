@@ -1,0 +1,173 @@
+"""Cells of a study on a Ray cluster: a joblib backend, so that the runner stays the same.
+
+Each machine needs Leakscope and the corpora at the same paths. Rows travel back to the process
+that was started, which alone writes them; fitted encoders and encoded vectors stay in the cache
+of the machine that made them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import ParallelBackendBase
+
+from core.errors import InvalidInputError, MissingDependencyError
+from core.studies.runner import LOST, use_backend
+
+__all__ = ["RayBackend", "ray_workers"]
+
+
+class RayBackend(ParallelBackendBase):
+    """Runs each cell as a Ray task, which Ray starts anew where its worker dies.
+
+    Ray's own joblib backend holds a pool of actors and ends a whole study with the first that
+    dies; tasks are retried one by one, on any machine that is left.
+
+    Parameters
+    ----------
+    n_retries : int
+        Further times that a task is started after its worker or its machine died.
+    """
+
+    supports_retrieve_callback = True
+
+    def __init__(self, *, n_retries: int = 1) -> None:
+        super().__init__(nesting_level=0)
+        ray = _import_ray()
+        self._ray = ray
+        self._task = ray.remote(_call).options(max_retries=n_retries, num_cpus=1)
+        self._open: set[Any] = set()
+
+    def effective_n_jobs(self, n_jobs: int) -> int:
+        """Return how many tasks to hand over at once; joblib itself would run a single one here."""
+        return max(2, n_jobs)
+
+    def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
+        """Start as many threads as tasks may be waited for."""
+        self.parallel = parallel
+        n_jobs = self.effective_n_jobs(n_jobs)
+        self._threads = ThreadPoolExecutor(n_jobs, thread_name_prefix="ray-task")
+        return n_jobs
+
+    def submit(self, func: Callable[[], Any], callback: Any = None) -> Future[Any]:
+        """Hand a task over to the cluster."""
+        future = self._threads.submit(self._outcome, func)
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    def retrieve_result_callback(self, out: Future[Any]) -> Any:
+        """Return what the task returned."""
+        return out.result()
+
+    def terminate(self) -> None:
+        """Let the threads go."""
+        self._threads.shutdown(wait=False)
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        """Cancel what still runs, so that a stopped study frees the cluster."""
+        for reference in list(self._open):
+            self._ray.cancel(reference, force=True)
+        self.terminate()
+        if ensure_ready:
+            self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
+
+    def _outcome(self, func: Callable[[], Any]) -> Any:
+        reference = self._task.remote(func)
+        self._open.add(reference)
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise InvalidInputError(
+                "A worker of the Ray cluster could not run a cell. Install the same Leakscope on "
+                f"each machine. It said: {str(error).splitlines()[-1]}"
+            ) from error
+        except self._ray.exceptions.RayError:
+            return [LOST]
+        finally:
+            self._open.discard(reference)
+
+
+def _call(func: Callable[[], Any]) -> Any:
+    """Run joblib's batch of one cell; a function of this module, so that workers import it."""
+    return func()
+
+
+@contextmanager
+def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) -> Iterator[int]:
+    """Join a Ray cluster; inside, `run_cells` measures there.
+
+    Parameters
+    ----------
+    address : str
+        `local` starts workers on this machine, reachable from it alone; `auto` finds the cluster
+        that this machine belongs to; `HOST:PORT` or `ray://HOST:PORT` names one.
+    n_jobs : int, optional
+        Cells at once; by default as many as the cluster has processors.
+
+    Yields
+    ------
+    int
+        Cells at once.
+
+    Raises
+    ------
+    MissingDependencyError
+        Ray is not installed.
+    InvalidInputError
+        No cluster at that address.
+    """
+    ray = _import_ray()
+    options: dict[str, Any] = {"address": address}
+    if address == "local":
+        # Rows are small: 100 MB for objects instead of a third of the memory.
+        options |= {"num_cpus": n_jobs or os.cpu_count(), "_node_ip_address": "127.0.0.1",
+                    "include_dashboard": False, "object_store_memory": 100 * 2**20}  # fmt: skip
+    was_joined = ray.is_initialized()
+    try:
+        if not was_joined:
+            _knock(address)
+            ray.init(**options, log_to_driver=False, logging_level="ERROR")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InvalidInputError(
+            f"No Ray cluster answers at {address!r}: {str(error).splitlines()[0]} Start one with "
+            "`ray start --head`, or use --ray local."
+        ) from error
+    try:
+        with use_backend(RayBackend(n_retries=n_retries)):
+            yield n_jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    finally:
+        if not was_joined:
+            ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise OSError or ValueError where nothing listens; Ray itself would wait for many minutes."""
+    if address in ("local", "auto"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def _import_ray() -> Any:
+    """Return the package, told to send no usage statistics.
+
+    Raises
+    ------
+    MissingDependencyError
+        It is not installed.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise MissingDependencyError(
+            "--ray needs the `ray` package: pip install leakscope[cluster]"
+        ) from error
+    return ray

@@ -1,0 +1,239 @@
+"""How much a paragraph's vector gives away, beside the vectors of its sentences (C22 Table 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.attacks.inversion.prior import PriorAttack
+from core.attacks.registry import ATTACKS, make_attack
+from core.encoders.fitted import FITTED_ON_TEXTS
+from core.evaluation import restrict
+from core.metrics import score_words
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.results import Scores
+from core.specs import AttackSpec, settings_of
+from core.studies.domains import (
+    DOMAINS,
+    check_contents,
+    content_of,
+    encoder_settings,
+    open_encoder,
+)
+from core.studies.passages import Passages, open_passages
+from core.studies.runner import Cell, run_cells
+from core.text import Vocabulary
+
+__all__ = ["PAPER", "READINGS", "ParagraphStudy", "markdown", "measure", "run"]
+
+READINGS = {
+    "paragraph": "the vector of the whole paragraph is inverted",
+    "sentences": "the vector of each sentence is inverted, and the words are put together",
+}
+
+PAPER = {
+    ("tfidf", "in", "sentences"): (35.56, 87.38),
+    ("hashing", "in", "sentences"): (34.98, 87.55),
+    ("hashing", "in", "paragraphs"): (53.01, 81.66),
+    ("lsa_tfidf", "in", "sentences"): (29.28, 60.09),
+    ("lsa_hashing", "in", "sentences"): (28.00, 56.77),
+    ("doc2vec", "in", "sentences"): (20.51, 52.41),
+    ("minilm", "in", "sentences"): (22.83, 42.42),
+    ("minilm", "in", "paragraphs"): (24.01, 25.60),
+    ("tfidf", "cross", "sentences"): (31.12, 87.67),
+    ("hashing", "cross", "sentences"): (31.50, 88.34),
+    ("lsa_tfidf", "cross", "sentences"): (31.57, 70.64),
+    ("lsa_hashing", "cross", "sentences"): (28.78, 67.48),
+    ("doc2vec", "cross", "sentences"): (19.01, 55.01),
+    ("minilm", "cross", "sentences"): (19.06, 41.42),
+    ("minilm", "cross", "paragraphs"): (24.16, 29.63),
+}
+"""F1 of Corò (2022), Table 5.4, by what the attack was trained on, for each of READINGS, on Italian
+news with MSP; its Sentence-BERT stands beside MiniLM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParagraphStudy:
+    """What to measure.
+
+    Parameters
+    ----------
+    target, other : str
+        The attacked collection of articles, and the cross-domain one.
+    trained_on : tuple of str
+        `sentences`, `paragraphs`: what the attack learns from, of the same articles.
+    n_auxiliary, n_targets : int
+        Sentences known, and paragraphs attacked.
+    n_words : pair of int
+        Least and greatest length of a paragraph.
+    attack_settings : pairs of name and value
+        Given to every attack that has a setting of that name.
+    """
+
+    target: str
+    other: str = "wikipedia"
+    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
+    attacks: tuple[str, ...] = ("msp",)
+    domains: tuple[str, ...] = tuple(DOMAINS)
+    trained_on: tuple[str, ...] = ("sentences", "paragraphs")
+    n_auxiliary: int = 40_000
+    n_targets: int = 500
+    n_words: tuple[int, int] = (128, 168)
+    seeds: tuple[int, ...] = (0,)
+    attack_settings: tuple[tuple[str, Any], ...] = ()
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured."""
+        return [
+            {
+                "study": "paragraphs",
+                "target": self.target,
+                "other": self.other,
+                "contents": [content_of(self.target), content_of(self.other)],
+                "encoder": encoder,
+                "encoder_settings": encoder_settings(encoder),
+                "attack": attack,
+                "domain": domain,
+                "trained_on": trained_on,
+                "n_auxiliary": self.n_auxiliary,
+                "n_targets": self.n_targets,
+                "n_words": list(self.n_words),
+                "seed": seed,
+                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)},
+            }
+            for domain in self.domains
+            for encoder in self.encoders
+            for attack in self.attacks
+            for trained_on in self.trained_on
+            for seed in self.seeds
+        ]
+
+
+def _known(attack: str) -> set[str]:
+    return set(settings_of(ATTACKS[attack].kind))
+
+
+def run(
+    study: ParagraphStudy,
+    folder: Path,
+    *,
+    n_jobs: int = 1,
+    on_progress: OnProgress = no_progress,
+) -> list[dict[str, Any]]:
+    """Return two rows, one of each of READINGS, for every cell; see `run_cells`."""
+    return run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
+
+
+def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Train on sentences or paragraphs, and read paragraphs whole and sentence by sentence.
+
+    Implements Corò (2022), §5.2.2: every reading is scored against the paragraph's word set.
+    Differs from the paper: articles are split, not paragraphs, so that none lies on both sides;
+    the words that count are those that the sentences of both domains hold; the prior-only
+    attacker, who knows how often paragraphs hold each word, stands beside.
+    """
+    check_contents(cell)
+    names = ("target", "other", "n_auxiliary", "n_targets", "seed")
+    place = {name: cell[name] for name in names} | {"n_words": tuple(cell["n_words"])}
+    passages = open_passages(**place, domain=cell["domain"])
+    fit_on = {**place, "domain": cell["domain"], "texts": "articles"}
+    encoder = open_encoder(cell["encoder"], fit_on, lambda: passages.sentences, folder)
+    scope = _scope(passages, open_passages(**place, domain="in"))
+    auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
+    settings = dict(cell["settings"])
+    if "seed" in _known(cell["attack"]):
+        settings["seed"] = cell["seed"]
+    attack = make_attack(AttackSpec.of(cell["attack"], settings)).fit(encoder, auxiliary)
+    prior = _prior(encoder, passages, scope)
+    facts = {"dimension": encoder.dimension, "n_fitted_on": len(auxiliary),
+             "vocabulary_size": len(scope)}  # fmt: skip
+    return [
+        {"read": reading, **facts, **_scores(answers, passages, scope, prior, cell["seed"])}
+        for reading, answers in _answers(attack, encoder, passages)
+    ]
+
+
+def _scope(passages: Passages, inside: Passages) -> Vocabulary:
+    """Return the words that count: those of the sentences of both domains."""
+    local, own = (Vocabulary.count(p.sentences) for p in (inside, passages))
+    return restrict(local, own.index.keys())
+
+
+def _answers(
+    attack: InversionAttack, encoder: Encoder, passages: Passages
+) -> Iterator[tuple[str, list[frozenset[str]]]]:
+    """Yield each reading with the words that it gives, a set a paragraph."""
+    whole = attack.invert(encoder, encoder.encode([p.text for p in passages.targets]))
+    yield "paragraph", [answer.word_set for answer in whole]
+    sentences = [sentence for p in passages.targets for sentence in p.sentences]
+    found = iter(attack.invert(encoder, encoder.encode(sentences)))
+    yield (
+        "sentences",
+        [
+            frozenset[str]().union(*(next(found).word_set for _ in p.sentences))
+            for p in passages.targets
+        ],
+    )
+
+
+def _prior(encoder: Encoder, passages: Passages, scope: Vocabulary) -> frozenset[str]:
+    """Return the best constant answer, by how often auxiliary paragraphs hold each word."""
+    counted = restrict(Vocabulary.count(passages.paragraphs), scope.index.keys())
+    attack = PriorAttack().fit_vocabulary(encoder, counted)
+    return attack.invert(encoder, encoder.encode([passages.targets[0].text]))[0].word_set
+
+
+def _scores(
+    answers: Sequence[frozenset[str]],
+    passages: Passages,
+    scope: Vocabulary,
+    prior: frozenset[str],
+    seed: int,
+) -> dict[str, Any]:
+    targets = [scope.targets(paragraph.text) for paragraph in passages.targets]
+    scores: Scores = score_words([a & scope.index.keys() for a in answers], targets, seed=seed)
+    blind = score_words([prior] * len(targets), targets, seed=seed)
+    return {
+        "n": scores.n,
+        "n_sentences": sum(len(paragraph.sentences) for paragraph in passages.targets),
+        "mean_words": float(np.mean([len(target) for target in targets])),
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "token_set_f1": scores.token_set_f1,
+        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        "weighted_f1": scores.weighted_f1,
+        "prior_f1": blind.token_set_f1,
+    }
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a Markdown table beside the thesis's figures."""
+    lines = [
+        "| encoder | attack | domain | trained on | read from | n | P | R | F1 [95 %] | prior F1 "
+        "| C22, MSP |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        settings = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
+        attack = f"{row['attack']} ({settings})" if settings else row["attack"]
+        head = f"| {row['encoder']} | {attack} | {row['domain']} |"
+        if "error" in row:
+            lines.append(f"{head} {row['trained_on']} | – | failed: {row['error']} | | | | | |")
+            continue
+        low, high = row["token_set_f1_ci95"]
+        theirs = PAPER.get((row["encoder"], row["domain"], row["trained_on"]))
+        paper = f"{theirs[row['read'] == 'sentences']:.1f}" if theirs else ""
+        lines.append(
+            f"{head} {row['n_fitted_on']:,} {row['trained_on']} | {_SAID[row['read']]} "
+            f"| {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
+            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['prior_f1']:.1f} "
+            f"| {paper} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+_SAID = {"paragraph": "the paragraph's vector", "sentences": "its sentences' vectors"}

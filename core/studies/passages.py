@@ -1,0 +1,97 @@
+"""The texts of a study of paragraphs: the same articles as sentences and as paragraphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from core.corpora import Corpus, Paragraph
+from core.corpora.passages import gather_paragraphs
+from core.errors import InvalidInputError
+from core.studies.domains import DOMAINS, open_corpus
+
+__all__ = ["Passages", "open_passages"]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """What is known to the attacker, and what is attacked.
+
+    Parameters
+    ----------
+    sentences, paragraphs : tuple of str
+        Auxiliary articles, cut into sentences, and the same joined to paragraphs.
+    targets : tuple of Paragraph
+        Under attack; none of their sentences is known.
+    """
+
+    sentences: tuple[str, ...]
+    paragraphs: tuple[str, ...]
+    targets: tuple[Paragraph, ...]
+
+
+@lru_cache(maxsize=4)
+def open_passages(
+    target: str,
+    other: str,
+    domain: str,
+    n_auxiliary: int,
+    n_targets: int,
+    seed: int,
+    n_words: tuple[int, int] = (128, 168),
+) -> Passages:
+    """Return the texts of a domain; the targets are the same for both domains.
+
+    Parameters
+    ----------
+    n_auxiliary : int
+        Sentences known: whole articles are drawn until they have so many.
+    n_targets : int
+        Paragraphs drawn; all where there are fewer.
+    n_words : pair of int
+        Least and greatest length of a paragraph.
+
+    Raises
+    ------
+    InvalidInputError
+        No such domain, or articles too short for paragraphs.
+    """
+    if domain not in DOMAINS:
+        raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
+    known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
+    targets = gather_paragraphs(held.sentences().without(known.sentences()), *n_words)
+    drawn = _articles(known if domain == "in" else open_corpus(other), n_auxiliary, seed)
+    paragraphs = drawn.paragraphs(*n_words)
+    if not targets or not paragraphs:
+        short = target if not targets else other if domain == "cross" else target
+        raise InvalidInputError(
+            f"{short} has no article long enough for paragraphs of {n_words[0]} to {n_words[1]} "
+            "words. Give a corpus of whole articles."
+        )
+    rng = np.random.default_rng([seed, 8])
+    rows = sorted(rng.permutation(len(targets))[:n_targets])
+    return Passages(
+        drawn.sentences().texts,
+        tuple(paragraph.text for paragraph in paragraphs),
+        tuple(targets[i] for i in rows),
+    )
+
+
+def _articles(corpus: Corpus, n_sentences: int, seed: int) -> Corpus:
+    """Return random documents that together hold about so many sentences, in their order."""
+    counts: dict[str, int] = {}
+    for document in corpus.sentences().document_ids:
+        counts[document] = counts.get(document, 0) + 1
+    names = list(counts)
+    order = np.random.default_rng([seed, 7]).permutation(len(names))
+    total = np.cumsum([counts[names[i]] for i in order])
+    n_documents = int(np.searchsorted(total, n_sentences)) + 1
+    chosen = {names[i] for i in order[:n_documents]}
+    return Corpus(
+        corpus.name,
+        tuple(document for document in corpus.documents if document.id in chosen),
+        language=corpus.language,
+        is_split=corpus.is_split,
+    )

@@ -1,0 +1,150 @@
+"""Paragraphs, [EOS], scaling and layers: the studies of one table or figure each."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInputError
+from core.studies import by_layer, eos, paragraphs, scaling
+from core.studies.domains import check_contents, content_of
+from core.studies.passages import open_passages
+from core.text import word_set, words
+
+MSP = ["--set", "epochs=2", "--set", "hidden=16", "--set", "learning_rate=0.01"]
+
+
+@pytest.fixture
+def articles(tmp_path: Path, small_texts: list[str]) -> str:
+    """Fifty articles of eight sentences, as CSV."""
+    path = tmp_path / "articles.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text"])
+        writer.writerows([" ".join(small_texts[i : i + 8])] for i in range(0, 400, 8))
+    return str(path)
+
+
+def test_paragraphs_are_made_of_the_sentences_that_are_known(articles: str) -> None:
+    place = {"target": articles, "other": articles, "n_auxiliary": 100, "n_targets": 6, "seed": 0}
+    inside = open_passages(**place, domain="in", n_words=(20, 40))
+    assert 100 <= len(inside.sentences) < 110 and len(inside.targets) == 6
+    assert all(20 <= len(words(text)) <= 40 for text in inside.paragraphs)
+    known = set(inside.sentences)
+    joined = set().union(*map(word_set, inside.sentences))
+    assert all(word_set(text) <= joined for text in inside.paragraphs)
+    assert not any(sentence in known for p in inside.targets for sentence in p.sentences)
+    assert open_passages(**place, domain="cross", n_words=(20, 40)).targets == inside.targets
+    with pytest.raises(InvalidInputError, match="no article long enough"):
+        open_passages(**place, domain="in", n_words=(500, 600))
+
+
+def test_reading_sentence_by_sentence_gives_more_away(
+    core: Any, articles: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "table.json"
+    rows = core("study", "paragraphs", "--target", articles, "--other", articles, "--encoders",
+                "minilm", "--attacks", "retrieval", "--domains", "in", "--paragraph-words", 20, 40,
+                "--n-auxiliary", 200, "--n-targets", 15, "--set", "n_neighbors=5", "--out", out,
+                "--json").json()["rows"]  # fmt: skip
+    told = [(row["trained_on"], row["read"]) for row in rows]
+    assert told == [("sentences", "paragraph"), ("sentences", "sentences"),
+                    ("paragraphs", "paragraph"), ("paragraphs", "sentences")]  # fmt: skip
+    by = {pair: row["token_set_f1"] for pair, row in zip(told, rows, strict=True)}
+    assert by["sentences", "sentences"] > by["sentences", "paragraph"] + 3
+    assert {row["n"] for row in rows} == {15} and len({row["prior_f1"] for row in rows}) == 1
+    assert all(row["n_sentences"] >= 30 and row["mean_words"] > 8 for row in rows)
+    for row in rows:
+        assert row["token_set_f1_ci95"][0] <= row["token_set_f1"] <= row["token_set_f1_ci95"][1]
+    assert "its sentences' vectors" in out.with_suffix(".md").read_text()
+
+
+def test_words_of_a_paragraph_are_those_of_its_sentences(articles: str, tmp_path: Path) -> None:
+    study = paragraphs.ParagraphStudy(
+        target=articles, other=articles, encoders=("hashing",), attacks=("probe",), domains=("in",),
+        trained_on=("sentences",), n_auxiliary=300, n_targets=10, n_words=(20, 40)
+    )  # fmt: skip
+    whole, parts = paragraphs.run(study, tmp_path)
+    # The probe reads every known word of a hashed bag of words, whole or in parts.
+    assert whole["token_set_f1"] > 95 and parts["token_set_f1"] > 95
+    assert parts["token_set_f1"] > whole["prior_f1"] + 10
+
+
+def test_an_attack_on_paragraphs_names_as_many_words_as_they_hold(bundled: list[str]) -> None:
+    from core.attacks.inversion.msp import MSPAttack
+    from core.encoders.fitted import make_encoder
+
+    texts = [" ".join(bundled[i : i + 6]) for i in range(0, 360, 6)]
+    encoder = make_encoder("hashing").fit(texts)
+    attack = MSPAttack(epochs=1, hidden=8, answer_count="mean", n_negatives=20).fit(encoder, texts)
+    answered = attack.invert(encoder, encoder.encode(texts[:2]))
+    assert attack.n_steps_ > 30
+    assert [len(answer.words) for answer in answered] == [attack.n_steps_] * 2
+
+
+def test_eos_is_measured_without_and_with(core: Any, articles: str, tmp_path: Path) -> None:
+    out = tmp_path / "eos.json"
+    rows = core("study", "eos", "--target", articles, "--other", articles, "--encoders", "hashing",
+                "minilm", "--n-auxiliary", 200, "--n-targets", 20, *MSP, "--out", out,
+                "--json").json()["rows"]  # fmt: skip
+    assert [row["settings"].get("end_token") for row in rows] == [None, True] * 2
+    assert all(row["settings"]["answer_count"] == "mean" for row in rows)
+    table = out.with_suffix(".md").read_text()
+    assert "| minilm | in | yes |" in table and "64.0 | 18.8 | 27.2 |" in table
+    assert "41.4" not in next(line for line in table.splitlines() if "| hashing |" in line)
+
+
+def test_scaling_says_what_a_doubling_gains(articles: str, tmp_path: Path) -> None:
+    study = scaling.scaling_study(
+        target=articles, other=articles, encoders=("minilm",), attacks=("retrieval",),
+        domains=("in",), sizes=(50, 100, 200), n_targets=30,
+        attack_settings=(("n_neighbors", 3),)
+    )  # fmt: skip
+    rows = scaling.run(study, tmp_path)
+    assert [row["n_fitted_on"] for row in rows] == [50, 100, 200]
+    table = scaling.markdown(rows)
+    assert "points of F1 a doubling" in table and "166,377" in table
+    figure = scaling.figure(rows)
+    assert list(figure.data[0].x) == [50, 100, 200]
+    assert list(figure.data[0].y) == [row["token_set_f1"] for row in rows]
+
+
+def test_layers_are_cells_of_a_study(articles: str, tmp_path: Path, tiny_bert: Path) -> None:
+    study = by_layer.LayerStudy(
+        target=articles, other=articles, encoders=(f"mlm:{tiny_bert}",), layers=(0, 3),
+        n_auxiliary=150, n_targets=2,
+        relaxation_settings=(("length", 4), ("n_steps", 3), ("candidates", "tokens")),
+    )  # fmt: skip
+    rows = by_layer.run(study, tmp_path)
+    assert [(row.get("layer"), row.get("equation")) for row in rows] == [
+        (0, "Eq. 5"), (0, "Eq. 7"), (3, "Eq. 5"), (3, "Eq. 7"),
+    ]  # fmt: skip
+    assert all(row["n"] == 2 and 0 <= row["token_set_f1"] <= 100 for row in rows), rows
+    assert "| 3 | Eq. 7 | 2 |" in by_layer.markdown(rows)
+    assert len(by_layer.figure(rows).data) == 2
+
+
+def test_arguments_that_a_study_cannot_use_are_told(
+    core: Any, articles: str, tmp_path: Path
+) -> None:
+    given = ["--target", articles, "--out", tmp_path / "t.json", "--n-auxiliary", "10", "20"]
+    assert "--n-auxiliary takes one number" in core("study", "paragraphs", *given).refusal()
+    assert "--n-auxiliary takes one number" in core("study", "layers", *given).refusal()
+
+
+def test_another_file_at_the_same_path_is_refused(articles: str) -> None:
+    cell = {"target": articles, "other": articles, "domain": "in",
+            "contents": [content_of(articles), content_of(articles)]}  # fmt: skip
+    check_contents(cell)
+    with pytest.raises(InvalidInputError, match="other texts than where the study was begun"):
+        check_contents(cell | {"contents": ["0" * 16, "0" * 16]})
+
+
+def test_the_theses_figures_are_those_of_its_tables() -> None:
+    assert paragraphs.PAPER["minilm", "in", "paragraphs"] == (24.01, 25.60)
+    assert paragraphs.PAPER["minilm", "cross", "paragraphs"] == (24.16, 29.63)
+    assert eos.PAPER[True] == (64.05, 18.75, 27.20)
+    assert scaling.PAPER == {"hashing": 89.33, "minilm": 41.36}

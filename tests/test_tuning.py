@@ -1,0 +1,215 @@
+"""The search for settings: spaces that can be built, trials that survive a kill, honest scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.search_spaces import IN_SEARCH, SEARCH_SPACES, Between, OneOf
+from core.errors import ArtifactError, InvalidInputError
+from core.specs import AttackSpec, settings_of
+from core.studies import tuning
+from core.studies.runner import cell_key
+from core.studies.trials import open_trials
+
+ROOT = Path(__file__).parents[1]
+SPACE = {"lr": Between(1e-4, 1e-1, is_log=True), "k": OneOf((1, 2, 3)), "n": Between(1, 9)}
+
+SEARCH = """
+import json, sys, time
+from pathlib import Path
+from core.studies import tuning
+folder = Path(sys.argv[1])
+def slow(cell, _):
+    with (folder / "trace.txt").open("a") as file:
+        file.write(json.dumps(cell["settings"]) + "\\n")
+    time.sleep(float(sys.argv[3]))
+    return [{"n": 5, "token_set_f1": 50.0 - abs(cell["settings"]["n_neighbors"] - 70) / 10}]
+tuning.measure = slow
+study = tuning.TuningStudy(attack="retrieval", target=sys.argv[2], other=sys.argv[2], n_trials=16)
+print(json.dumps(tuning.run(study, folder)))
+"""
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_attack_declares_a_space_that_its_settings_allow(name: str) -> None:
+    known = settings_of(ATTACKS[name].kind)
+    assert SEARCH_SPACES[name] or name == "prior"
+    fixed = IN_SEARCH.get(name, {})
+    for setting, choice in SEARCH_SPACES[name].items():
+        assert setting in known and setting not in {"vocabulary_size", "keep_stop_words"}
+        ends = choice.values if isinstance(choice, OneOf) else (choice.low, choice.high)
+        for value in ends:
+            make_attack(AttackSpec.of(name, {**fixed, setting: value}))
+
+
+def test_the_space_of_msp_is_that_of_the_thesis() -> None:
+    space = SEARCH_SPACES["msp"]
+    assert space["hidden"] == OneOf((384, 512, 768))
+    assert space["batch_size"] == OneOf((64, 128, 256))
+    assert space["learning_rate"] == Between(1e-4, 1e-2, is_log=True)
+    assert space["weight_decay"] == Between(1e-5, 1e-2, is_log=True)
+    assert space["dropout"] == OneOf((0.1, 0.2, 0.3))
+    assert IN_SEARCH["msp"] == {"epochs": 30}
+
+
+def test_trials_lie_in_the_space_and_follow_the_seed(tmp_path: Path) -> None:
+    def settings(seed: int, folder: str) -> list[dict[str, Any]]:
+        with open_trials(tmp_path / folder, SPACE, seed) as trials:
+            for _ in range(12):
+                (trial,) = trials.next_batch(1, 12)
+                trials.tell(trial, trial.settings["lr"])
+            assert trials.next_batch(1, 12) == []
+            return [trial.settings for trial in trials.tried()]
+
+    first = settings(0, "a")
+    assert first == settings(0, "b") != settings(1, "c")
+    assert all(1e-4 <= s["lr"] <= 1e-1 and s["k"] in (1, 2, 3) for s in first)
+    assert all(s["n"] in range(1, 10) for s in first)
+
+
+def test_unfinished_trials_come_back_and_batches_end_alike(tmp_path: Path) -> None:
+    with open_trials(tmp_path, SPACE, 0) as trials:
+        asked = trials.next_batch(3, 8)
+        trials.tell(asked[0], 1.0)
+    with open_trials(tmp_path, SPACE, 0) as trials:
+        assert trials.next_batch(3, 8) == asked[1:]
+        for trial in asked[1:]:
+            trials.tell(trial, None)
+        assert [t.number for t in trials.next_batch(3, 8)] == [3, 4, 5]
+
+
+def test_a_trial_without_all_its_settings_is_replaced(tmp_path: Path) -> None:
+    with open_trials(tmp_path, SPACE, 0) as trials:
+        half = trials._study.ask()
+        half.suggest_float("lr", 1e-4, 1e-1, log=True)
+    with open_trials(tmp_path, SPACE, 0) as trials:
+        (trial,) = trials.next_batch(1, 1)
+        assert trial.number == 1 and trials.n_asked == 1
+
+
+def test_two_processes_cannot_be_at_one_search(tmp_path: Path) -> None:
+    with (
+        open_trials(tmp_path, SPACE, 0),
+        pytest.raises(InvalidInputError, match="Another process"),
+        open_trials(tmp_path, SPACE, 0),
+    ):
+        pass
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "trials.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(ArtifactError, match="damaged"), open_trials(tmp_path, SPACE, 0):
+        pass
+
+
+def test_a_killed_search_ends_with_the_trials_of_one_that_was_not(
+    corpus: Path, tmp_path: Path
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+
+    def command(folder: Path, seconds: str) -> list[str]:
+        return [sys.executable, "-c", SEARCH, str(folder), str(corpus), seconds]
+
+    expected = json.loads(subprocess.check_output(command(whole, "0"), cwd=ROOT))
+    process = subprocess.Popen(command(killed, "0.3"), cwd=ROOT, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len(list((killed / "cells").glob("*.json"))) < 12:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    n_finished = len(list((killed / "cells").glob("*.json")))
+    found = json.loads(subprocess.check_output(command(killed, "0"), cwd=ROOT))
+    assert [r["settings"] for r in found] == [r["settings"] for r in expected]
+    n_distinct = len({cell_key(r["settings"]) for r in expected})
+    n_ran = len((killed / "trace.txt").read_text().splitlines())
+    assert n_finished < n_distinct and n_ran <= n_distinct + 1, "only the killed trial ran twice"
+
+
+@pytest.fixture
+def given(corpus: Path, tmp_path: Path) -> list[object]:
+    return ["tune", "--attack", "retrieval", "--encoder", "hashing", "--target", corpus, "--other",
+            corpus, "--trials", 4, "--out", tmp_path / "tuned.json"]  # fmt: skip
+
+
+def test_a_search_on_the_command_line(core: Any, given: list[object], tmp_path: Path) -> None:
+    told = core(*given, "--set", "n_neighbors=5", "--json").json()
+    rows, best = told["rows"], told["best"]
+    assert [row["trial"] for row in rows] == [0, 1, 2, 3]
+    assert all(row["settings"]["n_neighbors"] == 5 for row in rows)
+    assert len({row["settings"]["temperature"] for row in rows}) == 4
+    assert best["token_set_f1"] == max(row["token_set_f1"] for row in rows) > best["prior_f1"]
+    low, high = best["token_set_f1_ci95"]
+    assert low <= best["token_set_f1"] <= high
+    # 360 of 400 documents are auxiliary, a fifth of them is held out; a few texts occur twice.
+    assert best["n"] + best["n_fitted_on"] <= 360 and 50 < best["n"] < 90
+    table = (tmp_path / "tuned.md").read_text()
+    assert "| 3 | n_neighbors=5" in table and "--set n_neighbors=5 --set temperature=" in table
+    more = core(*given, "--set", "n_neighbors=5", "--trials", 6, "--json").json()["rows"]
+    assert more[:4] == rows and len(more) == 6, "the search goes on"
+
+
+def test_the_texts_under_attack_take_no_part(corpus: Path, tmp_path: Path) -> None:
+    from core.studies.domains import open_domain
+
+    place = {"target": str(corpus), "other": str(corpus), "domain": "in", "seed": 0}
+    targets = set(open_domain(**place, n_auxiliary=40_000, n_targets=500).targets)
+    seen: set[str] = set()
+
+    class Watched(tuple):  # type: ignore[type-arg]
+        pass
+
+    import core.studies.tuning as module
+
+    real_make, real_evaluate = module.make_attack, module.evaluate
+
+    def evaluate(attack: Any, encoder: Any, texts: list[str], **more: Any) -> Any:
+        seen.update(texts)
+        return real_evaluate(attack, encoder, texts, **more)
+
+    def make(spec: Any) -> Any:
+        attack = real_make(spec)
+        fit = attack.fit
+        attack.fit = lambda encoder, texts: (seen.update(texts), fit(encoder, texts))[1]
+        return attack
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "evaluate", evaluate)
+        patch.setattr(module, "make_attack", make)
+        study = tuning.TuningStudy(
+            attack="probe", target=str(corpus), other=str(corpus), encoder="hashing", n_trials=1
+        )
+        tuning.run(study, tmp_path)
+    assert len(targets) > 10 and len(seen) > 300 and not targets & seen
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--attack", "prior"], "no setting left to search"),
+        (["--set", "n_neighbors=5", "--set", "temperature=0.1"], "no setting left to search"),
+        (["--trials", "0"], "trials must be at least 1"),
+        (["--attack", "nonsense"], "--attack must be one of"),
+        (["--set", "nothing=1"], "no setting 'nothing'"),
+    ],
+)
+def test_mistakes_are_told(core: Any, given: list[object], more: list[str], told: str) -> None:
+    assert told in core(*given, *more).refusal()
+
+
+def test_trials_that_fail_are_told(core: Any, given: list[object], tmp_path: Path) -> None:
+    outcome = core(*given, "--attack", "probe_mlc", "--trials", 2)
+    assert outcome.status == 2 and "Every trial failed" in outcome.err
+    assert "dense vectors" in (tmp_path / "tuned.md").read_text()
