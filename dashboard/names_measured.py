@@ -1,0 +1,81 @@
+"""What was measured on many sentences of news, beside what one typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.name_plots import name_map
+from core.names.probing import KNOWLEDGE
+from core.names.rates import Rate
+from core.studies.names_tables import said
+from dashboard import cache
+
+__all__ = ["measured"]
+
+_DOMAINS = {"in": "news", "cross": "encyclopaedia"}
+
+
+def measured() -> None:
+    """Draw the tables of the study, and the heat map of its few names."""
+    rows = cache.name_rows()
+    matrices = [row for row in rows if row["kind"] == "substitution"]
+    st.markdown(
+        "On real news, with the people that it names most often (not shown here), by attacks that "
+        "were trained on other documents of the same news or on an encyclopaedia. *Names added*: "
+        "the attacker is after these people and puts their names into sentences of the training "
+        "texts."
+    )
+    st.dataframe([_sums(row) for row in matrices], key="measured", hide_index=True)
+    small = next((r for r in matrices if r["n_names"] <= 12 and r["domain"] == "in"), None)
+    if small is not None:
+        _matrix(small)
+    st.markdown("**Names that no attack was trained on**, among known candidates:")
+    probes = [row for row in rows if row["kind"] == "probing" and row["domain"] == "in"]
+    st.dataframe(
+        [_probe(row) for row in probes if row["knows"] == "recovered" or not row["n_added"]],
+        key="measured-probes",
+        hide_index=True,
+        row_height=70,
+        column_config={"the attacker also knows": st.column_config.TextColumn(width="large")},
+    )
+
+
+def _sums(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "names": row["n_names"],
+        "trained on": _DOMAINS[row["domain"]],
+        "names added": bool(row["n_added"]),
+        "as written, %": said(row["diagonal"]),
+        "with another name, %": said(row["exchanged"]),
+        "wrongly said, %": f"{row['wrongly_said']['value']:.1f}",
+        "guessing, %": f"{row['prior']['value']:.0f}",
+    }
+
+
+def _probe(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "the attacker also knows": KNOWLEDGE[row["knows"]].assumes
+        + (", names added" if row["n_added"] else ""),
+        "candidates": row["n_candidates"],
+        "found, %": said(row["hits_1"]),
+        "among five, %": said(row["hits_5"]),
+        "guessing, %": f"{100 / row['n_candidates']:.1f}",
+    }
+
+
+def _matrix(row: dict[str, Any]) -> None:
+    cells = [
+        [Rate.of(count, n) for count in found]
+        for n, found in zip(row["n_sentences"], row["found"], strict=True)
+    ]
+    st.plotly_chart(
+        name_map(row["people"], row["people"], cells,
+                 notes=[f"{n:,}" for n in row["training"]]),
+        key="measured-map",
+        config={"displaylogo": False, "displayModeBar": "hover"},
+        alt=f"How often each of {row['n_names']} surnames was read in news, by whose sentences and "
+        "by the name put in",
+    )  # fmt: skip
+    st.caption("Below each name: the training sentences that hold it.")
