@@ -153,7 +153,7 @@ def test_sentences_that_cannot_be_used_are_told(typed: str, told: str) -> None:
 
 NEWS = (
     ["Yesterday Ada Quell spoke in New York.", "In New York the mayor met Ada Quell again.",
-     "Later Quell left for New York, and Mr Quell slept.", "A new plan for the Prime Minister.",
+     "They left for New York, and Mr Quell slept.", "A new plan for the Prime Minister.",
      "The Prime Minister met Mr Orrin and later Tom Orrin.", "A minister said Orrin would go.",
      "The fans of Harbour City sang, and Harbour lost.", "We saw Tom Orrin sail in Harbour City."]
 )  # fmt: skip

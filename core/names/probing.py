@@ -17,7 +17,7 @@ from core.names.rates import Rate
 from core.names.sentences import NamedSentence
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Recovery
-from core.vectors import unit
+from core.vectors import dot, is_sparse, unit
 
 __all__ = ["KNOWLEDGE", "Knowledge", "Probing", "probe_names", "ranks_of_truth"]
 
@@ -116,7 +116,7 @@ def probe_names(
         raise InvalidInputError(f"knows must be one of {', '.join(KNOWLEDGE)}, got {knows!r}.")
     if len(candidates) < 2:
         raise InvalidInputError("Probing needs at least two candidates to choose between.")
-    asked = unit(np.asarray(vectors, np.float32))
+    asked = unit(vectors)
     if knows == "alone":
         scores = _alone(encoder, asked, candidates)
     elif knows == "sentence":
@@ -140,6 +140,8 @@ def _alone(
     Without centring, a candidate that is near to every sentence wins every time.
     """
     names = unit(encoder.encode([name.surname for name in candidates]))
+    if is_sparse(names):  # bags of words: a name that is not there shares nothing
+        return dot(asked, names)
     centred = unit(names - names.mean(0))
     scores: NDArray[np.float32] = unit(asked - asked.mean(0)) @ centred.T
     return scores
@@ -159,5 +161,4 @@ def _beside(
     encoded = unit(encoder.encode(distinct, on_progress))
     at = {text: i for i, text in enumerate(distinct)}
     rows = np.array([[at[text] for text in row] for row in written])
-    scores: NDArray[np.float32] = np.einsum("nd,ncd->nc", asked, encoded[rows])
-    return scores
+    return np.concatenate([dot(asked[[i]], encoded[row]) for i, row in enumerate(rows)])

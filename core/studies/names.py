@@ -155,7 +155,12 @@ def choose_names(
     texts = [*inside.auxiliary, *inside.targets]
     listed = parse_names(cell["names"]) if cell["names"] else ()
     listed = listed or names_of_column(Path(cell["target"]), _MOST_FOUND)
-    listed = listed or find_names(texts, _MOST_FOUND)
+    if not listed:
+        # The thesis's choice: those that most sentences name, if only by the surname.
+        listed = find_names(texts, _MOST_FOUND)
+        everywhere = _counts(texts, listed)
+        order = np.argsort([-n for n in everywhere], kind="stable")
+        listed = tuple(listed[i] for i in order)
     counts = Counter(s.name for s in sentences_of(inside.targets, listed))
     seen = tuple(name for name in listed if counts[name] >= 3)[:size]
     if len(seen) < size:
