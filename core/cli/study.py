@@ -68,7 +68,7 @@ def _names(given: argparse.Namespace) -> tuple[Any, Any]:
         seeds=tuple(given.seeds),
         attack_settings=tuple(_settings(given.settings)),
         is_anonymous=given.anonymous,
-        **({"sizes": tuple(given.sizes)} if given.sizes else {}),
+        sizes=tuple(given.sizes or defaults.sizes),
     )
     return names, study
 

@@ -17,7 +17,7 @@ from core.names.rates import Rate
 from core.names.sentences import NamedSentence
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Recovery
-from core.vectors import dot, is_sparse, unit
+from core.vectors import dot, unit
 
 __all__ = ["KNOWLEDGE", "Knowledge", "Probing", "probe_names", "ranks_of_truth"]
 
@@ -33,17 +33,17 @@ class Knowledge:
 KNOWLEDGE: dict[str, Knowledge] = {
     "sentence": Knowledge(
         "The rest of the sentence",
-        "every word of the sentence except the name; the first name is not known, so the surname "
-        "alone is put in its place",
+        "every word of the sentence except the name; the surname alone is put in its place, since "
+        "the first name is not known",
     ),
     "recovered": Knowledge(
         "The words that an attack read",
-        "nothing of the sentence: an inversion attack reads words from the vector, and each "
-        "candidate is encoded together with them",
+        "nothing of the sentence; an inversion attack reads words from the vector, and each "
+        "candidate's full name is encoded together with them",
     ),
     "alone": Knowledge(
         "Nothing else",
-        "nothing of the sentence: each candidate is encoded alone",
+        "nothing of the sentence; each candidate's full name is encoded alone",
     ),
 }
 """The variants of the probe, by how much they assume."""
@@ -56,7 +56,6 @@ class Probing:
     Parameters
     ----------
     scores : ndarray of float32, shape (n, C)
-        Cosines, less each candidate's mean over the other vectors where `alone`.
     truth : ndarray of int, shape (n,)
         Position of the right candidate.
     """
@@ -118,7 +117,7 @@ def probe_names(
         raise InvalidInputError("Probing needs at least two candidates to choose between.")
     asked = unit(vectors)
     if knows == "alone":
-        scores = _alone(encoder, asked, candidates)
+        scores = dot(asked, unit(encoder.encode([name.full for name in candidates])))
     elif knows == "sentence":
         bare = [PersonName(name.surname) for name in candidates]
         written = [[s.with_name(name) for name in bare] for s in sentences]
@@ -132,25 +131,10 @@ def probe_names(
     return Probing(scores, np.asarray(truth, np.int64))
 
 
-def _alone(
-    encoder: Encoder, asked: Vectors, candidates: Sequence[PersonName]
-) -> NDArray[np.float32]:
-    """Return cosines with the candidates encoded alone, both centred on their own mean.
-
-    Without centring, a candidate that is near to every sentence wins every time.
-    """
-    names = unit(encoder.encode([name.surname for name in candidates]))
-    if is_sparse(names):  # bags of words: a name that is not there shares nothing
-        return dot(asked, names)
-    centred = unit(names - names.mean(0))
-    scores: NDArray[np.float32] = unit(asked - asked.mean(0)) @ centred.T
-    return scores
-
-
 def _with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:
-    """Return the surname before the words read, those of other candidates left out."""
+    """Return the name before the words read, surnames of the candidates left out."""
     others = frozenset().union(*(c.words for c in candidates))
-    return " ".join([name.surname, *(w.word for w in answer.words if w.word not in others)])
+    return " ".join([name.full, *(w.word for w in answer.words if w.word not in others)])
 
 
 def _beside(
