@@ -6,11 +6,13 @@ from typing import Any
 
 import streamlit as st
 
+from core.errors import CoreError
 from core.name_plots import name_map
 from core.names.probing import KNOWLEDGE
 from core.names.rates import Rate
 from core.studies.names_tables import said
 from dashboard import cache
+from dashboard.calm import show_error
 
 __all__ = ["measured"]
 
@@ -19,7 +21,11 @@ _DOMAINS = {"in": "news", "cross": "encyclopaedia"}
 
 def measured() -> None:
     """Draw the tables of the study, and the heat map of its few names."""
-    rows = cache.name_rows()
+    try:
+        rows = cache.name_rows()
+    except CoreError as error:
+        show_error(error, title="What was measured cannot be read")
+        return
     matrices = [row for row in rows if row["kind"] == "substitution"]
     st.markdown(
         "On real news, with the people that it names most often (not shown here), by attacks that "
