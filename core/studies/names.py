@@ -6,6 +6,7 @@ that hold each name beside them.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +31,13 @@ from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, settings_of
 from core.studies.domains import DOMAINS, Domain, content_of, open_domain, open_encoder
 from core.studies.names_tables import anonymised, markdown
-from core.studies.runner import Cell, run_cells
+from core.studies.runner import Cell, cell_key, run_cells
 from core.text import word_set
 
 __all__ = ["NameStudy", "markdown", "measure", "run"]
 
 _MOST_FOUND = 400
+_MOST_PROBED = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class NameStudy:
     name_sentences : tuple of int
         Training sentences into which the names were put: what an attacker does who is after them.
     n_targets : int
-        Sentences of a matrix, the same number of each name, and sentences probed.
+        Sentences of a matrix, the same number of each name; up to 200 of them are probed.
     held_share : float
         Share of the documents that are attacked.
     label_column : str
@@ -125,7 +127,8 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     if "seed" in _known(cell["attack"]):
         settings["seed"] = cell["seed"]
     attack = make_attack(AttackSpec.of(cell["attack"], settings))
-    attack.fit(encoder, [*known, *added])
+    checkpoint = folder / "training" / cell_key(cell)
+    attack.fit(encoder, [*known, *added], checkpoint_dir=str(checkpoint))
     rows = []
     for size in cell["sizes"]:
         names_here = seen[:size]
@@ -135,6 +138,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
         sections = _sections(cell, names_here)
         rows.append(_matrix_row(found, attack, encoder, sections, cell["seed"]) | counts)
     rows += _probing_rows(attack, encoder, domain.targets, seen, unseen, cell)
+    shutil.rmtree(checkpoint, ignore_errors=True)
     return [{"n_fitted_on": len(known), "n_added": len(added), **row} for row in rows]
 
 
@@ -263,7 +267,8 @@ def _probing_rows(
     if len(unseen) < 2:
         return []
     rng = np.random.default_rng([cell["seed"], 10])
-    sentences = _drawn(sentences_of(targets, seen), cell)
+    drawn = _drawn(sentences_of(targets, seen), cell)
+    sentences = [drawn[i] for i in sorted(rng.permutation(len(drawn))[:_MOST_PROBED])]
     truth = rng.integers(len(unseen), size=len(sentences))
     # In full every time: the attackers below know the surname alone.
     whole = [PersonName(name.full) for name in unseen]
