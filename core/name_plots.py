@@ -65,26 +65,33 @@ def name_map(
         i, j = chosen
         figure.add_shape(type="rect", x0=j - 0.47, x1=j + 0.47, y0=i - 0.47, y1=i + 0.47,
                          line={"color": "#0072B2", "width": 4})  # fmt: skip
-    labels = [_label(name) for name in columns]
-    lines = [f"{label}<br><sup>{_safe(note)}</sup>" for label, note in
-             zip(labels, notes or [""] * len(labels), strict=True)]  # fmt: skip
-    style(figure, height=150 + 48 * len(rows))
+    style(figure, height=130 + 48 * len(rows))
     figure.update_layout(
-        title={"text": "<b>Surname read, % of the sentences</b>", "y": 1, "yanchor": "top",
-               "pad": {"t": 8}},
-        margin={"t": 112, "b": 20, "r": 8}, clickmode="event+select",
+        title={
+            "text": "<b>Surname read, % of the sentences</b><br><sup>rows: whose sentences; "
+            "columns: the name put in</sup>",
+            "y": 1, "yanchor": "top", "pad": {"t": 6},
+        },
+        margin={"t": 118, "b": 12, "r": 8}, clickmode="event+select",
     )  # fmt: skip
     figure.update_xaxes(
-        tickvals=across, ticktext=lines, side="top", showgrid=False, zeroline=False,
-        title={"text": "name put in", "standoff": 4}, range=[-0.5, len(columns) - 0.5],
+        tickvals=across, ticktext=_headings(columns, notes), side="top", showgrid=False,
+        zeroline=False, range=[-0.5, len(columns) - 0.5], tickfont={"size": 13},
         tickangle=0 if len(columns) <= 6 else -60,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=down, ticktext=[_label(name) for name in rows], automargin=True, showgrid=False,
-        zeroline=False, range=[len(rows) - 0.5, -0.5], ticklabelstandoff=4,
-        title={"text": "whose sentences", "standoff": 6},
+        zeroline=False, range=[len(rows) - 0.5, -0.5], ticklabelstandoff=4, tickfont={"size": 13},
     )  # fmt: skip
     return figure
+
+
+def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Return the names of the columns, each above its note."""
+    labels = [_label(name) for name in columns]
+    if not notes:
+        return labels
+    return [f"{label}<br>{_safe(note)}" for label, note in zip(labels, notes, strict=True)]
 
 
 def _label(name: str) -> str:

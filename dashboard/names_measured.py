@@ -43,8 +43,6 @@ def measured() -> None:
         [_probe(row) for row in probes if row["knows"] == "recovered" or not row["n_added"]],
         key="measured-probes",
         hide_index=True,
-        row_height=70,
-        column_config={"the attacker also knows": st.column_config.TextColumn(width="large")},
     )
 
 
@@ -62,8 +60,7 @@ def _sums(row: dict[str, Any]) -> dict[str, Any]:
 
 def _probe(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        "the attacker also knows": KNOWLEDGE[row["knows"]].assumes
-        + (", names added" if row["n_added"] else ""),
+        "also known": KNOWLEDGE[row["knows"]].title + (", names added" if row["n_added"] else ""),
         "candidates": row["n_candidates"],
         "found, %": said(row["hits_1"]),
         "among five, %": said(row["hits_5"]),

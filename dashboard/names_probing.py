@@ -8,6 +8,7 @@ import streamlit as st
 from core.export import neutral_cell
 from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
+from core.studies.names_tables import said
 from dashboard import names_state
 
 __all__ = ["probing"]
@@ -20,36 +21,18 @@ def probing(found: NameExperiment) -> None:
         f"This attacker knows that one of these **{n} names** is in the sentence and may encode "
         "texts, but was trained for none of them. The candidate whose text comes nearest to the "
         f"vector wins. Guessing finds {100 / n:.0f} % at once and {100 * min(5, n) / n:.0f} % "
-        f"among five. Asked of {len(found.probed)} vectors of the heat map."
+        f"among five. Asked of {len(found.probed)} vectors of the heat map. Besides the names, "
+        "the attacker knows:\n\n"
+        + "\n".join(f"- **{k.title}**: {k.assumes}." for k in KNOWLEDGE.values())
     )
     rows = [
-        {
-            "The attacker also knows": KNOWLEDGE[knows].assumes,
-            "Found, %": probe.hits(1).value,
-            "95 % interval": _interval(probe.hits(1).ci95.low, probe.hits(1).ci95.high),
-            "Among five, %": probe.hits(5).value,
-            "95 % interval ": _interval(probe.hits(5).ci95.low, probe.hits(5).ci95.high),
-            "n": probe.hits(1).n,
-        }
+        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1).to_dict()),
+         "among five, %": said(probe.hits(5).to_dict())}
         for knows, probe in found.probes.items()
-    ]
-    columns = st.column_config
-    st.dataframe(
-        rows,
-        key="probing",
-        hide_index=True,
-        row_height=70,
-        column_config={
-            "The attacker also knows": columns.TextColumn(width="large"),
-            "Found, %": columns.NumberColumn(format="%.0f"),
-            "Among five, %": columns.NumberColumn(format="%.0f"),
-        },
-    )
+    ]  # fmt: skip
+    st.dataframe(rows, key="probing", hide_index=True)
+    st.caption("In brackets the 95 % interval.")
     _one_vector(found)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:.0f} to {high:.0f}"
 
 
 def _one_vector(found: NameExperiment) -> None:

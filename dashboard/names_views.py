@@ -36,16 +36,17 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     matrix = found.substitution
     own, other = matrix.diagonal(), matrix.exchanged()
     n_known = sum(count > 0 for count in found.training_counts)
-    shown = own if own.n else other
-    where = "as written" if own.n else "with the names put in"
-    slot.title(f"{shown.value:.0f} % of the surnames read, sentences {where}", anchor=False)
+    n_read = f"{round(own.value * own.n / 100)} of {own.n} surnames" if own.n else (
+        f"{other.value:.0f} % of the surnames put in"
+    )  # fmt: skip
+    slot.title(f"{n_read} read from the vector alone", anchor=False)
     by = ATTACKS[attack].title.lower()
     slot.markdown(
-        f"Every name is put into every sentence, and the {by} reads each vector. In the sentences "
-        f"as they were written it read the surname from **{told(own)}**; with another name of the "
-        f"list in its place from **{other.value:.0f} %**. It knows {n_known} of the "
-        f"{len(matrix.names)} surnames and can never read the others; the probe below needs to "
-        "know none. Surnames of the list that are not in a sentence it answered in "
+        f"Every name is put into every sentence, and the {by} reads each vector. From the "
+        f"sentences as they were written it read the surname of **{told(own)}**; with another "
+        f"name of the list in its place, of **{told(other)}**. Its vocabulary holds {n_known} of "
+        f"the {len(matrix.names)} surnames; the others it can never read, and the probe below "
+        "needs to know none. A surname of the list that is not in the sentence it answered in "
         f"{matrix.wrongly_said().value:.1f} % of all chances."
     )
 
@@ -78,8 +79,8 @@ def heat_map(found: NameExperiment) -> None:
     if names_state.adopt_cell_click(tuple(clicked) if clicked else None):
         st.rerun()
     st.caption(
-        "Below each name: how many of the attack's training texts hold it (– none: it is not in "
-        "the attack's vocabulary). Click a cell, or choose it below, to see the words."
+        "Below the name of a column: how many of the attack's training texts hold it (– : it is "
+        "not in the attack's vocabulary). Click a cell, or choose it below, to see the words."
     )
     table = found.table()
     with st.expander("The numbers as a table", icon=":material/table:"):

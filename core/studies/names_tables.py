@@ -107,7 +107,14 @@ def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
         "*Added* training sentences are ones of the attacker's own into which the names were put: "
         "the attacker is after these people. All figures in per cent with 95 % intervals: "
         "Wilson's, and for *exchanged* and *wrongly said*, where a sentence counts many times, a "
-        "bootstrap over sentences.",
+        "bootstrap over sentences. Nobody is named: `name 1` is the person whom most sentences "
+        "name.",
+        "",
+        "```sh",
+        f"python -m core study names --target {Path(row['target']).name} "
+        + "".join(f"--set {name}={value} " for name, value in row["settings"].items())
+        + "--out docs/results/names.json",
+        "```",
         "",
     ]
 
