@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -27,6 +28,7 @@ def measured() -> None:
         show_error(error, title="What was measured cannot be read")
         return
     matrices = [row for row in rows if row["kind"] == "substitution"]
+    _lead(matrices, [row for row in rows if row["kind"] == "probing"])
     st.markdown(
         "On real news, with the people that it names most often (not shown here), by attacks that "
         "were trained on other documents of the same news or on an encyclopaedia. *Names added*: "
@@ -44,6 +46,21 @@ def measured() -> None:
         key="measured-probes",
         hide_index=True,
     )
+
+
+def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) -> None:
+    """Draw the two figures that matter most in a sentence."""
+    plain = [row for row in matrices if row["domain"] == "in" and not row["n_added"]]
+    blind = [row for row in probes if row["knows"] == "alone"]
+    if plain and blind:
+        few, probe = plain[0], blind[0]
+        st.markdown(
+            f"An attack that was trained on other documents of the same news reads the surname of "
+            f"the {few['n_names']} people named most often in **{said(few['diagonal'])}** per cent "
+            f"of their sentences. Which of {probe['n_candidates']} names that it was never trained "
+            f"on is in a vector, the encoder itself tells in **{said(probe['hits_1'])}** per cent: "
+            "the nearest candidate, each encoded alone."
+        )
 
 
 def _sums(row: dict[str, Any]) -> dict[str, Any]:

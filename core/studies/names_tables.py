@@ -107,8 +107,7 @@ def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
         "*Added* training sentences are ones of the attacker's own into which the names were put: "
         "the attacker is after these people. All figures in per cent with 95 % intervals: "
         "Wilson's, and for *exchanged* and *wrongly said*, where a sentence counts many times, a "
-        "bootstrap over sentences. Nobody is named: `name 1` is the person whom most sentences "
-        "name.",
+        "bootstrap over sentences. Nobody is named.",
         "",
         "```sh",
         f"python -m core study names --target {Path(row['target']).name} "
