@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from unicodedata import normalize
 
 from core.errors import InvalidInputError
@@ -34,7 +35,7 @@ class PersonName:
         """First name and surname."""
         return f"{self.first} {self.surname}".strip()
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """The words of the surname as attacks answer them (`core.text.words`); all must be read.
 
