@@ -23,7 +23,7 @@ from core.names.augmentation import sentences_with_names
 from core.names.discovery import find_names, names_of_column
 from core.names.matching import put_name
 from core.names.person import PersonName, parse_names
-from core.names.probing import KNOWLEDGE, probe_names
+from core.names.probing import probe_names
 from core.names.rates import Rate
 from core.names.sentences import NamedSentence, sentences_of
 from core.names.substitution import Substitution, substitute_names
@@ -37,7 +37,9 @@ from core.text import word_set
 __all__ = ["NameStudy", "markdown", "measure", "run"]
 
 _MOST_FOUND = 400
-_MOST_PROBED = 200
+_MOST_PROBED = {"sentence": 200, "recovered": 60, "alone": 200}
+"""Vectors asked of each `KNOWLEDGE`; one with its recovered words is as many texts to encode as
+there are candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class NameStudy:
     name_sentences : tuple of int
         Training sentences into which the names were put: what an attacker does who is after them.
     n_targets : int
-        Sentences of a matrix, the same number of each name; up to 200 of them are probed.
+        Sentences of a matrix, the same number of each name; at most 200 of them are probed.
     held_share : float
         Share of the documents that are attacked.
     label_column : str
@@ -268,7 +270,9 @@ def _probing_rows(
         return []
     rng = np.random.default_rng([cell["seed"], 10])
     drawn = _drawn(sentences_of(targets, seen), cell)
-    sentences = [drawn[i] for i in sorted(rng.permutation(len(drawn))[:_MOST_PROBED])]
+    sentences = [
+        drawn[i] for i in sorted(rng.permutation(len(drawn))[: max(_MOST_PROBED.values())])
+    ]
     truth = rng.integers(len(unseen), size=len(sentences))
     # In full every time: the attackers below know the surname alone.
     whole = [PersonName(name.full) for name in unseen]
@@ -276,9 +280,16 @@ def _probing_rows(
     vectors = encoder.encode(written)
     answers = attack.invert(encoder, vectors)
     rows = []
-    for knows in KNOWLEDGE:
+    for knows, most in _MOST_PROBED.items():
+        part = sorted(rng.permutation(len(sentences))[:most])
         found = probe_names(
-            knows, encoder, sentences, vectors, truth.tolist(), unseen, answers=answers
+            knows,
+            encoder,
+            [sentences[i] for i in part],
+            vectors[part],
+            truth[part].tolist(),
+            unseen,
+            answers=[answers[i] for i in part],
         )
         rows.append({
             "kind": "probing", "knows": knows, "n_candidates": len(unseen),
