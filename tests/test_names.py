@@ -163,6 +163,8 @@ def test_people_are_found_and_places_and_posts_are_not() -> None:
     assert find_names(NEWS, 10) == (ADA, TOM)
     assert find_names(NEWS, 1) == (ADA,)
     assert find_names(["no capital at all"], 10) == ()
+    shared = [f"We met {first} Orrin." for first in ("Eve", "Ida", "Max", "Ugo") for _ in "ab"]
+    assert find_names([*NEWS, *shared], 10) == (ADA,), "Orrin is nobody's own"
 
 
 def test_a_column_of_names_is_used(tmp_path: Path) -> None:

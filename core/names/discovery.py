@@ -31,6 +31,7 @@ _MOST_PLACED = 0.1
 _MOST_LOWER = 0.05
 _LEAST_FOLLOWED = 0.5
 _LEAST_ALONE = 0.3
+_LEAST_OWN = 0.5
 
 
 @dataclass
@@ -76,16 +77,22 @@ class _Counts:
 
 
 def find_names(texts: Sequence[str], n: int) -> tuple[PersonName, ...]:
-    """Return the n people named most often, one a surname: a heuristic on capitalised bigrams.
+    """Return the n people named most often in full, one a surname: a heuristic on bigrams.
 
-    Two capitalised words in a row are taken for a person where neither is written without a
-    capital in more than 5 % of its occurrences (`Prime Minister` falls out), the first is
-    followed by a capitalised word in at least half of its occurrences within sentences
-    (`Vienna Airport` falls out), the pair follows `in`, `at` or `the` in at most 10 % (`Aston
-    Villa` falls out), and the second stands without such a word before it, a title
-    aside, in at least 30 % of its own, as surnames do in news (`New York` falls out). It misses
-    names of one or three words, and takes some places and clubs for people: give the names where
-    they are known.
+    Two capitalised words in a row are taken for a person where
+
+    - neither is written without a capital in more than 5 % of its occurrences (`Prime Minister`
+      falls out);
+    - the first is followed by a capitalised word in at least half of its occurrences within
+      sentences (`Vienna Airport` falls out);
+    - the pair follows `in`, `at` or `the` in at most 10 % (`Aston Villa` falls out);
+    - the second stands without such a word before it, a title aside, in at least 30 % of its
+      occurrences, as surnames do in news (`New York` falls out);
+    - the first is what stands before the second in at least half of the pairs that it ends (a
+      surname that several people share is nobody's own).
+
+    It misses names of one or three words, and takes some places and clubs for people: give the
+    names where they are known.
 
     Parameters
     ----------
@@ -113,6 +120,7 @@ def _is_person(counts: _Counts, first: str, last: str) -> bool:
         not is_plain
         and counts.placed[first, last] <= _MOST_PLACED * counts.pairs[first, last]
         and all(counts.lower[w.lower()] <= _MOST_LOWER * counts.capital[w] for w in (first, last))
+        and counts.pairs[first, last] >= _LEAST_OWN * counts.after_pair[last]
         and counts.followed[first] >= _LEAST_FOLLOWED * counts.capital[first]
         and counts.capital[last] - counts.after_pair[last] >= _LEAST_ALONE * counts.capital[last]
     )

@@ -49,12 +49,7 @@ def choose_names(
     texts = [*inside.auxiliary, *inside.targets]
     listed = parse_names(cell["names"]) if cell["names"] else ()
     listed = listed or names_of_column(Path(cell["target"]), _MOST_FOUND)
-    if not listed:
-        # The thesis's choice: those that most sentences name, if only by the surname.
-        listed = find_names(texts, _MOST_FOUND)
-        everywhere = count_texts(texts, listed)
-        order = np.argsort([-n for n in everywhere], kind="stable")
-        listed = tuple(listed[i] for i in order)
+    listed = listed or find_names(texts, _MOST_FOUND)
     counts = dict(zip(listed, count_texts(inside.targets, listed), strict=True))
     seen = tuple(name for name in listed if counts[name] >= 3)[:size]
     if len(seen) < size:
