@@ -88,7 +88,7 @@ class NameStudy:
             for attack in self.attacks
             for n in self.name_sentences
             for seed in self.seeds
-            for part in (*self.sizes, "probing")
+            for part in (*map(str, self.sizes), "probing")
         ]  # fmt: skip
 
 
@@ -119,9 +119,10 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     if cell["part"] == "probing":
         rows = probing_rows(attack, encoder, domain.targets, seen, unseen, cell)
     else:
-        rows = [matrix_row(attack, encoder, domain.targets, seen[: cell["part"]], cell)]
-        rows[0]["training"] = count_texts(known, seen[: cell["part"]])
-        rows[0]["added"] = count_texts(added, seen[: cell["part"]])
+        these = seen[: int(cell["part"])]
+        rows = [matrix_row(attack, encoder, domain.targets, these, cell)]
+        rows[0]["training"] = count_texts(known, these)
+        rows[0]["added"] = count_texts(added, these)
     return [{"n_fitted_on": len(known), "n_added": len(added), **row} for row in rows]
 
 
