@@ -88,7 +88,7 @@ class NameStudy:
             for attack in self.attacks
             for n in self.name_sentences
             for seed in self.seeds
-            for part in (*map(str, self.sizes), "probing")
+            for part in ("probing", *map(str, self.sizes))
         ]  # fmt: skip
 
 

@@ -27,9 +27,8 @@ from core.text import word_set
 __all__ = ["choose_names", "count_texts", "matrix_row", "probing_rows", "without_names"]
 
 _MOST_FOUND = 400
-_MOST_PROBED = {"sentence": 200, "recovered": 60, "alone": 200}
-"""Vectors asked of each `KNOWLEDGE`; one with its recovered words is as many texts to encode as
-there are candidates."""
+_MOST_PROBED = {"sentence": 60, "recovered": 60, "alone": 200}
+"""Vectors asked of each `KNOWLEDGE`: alone, each candidate is encoded once; else with each vector."""
 
 
 def choose_names(
