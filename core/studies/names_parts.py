@@ -28,7 +28,7 @@ __all__ = ["choose_names", "count_texts", "matrix_row", "probing_rows", "without
 
 _MOST_FOUND = 400
 _MOST_PROBED = {"sentence": 60, "recovered": 60, "alone": 200}
-"""Vectors asked of each `KNOWLEDGE`: alone, each candidate is encoded once; else with each vector."""
+"""Vectors asked of each `KNOWLEDGE`; alone, a candidate is encoded once, else for each vector."""
 
 
 def choose_names(
