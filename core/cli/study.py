@@ -69,6 +69,7 @@ def _names(given: argparse.Namespace) -> tuple[Any, Any]:
         attack_settings=tuple(_settings(given.settings)),
         is_anonymous=given.anonymous,
         sizes=tuple(given.sizes or defaults.sizes),
+        name_sentences=tuple(given.name_sentences),
     )
     return names, study
 
@@ -103,6 +104,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--names", nargs="+", default=[],
                         help="people, or a file with one a line; else found (names)")  # fmt: skip
     parser.add_argument("--sizes", type=int, nargs="+", help="people in each matrix (names)")
+    parser.add_argument("--name-sentences", type=int, nargs="+", default=[0, 4000],
+                        help="training sentences with the names put in (names)")  # fmt: skip
     parser.add_argument("--anonymous", action=argparse.BooleanOptionalAction, default=True,
                         help="write name 1, name 2, … (names)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])

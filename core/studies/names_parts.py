@@ -27,7 +27,7 @@ from core.text import word_set
 __all__ = ["choose_names", "count_texts", "matrix_row", "probing_rows", "without_names"]
 
 _MOST_FOUND = 400
-_MOST_PROBED = {"sentence": 60, "recovered": 60, "alone": 200}
+_MOST_PROBED = {"sentence": 40, "recovered": 40, "alone": 200}
 """Vectors asked of each `KNOWLEDGE`; alone, a candidate is encoded once, else for each vector."""
 
 

@@ -112,6 +112,8 @@ def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
         "```sh",
         f"python -m core study names --target {Path(row['target']).name} "
         + "".join(f"--set {name}={value} " for name, value in row["settings"].items())
+        + f"--domains {' '.join(dict.fromkeys(r['domain'] for r in rows))} --name-sentences "
+        + f"{' '.join(dict.fromkeys(str(r['name_sentences']) for r in rows))} "
         + "--out docs/results/names.json",
         "```",
         "",
