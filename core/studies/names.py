@@ -130,14 +130,15 @@ def _fitted_attack(
     cell: Cell, encoder: Encoder, texts: Sequence[str], folder: Path
 ) -> InversionAttack:
     """Return the attack of a setting: trained once, without the names that are probed for."""
-    place = folder / "attacks" / cell_key({k: v for k, v in cell.items() if k != "part"})
+    key = cell_key({k: v for k, v in cell.items() if k != "part"})
+    place = folder / "attacks" / key
     if (place / "model.json").exists():
         return load_attack(place)
     settings = dict(cell["settings"])
     if "seed" in _known(cell["attack"]):
         settings["seed"] = cell["seed"]
     attack = make_attack(AttackSpec.of(cell["attack"], settings))
-    checkpoint = folder / "training" / cell_key(cell)
+    checkpoint = folder / "training" / key
     attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
     assert isinstance(attack, TrainedAttack)
     save_attack(attack, place)
