@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.attacks.registry import ATTACKS
 from core.reading import Mark, Reading, TokenScores
 
-__all__ = ["neutral_cell", "readings_csv", "readings_json"]
+__all__ = ["neutral_cell", "readings_csv", "readings_json", "rows_csv"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -88,6 +88,17 @@ def readings_csv(readings: Sequence[Reading]) -> str:
         ):
             for word in sorted(words):
                 _write(writer, (reading.attack, "", word, "", outcome, *tail))
+    return out.getvalue()
+
+
+def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows for a spreadsheet, under the names that occur, no cell starting a formula."""
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(out, lineterminator="\r\n")
+    _write(writer, names)
+    for row in rows:
+        _write(writer, [row.get(name, "") for name in names])
     return out.getvalue()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import binomtest, rankdata
 
 from core.errors import InvalidInputError
 from core.results import Interval, Scores
@@ -22,6 +22,7 @@ __all__ = [
     "score_words",
     "spearman_correlation",
     "token_set_scores",
+    "wilson_interval",
 ]
 
 
@@ -82,6 +83,17 @@ def bootstrap_interval(
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
+
+
+def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:
+    """Return Wilson's score interval of a share of n independent trials, in [0, 100].
+
+    All of [0, 100] where there was no trial.
+    """
+    if not n:
+        return Interval(0.0, 100.0, level)
+    bounds = binomtest(found, n).proportion_ci(level, method="wilson")
+    return Interval(100 * float(bounds.low), 100 * float(bounds.high), level)
 
 
 def spearman_correlation(

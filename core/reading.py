@@ -20,6 +20,7 @@ __all__ = [
     "Mark",
     "Reading",
     "TokenScores",
+    "mark_recovery",
     "prior_words",
     "read_vector",
 ]
@@ -130,6 +131,30 @@ def read_vector(
     start = time.perf_counter()
     (recovery,) = attack.invert(encoder, vector, on_progress)
     seconds = time.perf_counter() - start
+    return mark_recovery(
+        name,
+        attack,
+        encoder,
+        text,
+        recovery,
+        prior,
+        counts_stop_words=counts_stop_words,
+        seconds=seconds,
+    )
+
+
+def mark_recovery(
+    name: str,
+    attack: InversionAttack,
+    encoder: Encoder,
+    text: str,
+    recovery: Recovery,
+    prior: AbstractSet[str],
+    *,
+    counts_stop_words: bool = False,
+    seconds: float = float("nan"),
+) -> Reading:
+    """Hold an answer that is there already against the text; see `read_vector`."""
     known = attack_vocabulary(attack, encoder).index.keys()
     left_out = frozenset() if counts_stop_words else STOP_WORDS
     words = word_set(text) - left_out

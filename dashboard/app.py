@@ -28,6 +28,13 @@ PAGES = [
         help="Type a sentence and see which of its words an attacker reads from the vector alone.",
     ),
     st.Page(
+        ROOT / "pages" / "names.py",
+        title="Names",
+        icon=":material/badge:",
+        url_path="names",
+        help="Put names into sentences and see which of them an attacker reads from the vectors.",
+    ),
+    st.Page(
         ROOT / "pages" / "deniability.py",
         title="Deniability",
         icon=":material/blur_on:",

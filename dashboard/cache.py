@@ -30,6 +30,8 @@ __all__ = [
     "encoder",
     "guess",
     "jobs",
+    "name_rows",
+    "name_samples",
     "open_names",
     "opened",
     "opens_at_once",
@@ -110,6 +112,21 @@ def samples() -> list[dict[str, str]]:
     """Return the sample sentences: id, title, icon, text; people and events are invented."""
     text = (ASSETS / "samples" / "samples.json").read_text(encoding="utf-8")
     return list(json.loads(text))
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def name_samples() -> dict[str, list[str]]:
+    """Return names and sentences that hold them; people and events are invented."""
+    text = (ASSETS / "samples" / "names.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def name_rows() -> list[dict[str, Any]]:
+    """Return what the study of names measured."""
+    from core.studies.names_tables import load_rows
+
+    return load_rows()
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

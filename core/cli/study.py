@@ -121,6 +121,29 @@ def _layers(given: argparse.Namespace) -> tuple[Any, Any]:
     return by_layer, study
 
 
+def _names(given: argparse.Namespace) -> tuple[Any, Any]:
+    from core.studies import names
+
+    defaults = names.NameStudy(target=given.target)
+    study = names.NameStudy(
+        target=given.target,
+        other=given.other,
+        names=_listed(given.names),
+        encoders=tuple(given.encoders or defaults.encoders),
+        attacks=tuple(given.attacks or defaults.attacks),
+        domains=tuple(given.domains),
+        n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
+        n_targets=given.n_targets,
+        label_column=given.label_column,
+        seeds=tuple(given.seeds),
+        attack_settings=tuple(_settings(given.settings)),
+        is_anonymous=given.anonymous,
+        sizes=tuple(given.sizes or defaults.sizes),
+        name_sentences=tuple(given.name_sentences),
+    )
+    return names, study
+
+
 STUDIES: dict[str, tuple[str, Callable[[argparse.Namespace], tuple[Any, Any]]]] = {
     "inversion": ("encoders × attacks: how much leaks (C22 Table 5.2)", _inversion),
     "classification": ("encoders: how well news is sorted (C22 Table 5.1)", _classification),
@@ -128,6 +151,7 @@ STUDIES: dict[str, tuple[str, Callable[[argparse.Namespace], tuple[Any, Any]]]] 
     "eos": ("MSP with [EOS] among the words to predict (C22 §A.1)", _eos),
     "scaling": ("more texts known to the attacker (C22 Fig. 5.1)", _scaling),
     "layers": ("Eq. 5 and Eq. 7 by encoder layer (S&R Fig. 2)", _layers),
+    "names": ("names of people: how often they are recovered (C22 Table 5.6)", _names),
 }
 """What can be run: in a line, and what makes the study from the arguments."""
 
@@ -162,6 +186,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title-column", default="title", help="(classification)")
     parser.add_argument("--label-column", default="label_name", help="(classification)")
     parser.add_argument("--grid", default="c22", choices=["c22", "short"], help="(classification)")
+    parser.add_argument("--names", nargs="+", default=[],
+                        help="people, or a file with one a line; else found (names)")  # fmt: skip
+    parser.add_argument("--sizes", type=int, nargs="+", help="people in each matrix (names)")
+    parser.add_argument("--name-sentences", type=int, nargs="+", default=[0, 4000],
+                        help="training sentences with the names put in (names)")  # fmt: skip
+    parser.add_argument("--anonymous", action=argparse.BooleanOptionalAction, default=True,
+                        help="write name 1, name 2, … (names)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     add_worker_arguments(parser)
     parser.add_argument(
@@ -216,6 +247,16 @@ def _one(name: str, values: list[int]) -> int:
     if len(values) != 1:
         raise InvalidInputError(f"{name} takes one number in this study, got {len(values)}.")
     return values[0]
+
+
+def _listed(given: list[str]) -> tuple[str, ...]:
+    """Return the names given, or the lines of the file that is given."""
+    if len(given) == 1 and Path(given[0]).is_file():
+        try:
+            return tuple(Path(given[0]).read_text(encoding="utf-8-sig").splitlines())
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"{given[0]} is not a text file in UTF-8: {error}.") from error
+    return tuple(given)
 
 
 def _settings(pairs: list[str]) -> list[tuple[str, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +10,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from core.export import neutral_cell
+from core.export import rows_csv
 from core.projection.points import Points
 from core.reading import Reading
 
@@ -67,13 +65,7 @@ def _row(
 
 def selection_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows for a spreadsheet, no cell of which starts a formula."""
-    out = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([neutral_cell(name) for name in names])
-    for row in rows:
-        writer.writerow([neutral_cell(row.get(name, "")) for name in names])
-    return out.getvalue()
+    return rows_csv(rows)
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -54,16 +54,24 @@ class Domain:
 
 @lru_cache(maxsize=4)
 def open_domain(
-    target: str, other: str, domain: str, n_auxiliary: int, n_targets: int, seed: int
+    target: str,
+    other: str,
+    domain: str,
+    n_auxiliary: int,
+    n_targets: int,
+    seed: int,
+    held_share: float = 0.1,
 ) -> Domain:
     """Return the texts of a domain; the targets are the same for both domains.
 
     Parameters
     ----------
     target, other : str
-        Corpora by name or path. A tenth of the target's documents is attacked.
+        Corpora by name or path.
     n_auxiliary, n_targets : int
         Sentences drawn; all where there are fewer.
+    held_share : float
+        Share of the target's documents that are attacked; the rest is known in-domain.
 
     Raises
     ------
@@ -72,7 +80,7 @@ def open_domain(
     """
     if domain not in DOMAINS:
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
-    known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
+    known, held = open_corpus(target).split_by_document((1 - held_share, held_share), seed=seed)
     known_sentences = known.sentences()
     targets = held.sentences().without(known_sentences).texts
     own = known_sentences.texts if domain == "in" else open_corpus(other).sentences().texts

@@ -1,0 +1,112 @@
+"""The heat map of names: how often each surname is read from whose sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from core.names.rates import Rate
+from core.plot_style import style
+
+__all__ = ["name_map"]
+
+_SHADES = [
+    [0.0, "rgb(245, 243, 240)"],
+    [0.5, "rgb(240, 170, 110)"],
+    [1.0, "rgb(232, 125, 45)"],
+]
+"""Towards the colour of what leaked; light enough for dark figures throughout."""
+
+
+def name_map(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[Rate]],
+    *,
+    notes: Sequence[str] = (),
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Return the matrix with its values printed in the cells; each cell can be clicked.
+
+    Parameters
+    ----------
+    rows, columns : sequence of str
+        Whose sentences, and the name put in.
+    cells : sequence of rows of Rate
+    notes : sequence of str
+        A line below each column's name, such as a training count.
+    chosen : (row, column), optional
+        The cell to frame.
+
+    Notes
+    -----
+    The `customdata` of a point is its (row, column).
+    """
+    figure = go.Figure()
+    across, down = list(range(len(columns))), list(range(len(rows)))
+    shown = [[None if rate.n == 0 else rate.value for rate in row] for row in cells]
+    figure.add_heatmap(
+        x=across, y=down, z=shown, zmin=0, zmax=100, colorscale=_SHADES, showscale=False,
+        xgap=2, ygap=2, texttemplate="%{z:.0f}", textfont={"color": "#1B1F24", "size": 15},
+        hoverinfo="skip",
+    )  # fmt: skip
+    # Plotly selects points of scatter plots alone: one without colour lies on every cell.
+    points = [(i, j) for i in down for j in across]
+    figure.add_scatter(
+        x=[j for _, j in points], y=[i for i, _ in points], mode="markers",
+        marker={"size": 34, "symbol": "square", "opacity": 0},
+        selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
+        customdata=points, text=[_told(rows[i], columns[j], cells[i][j]) for i, j in points],
+        hovertemplate="%{text}<extra></extra>", showlegend=False,
+    )  # fmt: skip
+    if chosen is not None:
+        i, j = chosen
+        figure.add_shape(type="rect", x0=j - 0.47, x1=j + 0.47, y0=i - 0.47, y1=i + 0.47,
+                         line={"color": "#0072B2", "width": 4})  # fmt: skip
+    style(figure, height=130 + 48 * len(rows))
+    figure.update_layout(
+        title={
+            "text": "<b>Surname read, % of the sentences</b><br><sup>rows: whose sentences; "
+            "columns: the name put in</sup>",
+            "y": 1, "yanchor": "top", "pad": {"t": 6},
+        },
+        margin={"t": 118, "b": 12, "r": 8}, clickmode="event+select",
+    )  # fmt: skip
+    figure.update_xaxes(
+        tickvals=across, ticktext=_headings(columns, notes), side="top", showgrid=False,
+        zeroline=False, range=[-0.5, len(columns) - 0.5], tickfont={"size": 13},
+        tickangle=0 if len(columns) <= 6 else -60,
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=down, ticktext=[_label(name) for name in rows], automargin=True, showgrid=False,
+        zeroline=False, range=[len(rows) - 0.5, -0.5], ticklabelstandoff=4, tickfont={"size": 13},
+    )  # fmt: skip
+    return figure
+
+
+def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Return the names of the columns, each above its note."""
+    labels = [_label(name) for name in columns]
+    if not notes:
+        return labels
+    return [f"{label}<br>{_safe(note)}" for label, note in zip(labels, notes, strict=True)]
+
+
+def _label(name: str) -> str:
+    return _safe(name if len(name) <= 13 else f"{name[:12]}…")
+
+
+def _safe(text: str) -> str:
+    """Return a text for a figure, in which < and & are markup and %{ a field."""
+    return escape(text).replace("%", "&#37;")
+
+
+def _told(row: str, column: str, rate: Rate) -> str:
+    if not rate.n:
+        return f"no sentence of {_safe(row)}"
+    return (
+        f"{_safe(column)} in sentences of {_safe(row)}:<br>{rate.value:.0f} % of {rate.n} "
+        f"[{rate.ci95.low:.0f}, {rate.ci95.high:.0f}]"
+    )

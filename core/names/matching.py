@@ -1,0 +1,81 @@
+"""A name in a text: where it stands as whole words, and the text with another name in its place."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from unicodedata import normalize
+
+import regex
+
+from core.names.person import PLACEHOLDER, PersonName
+
+__all__ = ["holds_name", "put_name"]
+
+_LETTER = r"\p{L}\p{N}\p{M}"
+_BEFORE = rf"(?<![{_LETTER}])(?<!\p{{Lu}}[\p{{L}}\p{{M}}]*[-‐])(?<!\p{{L}}['’])"
+"""No letter; not the second half of Ashe-Quell; not what follows an O'. "pro-Quell" matches."""
+_AFTER = rf"(?![{_LETTER}])(?![-‐]\p{{Lu}})"
+"""No letter; not the first half of Quell-Ashe. "Quell's" and "Quell-led" match."""
+_INITIALS = r"(?:\s+\p{Lu}\.?(?=\s))*"
+
+
+def holds_name(text: str, name: PersonName) -> bool:
+    """Return whether a text holds the surname as whole words.
+
+    A capital of the name has to be a capital in the text, a lower-case letter may be either:
+    `Brown` is not found in `a brown bag`.
+
+    Examples
+    --------
+    >>> [holds_name(t, PersonName("Quell")) for t in ("QUELL's boat", "to quell it", "Ashe-Quell")]
+    [True, False, False]
+    """
+    return _pattern(name).search(normalize("NFKC", text)) is not None
+
+
+def put_name(text: str, name: PersonName, other: PersonName) -> str:
+    """Return the NFKC form of a text with another name wherever `name` stands.
+
+    Implements the substitution of Corò (2022), §5.2.3: on the surname and, where it appears, on
+    the first name.
+    Differs from the paper: a first name is exchanged right before its surname alone, with the
+    initials in between; elsewhere it may be somebody else's.
+
+    Examples
+    --------
+    >>> put_name(
+    ...     "Ada B. Quell left. Quell's boat stayed.",
+    ...     PersonName("Quell", "Ada"),
+    ...     PersonName("Orrin", "Tom"),
+    ... )
+    "Tom Orrin left. Orrin's boat stayed."
+    """
+    is_whole = name == PLACEHOLDER
+
+    def written(match: regex.Match[str]) -> str:
+        return other.full if match["first"] or is_whole else other.surname
+
+    return _pattern(name).sub(written, normalize("NFKC", text))
+
+
+@lru_cache(maxsize=4096)
+def _pattern(name: PersonName) -> regex.Pattern[str]:
+    first = rf"(?P<first>{_spelt(name.first)}{_INITIALS}\s+)?" if name.first else "(?P<first>)"
+    return regex.compile(f"{_BEFORE}{first}{_spelt(name.surname)}{_AFTER}")
+
+
+def _spelt(part: str) -> str:
+    """Return the pattern of a name's part: any white space, hyphen, apostrophe of its kind."""
+    return "".join(_character(c) for c in " ".join(normalize("NFKC", part).split()))
+
+
+def _character(c: str) -> str:
+    if c == " ":
+        return r"\s+"
+    if c in "'’":
+        return "['’]"
+    if c in "-‐":
+        return "[-‐]"
+    if c.islower() and c.upper() != c and len(c.upper()) == 1:
+        return f"[{c}{c.upper()}]"
+    return regex.escape(c)

@@ -1,0 +1,120 @@
+"""A person's name as its two parts: the first name, and the surname that is to be recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from unicodedata import normalize
+
+from core.errors import InvalidInputError
+from core.text import check_text, word_set
+
+__all__ = ["MAX_NAME_CHARACTERS", "PLACEHOLDER", "PersonName", "parse_name", "parse_names"]
+
+MAX_NAME_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class PersonName:
+    """A surname, and the first name where it is known.
+
+    Parameters
+    ----------
+    surname : str
+        Of one or several words; hyphens and apostrophes belong to it.
+    first : str
+        Empty where it is not known.
+    """
+
+    surname: str
+    first: str = ""
+
+    @property
+    def full(self) -> str:
+        """First name and surname."""
+        return f"{self.first} {self.surname}".strip()
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the surname as attacks answer them (`core.text.words`); all must be read.
+
+        Examples
+        --------
+        >>> sorted(PersonName("O'Tarrow-Lind").words)
+        ['lind', 'tarrow']
+        """
+        return word_set(self.surname)
+
+
+PLACEHOLDER = PersonName("[name]")
+"""Stands in a sentence that was written for any name."""
+
+
+def parse_name(text: str) -> PersonName:
+    """Read `First Last`, `Last`, or `Last, First`.
+
+    The surname is the last word with the lower-case words right before it (`van der`); write
+    `Last, First` where it has several capitalised words.
+
+    Raises
+    ------
+    InvalidInputError
+        Empty, damaged or too long, or a surname without a word of two letters.
+
+    Examples
+    --------
+    >>> parse_name("Ada van der Quell").surname
+    'van der Quell'
+    >>> parse_name("De Tarrow, Ada").full
+    'Ada De Tarrow'
+    """
+    given = " ".join(normalize("NFKC", check_text(text, name="the name")).split())
+    if len(given) > MAX_NAME_CHARACTERS:
+        raise InvalidInputError(
+            f"A name has {len(given):,} characters; at most {MAX_NAME_CHARACTERS} are accepted. "
+            "Write one name a line."
+        )
+    surname, comma, first = (part.strip() for part in given.partition(","))
+    if not comma:
+        parts = given.split()
+        start = len(parts) - 1
+        while start > 0 and parts[start - 1].islower():
+            start -= 1
+        # "van der Quell" alone is a surname; "ada quell" typed without capitals is a whole name.
+        if start == 0 and given.islower():
+            start = len(parts) - 1
+        first, surname = " ".join(parts[:start]), " ".join(parts[start:])
+    name = PersonName(surname, first)
+    if not name.words:
+        raise InvalidInputError(
+            f"{given!r} has no surname with a word of at least two letters, so an attack could "
+            "not answer it. Write it in full."
+        )
+    return name
+
+
+def parse_names(lines: Sequence[str], *, most: int = 1000) -> tuple[PersonName, ...]:
+    """Read a name a line; empty lines are passed over.
+
+    Raises
+    ------
+    InvalidInputError
+        No name, more than `most`, one that cannot be read, or two with the same surname:
+        recovering it would not tell which one it was.
+    """
+    written = [line for line in lines if line.strip()]
+    if not written:
+        raise InvalidInputError("There is no name. Write at least two, one a line.")
+    if len(written) > most:
+        raise InvalidInputError(f"There are {len(written):,} names; at most {most} are accepted.")
+    names: dict[frozenset[str], PersonName] = {}
+    for line in written:
+        name = parse_name(line)
+        if name.words in names:
+            raise InvalidInputError(
+                f"{names[name.words].full!r} and {name.full!r} have the same surname, so its "
+                "recovery would not tell which. Take one of them out."
+            )
+        names[name.words] = name
+    return tuple(names.values())

@@ -1,0 +1,169 @@
+"""Names substituted for each other, and how often the surname is read (Corò 2022, §5.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+from core.names.person import PersonName
+from core.names.rates import Rate, mean_rate
+from core.names.sentences import NamedSentence
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.results import Recovery
+from core.text import word_set
+
+__all__ = ["Substitution", "first_candidate", "substitute_names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Substitution:
+    """What an attack read of every sentence with every name in it.
+
+    Parameters
+    ----------
+    sentences : tuple of S NamedSentence
+        With the names that they hold by themselves.
+    names : tuple of C PersonName
+        Substituted in.
+    texts : list of S lists of C str
+        What was encoded.
+    answers : list of S lists of C Recovery
+    said : ndarray of bool, shape (S, C, C)
+        Whether every word of surname k is in the answer to sentence s with name j.
+    """
+
+    sentences: tuple[NamedSentence, ...]
+    names: tuple[PersonName, ...]
+    texts: list[list[str]]
+    answers: list[list[Recovery]]
+    said: NDArray[np.bool_]
+
+    @property
+    def rows(self) -> tuple[PersonName, ...]:
+        """The names whose sentences these are, in the order of the sentences."""
+        return tuple(dict.fromkeys(sentence.name for sentence in self.sentences))
+
+    @property
+    def read(self) -> NDArray[np.bool_]:
+        """Whether the surname that is in the sentence was read, shape (S, C)."""
+        return np.einsum("scc->sc", self.said)
+
+    def rows_of(self, name: PersonName) -> NDArray[np.int64]:
+        """Return the positions of a name's sentences."""
+        return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
+
+    def cell(self, row: PersonName, column: PersonName) -> Rate:
+        """Return how often `column` was read from the sentences of `row` in which it was put."""
+        read = self.read[self.rows_of(row), self.names.index(column)]
+        return Rate.of(int(read.sum()), len(read))
+
+    @property
+    def is_own(self) -> NDArray[np.bool_]:
+        """Whether a name is the sentence's own, shape (S, C)."""
+        return np.array([[s.name == name for name in self.names] for s in self.sentences])
+
+    def diagonal(self) -> Rate:
+        """Return how often a surname was read from the sentences as they were written."""
+        own = self.is_own
+        return Rate.of(int(self.read[own].sum()), int(own.sum()))
+
+    def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Rate:
+        """Return how often a substituted surname was read; sentences are resampled.
+
+        Parameters
+        ----------
+        among : ndarray of bool, shape (S, C), optional
+            Count these substitutions alone.
+        """
+        counted = ~self.is_own if among is None else ~self.is_own & among
+        return mean_rate(_share(self.read, counted), seed=seed)
+
+    def wrongly_said(self, *, seed: int = 0) -> Rate:
+        """Return how often a listed surname was answered that is not in the text.
+
+        The share over all names that the text does not hold: what an attack pays that answers
+        names freely.
+        """
+        held = [[word_set(text) for text in row] for row in self.texts]
+        absent = np.array(
+            [[[not k.words <= words for k in self.names] for words in row] for row in held]
+        )
+        n = len(self.sentences)
+        return mean_rate(_share(self.said.reshape(n, -1), absent.reshape(n, -1)), seed=seed)
+
+    def ranked_first(self) -> Rate:
+        """Return how often the listed surname that the attack ranks highest is the right one.
+
+        Of the sentences as they were written: the attacker knows the list.
+        """
+        s, c = np.nonzero(self.is_own)
+        right = [
+            first_candidate(self.answers[i][j], self.names) == j for i, j in zip(s, c, strict=True)
+        ]
+        return Rate.of(sum(right), len(right))
+
+
+def substitute_names(
+    attack: InversionAttack,
+    encoder: Encoder,
+    sentences: Sequence[NamedSentence],
+    names: Sequence[PersonName],
+    on_progress: OnProgress = no_progress,
+) -> Substitution:
+    """Put every name into every sentence, encode, and invert the vectors.
+
+    Implements the experiment of Corò (2022), §5.2.3 (Tables 5.6 and 5.7): `cell(row, column)`
+    is the fraction of times that the surname is among the words read. Rows are the names whose
+    sentences they are; the thesis writes them as columns.
+
+    Raises
+    ------
+    InvalidInputError
+        No sentence or no name.
+    """
+    if not sentences or not names:
+        raise InvalidInputError("Substitution needs at least one sentence and one name.")
+    texts = [[sentence.with_name(name) for name in names] for sentence in sentences]
+    flat = [text for row in texts for text in row]
+    distinct = list(dict.fromkeys(flat))
+    n = len(distinct)
+    vectors = encoder.encode(
+        distinct, lambda f, _: on_progress(f / 2, f"Encoded {round(f * n):,} of {n:,} sentences")
+    )
+    found = attack.invert(
+        encoder,
+        vectors,
+        lambda f, _: on_progress(0.5 + f / 2, f"Attacked {round(f * n):,} of {n:,} vectors"),
+    )
+    by_text = dict(zip(distinct, found, strict=True))
+    answers = [[by_text[text] for text in row] for row in texts]
+    said = np.array(
+        [[[k.words <= answer.word_set for k in names] for answer in row] for row in answers]
+    )
+    on_progress(1.0, f"Attacked {n:,} vectors")
+    return Substitution(tuple(sentences), tuple(names), texts, answers, said)
+
+
+def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None:
+    """Return the name whose surname the answer, runners-up included, ranks highest; or None.
+
+    A surname of several words stands where its last one does.
+    """
+    rank = {found.word: i for i, found in enumerate((*answer.words, *answer.runners_up))}
+    placed = [
+        (max(rank[word] for word in name.words), i)
+        for i, name in enumerate(names)
+        if all(word in rank for word in name.words)
+    ]
+    return min(placed)[1] if placed else None
+
+
+def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return, for each row, the share of hits among what counts; NaN where nothing does."""
+    n = counted.sum(1)
+    share = (hits & counted).sum(1) / np.maximum(n, 1)
+    return np.where(n > 0, share, np.nan)

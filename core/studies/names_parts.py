@@ -1,0 +1,182 @@
+"""The parts of the study of names: which names, the matrix of some, and the probes for others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.attacks.inversion.prior import PriorAttack
+from core.corpora import Columns, load_corpus
+from core.errors import InvalidInputError
+from core.names.discovery import find_names, names_of_column
+from core.names.matching import put_name
+from core.names.person import PersonName, parse_names
+from core.names.probing import probe_names
+from core.names.rates import Rate
+from core.names.sentences import NamedSentence, sentences_of
+from core.names.substitution import substitute_names
+from core.protocols import Encoder, InversionAttack
+from core.studies.domains import Domain
+from core.studies.runner import Cell
+from core.text import word_set
+
+__all__ = ["choose_names", "count_texts", "matrix_row", "probing_rows", "without_names"]
+
+_MOST_FOUND = 400
+_MOST_PROBED = {"sentence": 40, "recovered": 40, "alone": 200}
+"""Vectors asked of each `KNOWLEDGE`; alone, a candidate is encoded once, else for each vector."""
+
+
+def choose_names(
+    cell: Cell, inside: Domain
+) -> tuple[tuple[PersonName, ...], tuple[PersonName, ...]]:
+    """Return the names that are substituted for each other, and those to be probed for.
+
+    The former are those named in at least three sentences under attack; no surname of the latter
+    shares a word with them.
+
+    Raises
+    ------
+    InvalidInputError
+        Too few of them.
+    """
+    size = max(cell["sizes"])
+    texts = [*inside.auxiliary, *inside.targets]
+    listed = parse_names(cell["names"]) if cell["names"] else ()
+    listed = listed or names_of_column(Path(cell["target"]), _MOST_FOUND)
+    listed = listed or find_names(texts, _MOST_FOUND)
+    counts = dict(zip(listed, count_texts(inside.targets, listed), strict=True))
+    seen = tuple(name for name in listed if counts[name] >= 3)[:size]
+    if len(seen) < size:
+        raise InvalidInputError(
+            f"{len(seen)} of {len(listed)} names stand in at least three of the "
+            f"{len(inside.targets):,} sentences under attack; {size} are needed. Give other names "
+            "(--names) or a larger collection."
+        )
+    taken = frozenset().union(*(name.words for name in seen))
+    unseen = tuple(n for n in listed if n not in seen and not n.words & taken)[:size]
+    return seen, unseen
+
+
+def without_names(texts: Sequence[str], names: Sequence[PersonName]) -> list[str]:
+    """Return the texts in which no surname stands, in whatever case."""
+    held = [(text, word_set(text)) for text in texts]
+    return [text for text, words in held if not any(name.words <= words for name in names)]
+
+
+def _drawn(sentences: Sequence[NamedSentence], cell: Cell) -> list[NamedSentence]:
+    """Return at most the same number of sentences of every name, drawn at random."""
+    rng = np.random.default_rng([cell["seed"], 9])
+    names = list(dict.fromkeys(s.name for s in sentences))
+    most = max(3, cell["n_targets"] // len(names))
+    drawn: list[NamedSentence] = []
+    for name in names:
+        own = [s for s in sentences if s.name == name]
+        kept = sorted(rng.permutation(len(own))[:most])
+        drawn += [own[i] for i in kept]
+    return drawn
+
+
+def count_texts(texts: Sequence[str], names: Sequence[PersonName]) -> list[int]:
+    """Return how many texts hold each surname."""
+    found = Counter(sentence.name for sentence in sentences_of(texts, names))
+    return [found[name] for name in names]
+
+
+def _sections(cell: Cell, names: Sequence[PersonName]) -> list[str | None]:
+    """Return the section in which each name stands most often; None where none is told."""
+    path = Path(cell["target"])
+    try:
+        corpus = load_corpus(path, columns=Columns(text="text", label=cell["label"]))
+    except InvalidInputError:
+        return [None] * len(names)
+    sentences = corpus.sentences()
+    labels: dict[PersonName, Counter[str]] = {name: Counter() for name in names}
+    label_of = dict(zip(sentences.texts, sentences.labels, strict=True))
+    for sentence in sentences_of(sentences.texts, names):
+        labels[sentence.name][str(label_of[sentence.text])] += 1
+    return [labels[name].most_common(1)[0][0] for name in names]
+
+
+def matrix_row(
+    attack: InversionAttack,
+    encoder: Encoder,
+    targets: Sequence[str],
+    names: Sequence[PersonName],
+    cell: Cell,
+) -> dict[str, Any]:
+    """Return a matrix with its sums, and the same of the attacker who never sees the vector."""
+    found = substitute_names(attack, encoder, _drawn(sentences_of(targets, names), cell), names)
+    sections, seed = _sections(cell, names), cell["seed"]
+    vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
+    prior = PriorAttack().fit_vocabulary(encoder, vocabulary)
+    guess = prior.invert(encoder, np.zeros((1, encoder.dimension), np.float32))[0].word_set
+    own = [sentence.name for sentence in found.sentences]
+    section = dict(zip(names, sections, strict=True))
+    is_same = np.array([[section[name] == section[k] for k in names] for name in own])
+    read = [[int(found.read[found.rows_of(row), j].sum()) for j in range(len(names))]
+            for row in names]  # fmt: skip
+    row: dict[str, Any] = {
+        "kind": "substitution",
+        "n_names": len(names),
+        "people": [name.full for name in names],
+        "sections": list(sections),
+        "in_vocabulary": [name.words <= vocabulary.index.keys() for name in names],
+        "n_sentences": [len(found.rows_of(name)) for name in names],
+        "found": read,
+        "diagonal": found.diagonal().to_dict(),
+        "exchanged": found.exchanged(seed=seed).to_dict(),
+        "wrongly_said": found.wrongly_said(seed=seed).to_dict(),
+        "ranked_first": found.ranked_first().to_dict(),
+        "prior": Rate.of(sum(name.words <= guess for name in own), len(own)).to_dict(),
+    }
+    if None not in sections:
+        row["same_section"] = found.exchanged(is_same, seed=seed).to_dict()
+        row["other_section"] = found.exchanged(~is_same, seed=seed).to_dict()
+    return row
+
+
+def probing_rows(
+    attack: InversionAttack,
+    encoder: Encoder,
+    targets: Sequence[str],
+    seen: Sequence[PersonName],
+    unseen: Sequence[PersonName],
+    cell: Cell,
+) -> list[dict[str, Any]]:
+    """Put a name that nobody trained on into each sentence and ask which of them it is."""
+    if len(unseen) < 2:
+        return []
+    rng = np.random.default_rng([cell["seed"], 10])
+    drawn = _drawn(sentences_of(targets, seen), cell)
+    sentences = [
+        drawn[i] for i in sorted(rng.permutation(len(drawn))[: max(_MOST_PROBED.values())])
+    ]
+    truth = rng.integers(len(unseen), size=len(sentences))
+    # In full every time: the attackers below know the surname alone.
+    whole = [PersonName(name.full) for name in unseen]
+    written = [put_name(s.text, s.name, whole[i]) for s, i in zip(sentences, truth, strict=True)]
+    vectors = encoder.encode(written)
+    answers = attack.invert(encoder, vectors)
+    rows = []
+    for knows, most in _MOST_PROBED.items():
+        part = sorted(rng.permutation(len(sentences))[:most])
+        found = probe_names(
+            knows,
+            encoder,
+            [sentences[i] for i in part],
+            vectors[part],
+            truth[part].tolist(),
+            unseen,
+            answers=[answers[i] for i in part],
+        )
+        rows.append({
+            "kind": "probing", "knows": knows, "n_candidates": len(unseen),
+            "people": [name.full for name in unseen],
+            "hits_1": found.hits(1).to_dict(), "hits_5": found.hits(5).to_dict(),
+        })  # fmt: skip
+    return rows

@@ -1,0 +1,208 @@
+"""The rows of the study of names: without names, as tables, and as they ship for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import ArtifactError
+from core.names.probing import KNOWLEDGE
+from core.names.rates import Rate
+from core.store import read_json
+
+__all__ = ["PAPER", "SHIPPED", "anonymised", "load_rows", "markdown", "said"]
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "names" / "minilm.json"
+"""What was measured for the bundled encoder."""
+
+PAPER = (
+    (77.27, 68.33, 60.14, 74.83),
+    (82.23, 81.29, 78.45, 82.42),
+    (72.57, 81.94, 88.54, 82.64),
+    (72.37, 77.64, 76.12, 83.01),
+)
+"""Corò (2022), Table 5.6, a row for each name whose sentences they are, in the thesis's order;
+287 to 679 Italian sentences each, MSP, names in 287 to 17,116 of 850,000 training sentences."""
+
+_MOST_COLUMNS = 12
+
+
+def anonymised(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with `name 1`, `name 2`, … for the people of each, and without the list."""
+    return [_without_names(row) for row in rows]
+
+
+def _without_names(row: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in row.items() if key != "names"}
+    if "error" in kept:  # a message may quote a name
+        kept["error"] = kept["error"].partition(":")[0]
+    if "people" in kept:
+        first = 1 if kept["kind"] == "substitution" else len(kept["people"]) + 1
+        kept["people"] = [f"name {first + i}" for i in range(len(kept["people"]))]
+    return kept
+
+
+def load_rows(path: Path = SHIPPED) -> list[dict[str, Any]]:
+    """Read what `python -m core study names` wrote.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or of another study; the message names the file.
+    """
+    data = read_json(path)
+    try:
+        rows = [row for row in data["rows"] if "error" not in row]
+        is_ours = data["study"] == "names" and all(row["kind"] for row in rows)
+    except (KeyError, TypeError):
+        is_ours = False
+    if not is_ours:
+        raise ArtifactError(
+            f"{path} is not the result of `python -m core study names`. Make it anew."
+        )
+    return rows
+
+
+def said(rate: dict[str, Any]) -> str:
+    """Return a rate with its interval and the number of trials in a few characters.
+
+    Examples
+    --------
+    >>> said({"value": 83.2, "ci95": [70.04, 91.3], "n": 40})
+    '83 [70, 91], n 40'
+    """
+    if rate["value"] is None:
+        return "–"
+    low, high = rate["ci95"]
+    return f"{rate['value']:.0f} [{low:.0f}, {high:.0f}], n {rate['n']:,}"
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as Markdown tables: sums of each matrix, small matrices, and probes."""
+    failed = [row for row in rows if "error" in row]
+    good = [row for row in rows if "error" not in row]
+    matrices = [row for row in good if row["kind"] == "substitution"]
+    lines = ["# Names of people", "", *_intro(good), *_sums(matrices)]
+    for row in matrices:
+        if row["n_names"] <= _MOST_COLUMNS:
+            lines += _matrix(row)
+    lines += _probes([row for row in good if row["kind"] == "probing"])
+    lines += [f"Failed: {row['domain']}, {row['attack']}: {row['error']}" for row in failed]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _setting(row: dict[str, Any]) -> str:
+    return f"{row['attack']} | {row['domain']} | {row['n_fitted_on']:,} | {row['n_added']:,}"
+
+
+def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    row = rows[0]
+    return [
+        f"Encoder: {row['encoder']}. Attacked: {Path(row['target']).name}, the sentences of "
+        f"{row['held_share']:.0%} of its documents, seed {row['seed']}. In-domain attacks were "
+        f"trained on its other documents, cross-domain ones on {Path(row['other']).name}. "
+        "*Added* training sentences are ones of the attacker's own into which the names were put: "
+        "the attacker is after these people. All figures in per cent with 95 % intervals: "
+        "Wilson's, and for *exchanged* and *wrongly said*, where a sentence counts many times, a "
+        "bootstrap over sentences. Nobody is named.",
+        "",
+        "```sh",
+        f"python -m core study names --target {Path(row['target']).name} "
+        + "".join(f"--set {name}={value} " for name, value in row["settings"].items())
+        + f"--domains {' '.join(dict.fromkeys(r['domain'] for r in rows))} --name-sentences "
+        + f"{' '.join(dict.fromkeys(str(r['name_sentences']) for r in rows))} "
+        + "--out docs/results/names.json",
+        "```",
+        "",
+    ]
+
+
+def _sums(matrices: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each matrix."""
+    lines = [
+        "## How often the surname is read (Corò 2022, §5.2.3)",
+        "",
+        "*Own*: sentences as they were written, the diagonal. *Exchanged*: with another of the "
+        "names in its place; of the same section of the news, and of another. *Wrongly said*: a "
+        "surname of the list that is not in the sentence. *Ranked first*: the attacker knows the "
+        "list and takes the name that the attack ranks highest. *Prior*: an attacker who never "
+        "sees the vector.",
+        "",
+        "| names | attack | trained | sentences | added | own | exchanged | same section "
+        "| other section | wrongly said | ranked first | prior |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in matrices:
+        parts = [
+            f"**{said(row['diagonal'])}**", said(row["exchanged"]),
+            *(said(row[name]) if name in row else "" for name in ("same_section", "other_section")),
+            _exact(row["wrongly_said"]), said(row["ranked_first"]), f"{row['prior']['value']:.0f}",
+        ]  # fmt: skip
+        lines.append(f"| {row['n_names']} | {_setting(row)} | {' | '.join(parts)} |")
+    own = [PAPER[i][i] for i in range(4)]
+    rest = [value for i, row in enumerate(PAPER) for j, value in enumerate(row) if i != j]
+    theirs = (
+        "The thesis, for four names of Italian politics, Sentence-BERT and MSP trained on 850,000 "
+        f"sentences: own {', '.join(f'{value:.0f}' for value in own)}; exchanged "
+        f"{min(rest):.0f} to {max(rest):.0f}."
+    )
+    return [*lines, "", theirs, ""]
+
+
+def _exact(rate: dict[str, Any]) -> str:
+    """Return a small rate with a decimal."""
+    low, high = rate["ci95"]
+    return f"{rate['value']:.1f} [{low:.1f}, {high:.1f}]" if rate["value"] is not None else "–"
+
+
+def _matrix(row: dict[str, Any]) -> list[str]:
+    """Return the cells of a small matrix as a table of its own."""
+    people = row["people"]
+    added = f", {row['n_added']:,} sentences added" if row["n_added"] else ""
+    lines = [
+        f"### {row['n_names']} names, {row['attack']}, {row['domain']}-domain{added}",
+        "",
+        "Rows: whose sentences. Columns: the name put in.",
+        "",
+        f"| | {' | '.join(people)} |",
+        "|---|" + "---|" * len(people),
+        f"| *training sentences* | {' | '.join(f'{n:,}' for n in row['training'])} |",
+    ]
+    if row["n_added"]:
+        lines.append(f"| *added sentences* | {' | '.join(f'{n:,}' for n in row['added'])} |")
+    for name, n, found in zip(people, row["n_sentences"], row["found"], strict=True):
+        cells = [said(Rate.of(count, n).to_dict()) for count in found]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _probes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the probes: those without an attack once."""
+    if not rows:
+        return []
+    n = rows[0]["n_candidates"]
+    lines = [
+        f"## Which of {n} names that nobody trained on?",
+        "",
+        f"A name of {n} candidates, first name and surname, was put into each sentence; no "
+        "training sentence of any attack holds its surname. The attacker knows the candidates' "
+        "surnames, may ask the encoder, and takes the candidate with the greatest cosine. "
+        f"Guessing: {100 / n:.1f} at 1, {500 / n:.1f} at 5.",
+        "",
+        "| the attacker also knows | attack | trained | sentences | added | at 1 | at 5 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    seen = set()
+    for row in rows:
+        setting = _setting(row) if row["knows"] == "recovered" else "– | – | – | –"
+        line = (
+            f"| {KNOWLEDGE[row['knows']].assumes} | {setting} | **{said(row['hits_1'])}** "
+            f"| {said(row['hits_5'])} |"
+        )
+        if row["knows"] == "recovered" or line not in seen:
+            lines.append(line)
+        seen.add(line)
+    return [*lines, ""]

@@ -1,0 +1,101 @@
+"""What was measured on many sentences of news, beside what one typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.name_plots import name_map
+from core.names.probing import KNOWLEDGE
+from core.names.rates import Rate
+from core.studies.names_tables import said
+from dashboard import cache
+from dashboard.calm import show_error
+
+__all__ = ["measured"]
+
+_DOMAINS = {"in": "news", "cross": "encyclopaedia"}
+
+
+def measured() -> None:
+    """Draw the tables of the study, and the heat map of its few names."""
+    try:
+        rows = cache.name_rows()
+    except CoreError as error:
+        show_error(error, title="What was measured cannot be read")
+        return
+    matrices = [row for row in rows if row["kind"] == "substitution"]
+    _lead(matrices, [row for row in rows if row["kind"] == "probing"])
+    st.markdown(
+        "On real news, with the people that it names most often (not shown here), by attacks that "
+        "were trained on other documents of the same news or on an encyclopaedia. *Names added*: "
+        "the attacker is after these people and puts their names into sentences of the training "
+        "texts."
+    )
+    st.dataframe([_sums(row) for row in matrices], key="measured", hide_index=True)
+    small = next((r for r in matrices if r["n_names"] <= 12 and r["domain"] == "in"), None)
+    if small is not None:
+        _matrix(small)
+    st.markdown("**Names that no attack was trained on**, among known candidates:")
+    probes = [row for row in rows if row["kind"] == "probing" and row["domain"] == "in"]
+    st.dataframe(
+        [_probe(row) for row in probes if row["knows"] == "recovered" or not row["n_added"]],
+        key="measured-probes",
+        hide_index=True,
+    )
+
+
+def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) -> None:
+    """Draw the two figures that matter most in a sentence."""
+    plain = [row for row in matrices if row["domain"] == "in" and not row["n_added"]]
+    blind = [row for row in probes if row["knows"] == "alone"]
+    if plain and blind:
+        few, probe = plain[0], blind[0]
+        st.markdown(
+            f"An attack that was trained on other documents of the same news reads the surname of "
+            f"the {few['n_names']} people named most often in **{said(few['diagonal'])}** per cent "
+            f"of their sentences. Which of {probe['n_candidates']} names that it was never trained "
+            f"on is in a vector, the encoder itself tells in **{said(probe['hits_1'])}** per cent: "
+            "the nearest candidate, each encoded alone."
+        )
+
+
+def _sums(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "names": row["n_names"],
+        "trained on": _DOMAINS[row["domain"]],
+        "names added": bool(row["n_added"]),
+        "as written, %": said(row["diagonal"]),
+        "with another name, %": said(row["exchanged"]),
+        "wrongly said, %": f"{row['wrongly_said']['value']:.1f}",
+        "guessing, %": f"{row['prior']['value']:.0f}",
+    }
+
+
+def _probe(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "also known": KNOWLEDGE[row["knows"]].title + (", names added" if row["n_added"] else ""),
+        "candidates": row["n_candidates"],
+        "found, %": said(row["hits_1"]),
+        "among five, %": said(row["hits_5"]),
+        "guessing, %": f"{100 / row['n_candidates']:.1f}",
+    }
+
+
+def _matrix(row: dict[str, Any]) -> None:
+    cells = [
+        [Rate.of(count, n) for count in found]
+        for n, found in zip(row["n_sentences"], row["found"], strict=True)
+    ]
+    st.plotly_chart(
+        name_map(row["people"], row["people"], cells,
+                 notes=[f"{n:,}" for n in row["training"]]),
+        key="measured-map",
+        config={"displaylogo": False, "displayModeBar": "hover"},
+        alt=f"How often each of {row['n_names']} surnames was read in news, by whose sentences and "
+        "by the name put in",
+    )  # fmt: skip
+    st.caption("Below each name: the training sentences that hold it.")

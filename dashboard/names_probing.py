@@ -1,0 +1,68 @@
+"""The second panel of the page of names: the candidates, by how near they come to a vector."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from core.export import neutral_cell
+from core.names.experiment import NameExperiment
+from core.names.probing import KNOWLEDGE
+from core.studies.names_tables import said
+from dashboard import names_state
+
+__all__ = ["probing"]
+
+
+def probing(found: NameExperiment) -> None:
+    """Draw what each attacker finds, and the candidates of one vector by their cosine."""
+    n = len(found.substitution.names)
+    st.markdown(
+        f"This attacker knows that one of these **{n} names** is in the sentence and may encode "
+        "texts, but was trained for none of them. The candidate whose text comes nearest to the "
+        f"vector wins. Guessing finds {100 / n:.0f} % at once and {100 * min(5, n) / n:.0f} % "
+        f"among five. Asked of {len(found.probed)} vectors of the heat map. Besides the names, "
+        "the attacker knows:\n\n"
+        + "\n".join(f"- **{k.title}**: {k.assumes}." for k in KNOWLEDGE.values())
+    )
+    rows = [
+        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1).to_dict()),
+         "among five, %": said(probe.hits(5).to_dict())}
+        for knows, probe in found.probes.items()
+    ]  # fmt: skip
+    st.dataframe(rows, key="probing", hide_index=True)
+    st.caption("In brackets the 95 % interval.")
+    _one_vector(found)
+
+
+def _one_vector(found: NameExperiment) -> None:
+    """Draw the candidates of one vector, the nearest first."""
+    matrix = found.substitution
+    names_state.keep_choice(names_state.PROBED_KEY, range(len(found.probed)))
+    chosen = st.selectbox(
+        "One vector in detail",
+        range(len(found.probed)),
+        key=names_state.PROBED_KEY,
+        format_func=lambda i: matrix.texts[found.probed[i][0]][found.probed[i][1]],
+        help="A sentence of the heat map with the name that was put in; the attacker sees its "
+        "vector alone",
+    )
+    truth = found.probed[chosen][1]
+    order = np.argsort(-found.probes["sentence"].scores[chosen], kind="stable")
+    rows = [
+        {"candidate": neutral_cell(f"{'● ' if i == truth else ''}{matrix.names[i].full}")}
+        | {KNOWLEDGE[knows].title: float(probe.scores[chosen, i])
+           for knows, probe in found.probes.items()}
+        for i in order
+    ]  # fmt: skip
+    st.dataframe(
+        rows,
+        key="candidates",
+        hide_index=True,
+        column_config={
+            knowledge.title: st.column_config.NumberColumn(format="%.3f", help=knowledge.assumes)
+            for knowledge in KNOWLEDGE.values()
+        },
+    )
+    st.caption("● is in the sentence. The cosine of each candidate's text with the vector, by what "
+               "else the attacker knows; the greatest of a column wins.")  # fmt: skip

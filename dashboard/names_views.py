@@ -1,0 +1,135 @@
+"""The parts of the page of names: the finding, the heat map, and the words of a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.attacks import ATTACKS
+from core.export import neutral_cell, rows_csv
+from core.name_plots import name_map
+from core.names.experiment import NameExperiment
+from core.names.rates import Rate
+from core.reading import mark_recovery
+from dashboard import cache, markup, names_state
+from dashboard.answers import ENCODER
+from dashboard.calm import plain
+from dashboard.names_state import NamesRequest
+
+__all__ = ["QUESTION", "cell_words", "finding", "heat_map"]
+
+QUESTION = "Whose name is in the vector?"
+_MOST_SHOWN = 10
+
+
+def told(rate: Rate) -> str:
+    """Return a rate in words, such as `60 % of 15 (95 % interval 36 to 80)`."""
+    if not rate.n:
+        return "none"
+    low, high = rate.ci95.low, rate.ci95.high
+    return f"{rate.value:.0f} % of {rate.n} (95 % interval {low:.0f} to {high:.0f})"
+
+
+def finding(slot: Any, found: NameExperiment, attack: str) -> None:
+    """Draw the answer to the page's question, and what to hold it against."""
+    matrix = found.substitution
+    own, other = matrix.diagonal(), matrix.exchanged()
+    n_known = sum(count > 0 for count in found.training_counts)
+    n_read = f"{round(own.value * own.n / 100)} of {own.n} surnames" if own.n else (
+        f"{other.value:.0f} % of the surnames put in"
+    )  # fmt: skip
+    slot.title(f"{n_read} read from the vector alone", anchor=False)
+    by = ATTACKS[attack].title.lower()
+    slot.markdown(
+        f"Every name is put into every sentence, and the {by} reads each vector. From the "
+        f"sentences as they were written it read the surname of **{told(own)}**; with another "
+        f"name of the list in its place, of **{told(other)}**. Its vocabulary holds {n_known} of "
+        f"the {len(matrix.names)} surnames; the others it can never read, and the probe below "
+        "needs to know none. A surname of the list that is not in the sentence it answered in "
+        f"{matrix.wrongly_said().value:.1f} % of all chances."
+    )
+
+
+def heat_map(found: NameExperiment) -> None:
+    """Draw the matrix; a click chooses a cell."""
+    matrix = found.substitution
+    names_state.keep_choice(names_state.ROW_KEY, range(len(matrix.rows)))
+    names_state.keep_choice(names_state.COLUMN_KEY, range(len(matrix.names)))
+    cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
+    event = st.plotly_chart(
+        name_map(
+            [name.surname for name in matrix.rows],
+            [name.surname for name in matrix.names],
+            cells,
+            notes=[_note(count) for count in found.training_counts],
+            chosen=names_state.chosen_cell(),
+        ),
+        key="names-map",
+        on_select="rerun",
+        selection_mode="points",
+        config={"displaylogo": False, "displayModeBar": "hover",
+                "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+                "toImageButtonOptions": {"format": "svg", "filename": "leakscope-names"}},
+        alt="How often each surname was read, a row for whose sentences and a column for the name "
+        "put in; the table below holds the same numbers",
+    )  # fmt: skip
+    points = event.selection.points if event else []
+    clicked = next((p["customdata"] for p in points if p.get("customdata")), None)
+    if names_state.adopt_cell_click(tuple(clicked) if clicked else None):
+        st.rerun()
+    st.caption(
+        "Below the name of a column: how many of the attack's training texts hold it (– : it is "
+        "not in the attack's vocabulary). Click a cell, or choose it below, to see the words."
+    )
+    table = found.table()
+    with st.expander("The numbers as a table", icon=":material/table:"):
+        st.dataframe([{k: neutral_cell(v) for k, v in row.items()} for row in table],
+                     key="names-table", hide_index=True)  # fmt: skip
+        st.download_button(
+            # With a byte-order mark, spreadsheets read accents and other scripts rightly.
+            "CSV", lambda: rows_csv(table).encode("utf-8-sig"), "leakscope-names.csv", "text/csv",
+            key="names-csv", icon=":material/table:", help="One row a cell. It holds the names.",
+            on_click="ignore",
+        )  # fmt: skip
+
+
+def _note(count: int) -> str:
+    return f"{count:,}" if count else "–"
+
+
+def cell_words(found: NameExperiment, request: NamesRequest) -> None:
+    """Draw the choice of a cell, and what was read from each of its sentences."""
+    matrix = found.substitution
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Sentences of", range(len(matrix.rows)), key=names_state.ROW_KEY,
+            format_func=lambda i: matrix.rows[i].full, width=260,
+            help="The row of the heat map: whose sentences they are",
+        )  # fmt: skip
+        st.selectbox(
+            "with the name", range(len(matrix.names)), key=names_state.COLUMN_KEY,
+            format_func=lambda i: matrix.names[i].full, width=260,
+            help="The column of the heat map: the name that was put in",
+        )  # fmt: skip
+    row, column = names_state.chosen_cell()
+    positions = matrix.rows_of(matrix.rows[row])
+    rate = matrix.cell(matrix.rows[row], matrix.names[column])
+    name = plain(matrix.names[column].surname)
+    st.markdown(f"**{name}** was read from {told(rate)}.")
+    attack = cache.opened(request.attack, ENCODER)
+    guess = cache.guess(request.attack, ENCODER, False)
+    readings = [
+        mark_recovery(request.attack, attack, cache.encoder(ENCODER), matrix.texts[s][column],
+                      matrix.answers[s][column], guess)
+        for s in positions[:_MOST_SHOWN]
+    ]  # fmt: skip
+    for s, reading in zip(positions, readings, strict=False):
+        with st.container(border=True):
+            st.html(markup.marked_sentence(reading))
+            st.html(markup.wrong_words(reading))
+            is_read = bool(matrix.read[s, column])
+            st.caption(f"{'●' if is_read else '○'} surname {'read' if is_read else 'not read'}")
+    st.html(markup.legend(readings))
+    if len(positions) > _MOST_SHOWN:
+        st.caption(f"The first {_MOST_SHOWN} of {len(positions)} sentences are shown.")

@@ -1,0 +1,90 @@
+"""Journeys through the page of names in a real Chromium."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from test_browser import (  # noqa: F401 - fixtures
+    Visit,
+    assert_clean,
+    browser,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+
+pytestmark = pytest.mark.browser
+SECRET = "Tarnquell hid the ledger behind the organ."
+
+
+def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+    page = visit.open("/names", **params).page
+    sync_api.expect(headline(page)).to_contain_text("surnames read from the vector alone")
+    page.locator(".js-plotly-plot").first.wait_for()
+    return page
+
+
+def test_a_click_on_a_cell_shows_its_words(visit: Visit) -> None:  # noqa: F811
+    page = opened(visit)
+    chart = page.locator(".js-plotly-plot").first
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot .draglayer .nsewdrag')")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator(".nsewdrag").bounding_box()
+    assert box is not None
+    # The last row and the second column of five by five.
+    page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.9)
+    sync_api.expect(page.get_by_text("was read from").nth(0)).to_contain_text("Mercer")
+    shown = page.locator(".ls-sentence").filter(has_text="clock of the town hall")
+    sync_api.expect(shown.first).to_contain_text("Daniel Mercer")
+
+
+def test_typed_names_are_compared_and_saved_but_not_kept(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = opened(visit)
+    page.get_by_role("textbox", name="Names, one a line").fill("Tarnquell\n=Weber\nAda Mercer")
+    page.get_by_role("textbox", name="Sentences, one a line").fill(SECRET)
+    page.keyboard.press("Control+Enter")
+    sync_api.expect(page.get_by_text("of the 3 surnames")).to_be_visible()
+    page.get_by_text("The numbers as a table").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    download.value.save_as(tmp_path / "csv")
+    rows = list(csv.reader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
+    assert len(rows) == 4 and rows[2][1] == "'=Weber"
+    assert "text=" not in page.url, "what is typed stays out of the address"
+    log, home = server[1].read_text(), server[1].parent
+    assert SECRET not in log
+    kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
+    assert kept == [], "what was typed is on the disk"
+
+
+def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/names", attack="search").page
+    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.reload()
+    sync_api.expect(headline(page)).to_contain_text("surnames read from the vector alone")
+    sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_width_and_theme(
+    browser: sync_api.Browser,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    theme: str,
+    width: int,
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    since = len(server[1].read_text())
+    seen = Visit(context.new_page(), server[0])
+    opened(seen)
+    assert seen.overflow <= 0 and seen.complaints == []
+    context.close()
+    assert_clean(server[1], since)

@@ -1,0 +1,85 @@
+"""The study of names on the command line, on a small collection with invented people."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.studies.names_tables import load_rows
+
+PEOPLE = ("Ada Quell", "Tom Orrin", "Eve Lind", "Max Tarrow", "Ida Fenn", "Ugo Marl")
+DEEDS = (
+    "said on Monday that {} would sell the old harbour to the city of Vienna",
+    "was told in the market by {} that the winter garden needs another doctor",
+    "wrote to the museum because {} had borrowed the silver candle from London",
+)
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """Ninety documents of two sections, each naming one of six people twice and another once."""
+    path = tmp_path / "news.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label_name"])
+        for i in range(90):
+            name, other = PEOPLE[i % 6], PEOPLE[(i + 1) % 6].split()[1]
+            lines = [f"Report {i + j}: the teacher {name if j else name.split()[1]} "
+                     + DEEDS[(i + j) % 3].format(other) + f" with {i * 3 + j} boats."
+                     for j in range(3)]  # fmt: skip
+            writer.writerow([" ".join(lines), ("port", "town")[i % 2]])
+    return path
+
+
+def given(news: Path, out: Path, *more: object) -> list[object]:
+    return ["study", "names", "--target", news, "--other", news, "--encoders", "hashing",
+            "--attacks", "probe", "--domains", "in", "--n-targets", "30", "--out", out,
+            *more]  # fmt: skip
+
+
+def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
+    core: Any, news: Path, tmp_path: Path, leakscope_home: Path
+) -> None:
+    people = tmp_path / "people.txt"
+    people.write_text("\n".join(PEOPLE), encoding="utf-8")
+    out = tmp_path / "names.json"
+    rows = core(*given(news, out, "--names", people, "--sizes", "2", "3", "--json")).json()["rows"]
+    matrices = [row for row in rows if row["kind"] == "substitution"]
+    assert [(row["n_names"], row["n_added"]) for row in matrices] == [
+        (2, 0), (3, 0), (2, 4000), (3, 4000)
+    ]  # fmt: skip
+    first = matrices[0]
+    assert first["diagonal"]["value"] == 100 and first["wrongly_said"]["value"] < 5
+    assert first["prior"]["value"] in (0, 100) and first["people"] == ["name 1", "name 2"]
+    assert first["n_sentences"] == [15, 15] or min(first["n_sentences"]) >= 3
+    assert all(len(line) == 2 for line in first["found"]) and min(first["training"]) > 20
+    assert {"same_section", "other_section"} <= first.keys()
+    probes = [row for row in rows if row["kind"] == "probing"]
+    assert [row["knows"] for row in probes[:3]] == ["sentence", "recovered", "alone"]
+    assert probes[0]["hits_1"]["value"] == 100 and probes[0]["n_candidates"] == 3
+    written = out.read_text() + out.with_suffix(".md").read_text()
+    assert not any(part in written for name in PEOPLE for part in name.split())
+    assert "How often the surname is read" in written
+    assert len(load_rows(out)) == len(rows)
+    cells = list((leakscope_home / "studies" / "names" / "cells").glob("*.json"))
+    assert len(cells) == 6
+
+
+def test_names_may_be_found_and_written(core: Any, news: Path, tmp_path: Path) -> None:
+    out = tmp_path / "names.json"
+    rows = core(*given(news, out, "--sizes", "2", "--no-anonymous", "--json")).json()["rows"]
+    assert set(rows[0]["people"]) <= set(PEOPLE)
+    assert json.loads(out.read_text())["study"] == "names"
+
+
+def test_too_few_names_are_told(core: Any, news: Path, tmp_path: Path) -> None:
+    out = tmp_path / "names.json"
+    outcome = core(*given(news, out, "--sizes", "2", "--names", "Zoe Nobody", "Ada Quell"))
+    assert outcome.status == 2 and "4 of 4 cells failed" in outcome.err
+    assert "Nobody" not in out.read_text()
+    outcome = core(*given(news, out, "--names", "Ada Quell", "Ida Quell"))
+    assert outcome.status == 2

@@ -1,0 +1,367 @@
+"""Names in texts: read, matched, exchanged, found, recovered and probed for; all names invented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.encoders.transformer import TransformerEncoder
+from core.errors import ArtifactError, InvalidInputError
+from core.names.augmentation import sentences_with_names
+from core.names.discovery import find_names, names_of_column
+from core.names.experiment import MOST_NAMES, run_experiment
+from core.names.matching import holds_name, put_name
+from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
+from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
+from core.names.rates import Rate, mean_rate
+from core.names.sentences import NamedSentence, read_sentences, sentences_of
+from core.names.substitution import first_candidate, substitute_names
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery
+from core.store import write_json
+from core.studies.names_tables import PAPER, anonymised, load_rows
+from core.text import Vocabulary, words
+
+ADA, TOM = PersonName("Quell", "Ada"), PersonName("Orrin", "Tom")
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "surname"),
+    [
+        ("Ada Quell", "Ada", "Quell"),
+        ("  Ada \t Mary  Quell ", "Ada Mary", "Quell"),
+        ("Quell", "", "Quell"),
+        ("Ada van der Quell", "Ada", "van der Quell"),
+        ("van der Quell", "", "van der Quell"),
+        ("De Tarrow, Ada", "Ada", "De Tarrow"),
+        ("ada quell", "ada", "quell"),
+        ("Ada O'Quell-Lind", "Ada", "O'Quell-Lind"),
+        ("דנה קוול", "דנה", "קוול"),
+    ],
+)
+def test_a_name_is_read_as_first_name_and_surname(written: str, first: str, surname: str) -> None:
+    assert parse_name(written) == PersonName(surname, first)
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [("", "empty"), ("🙂", "no surname"), ("Ada Q", "no surname"), ("x" * 100_000, "characters"),
+     ("x" * 81, "at most 80"), ("a\0b", "null byte"), (",", "no surname")],
+)  # fmt: skip
+def test_what_is_no_name_is_told(written: str, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        parse_name(written)
+
+
+def test_a_list_of_names_has_no_surname_twice() -> None:
+    assert parse_names(["Ada Quell", "", "Tom Orrin"]) == (ADA, TOM)
+    with pytest.raises(InvalidInputError, match="same surname"):
+        parse_names(["Ada Quell", "Tom QUELL"])
+    with pytest.raises(InvalidInputError, match="no name"):
+        parse_names([" ", ""])
+    with pytest.raises(InvalidInputError, match="at most 1 "):
+        parse_names(["Ada Quell", "Tom Orrin"], most=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "surname", "holds"),
+    [
+        ("Quell's boat sank.", "Quell", True),
+        ("A Quell-led mutiny, a pro-Quell crowd.", "Quell", True),
+        ("QUELL WINS", "Quell", True),
+        ("They quell it.", "Quell", False),
+        ("They QUELL and quell.", "quell", True),
+        ("The Quellers left.", "Quell", False),
+        ("Ada Quell-Lind left.", "Quell", False),
+        ("Ada Lind-Quell left.", "Quell", False),
+        ("Ada O’Quell left.", "Quell", False),
+        ("Ada O’Quell left.", "O'Quell", True),
+        ("Ada van\u00a0der Quell left.", "van der Quell", True),
+        ("Ａda Ｑuell", "Quell", True),
+        ("Quéll left.", "Quell", False),
+        ("Die Straße von Großquell", "Großquell", True),
+        ("אמר קוול אתמול", "קוול", True),
+        ("Quell (50) a.b*c", "Qu.ll", False),
+    ],
+)
+def test_a_surname_is_found_as_whole_words(text: str, surname: str, holds: bool) -> None:
+    assert holds_name(text, PersonName(surname)) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("Ada Quell met Quell's aunt.", "Tom Orrin met Orrin's aunt."),
+        ("Ada B. C. Quell left.", "Tom Orrin left."),
+        ("Ada left, and so did Eve Quell.", "Ada left, and so did Eve Orrin."),
+        ("Nothing here.", "Nothing here."),
+    ],
+)
+def test_names_are_exchanged_in_full_and_alone(text: str, changed: str) -> None:
+    assert put_name(text, ADA, TOM) == changed
+    assert put_name(put_name(text, ADA, TOM), TOM, ADA) == text.replace(" B. C.", "")
+
+
+def test_the_placeholder_takes_whole_names() -> None:
+    assert put_name("[name]'s boat sank.", PLACEHOLDER, TOM) == "Tom Orrin's boat sank."
+    assert put_name("Ada Quell left.", ADA, PersonName("Orrin")) == "Orrin left."
+
+
+def test_sentences_are_grouped_by_name() -> None:
+    texts = ["Quell left.", "Orrin and Quell met.", "Nobody came."]
+    assert sentences_of(texts, [TOM, ADA]) == [
+        NamedSentence(texts[1], TOM), NamedSentence(texts[0], ADA), NamedSentence(texts[1], ADA)
+    ]  # fmt: skip
+
+
+def test_typed_sentences_name_their_people() -> None:
+    typed = "Ada Quell left.\n\n[Eve Lind] met Lind's aunt.\nThen [name] slept.\nOrrin came."
+    sentences, names = read_sentences(typed, [TOM, ADA])
+    assert names == (TOM, ADA, PersonName("Lind", "Eve"))
+    assert sentences == [
+        NamedSentence("Orrin came.", TOM),
+        NamedSentence("Ada Quell left.", ADA),
+        NamedSentence("Eve Lind met Lind's aunt.", names[2]),
+        NamedSentence("Then [name] slept.", PLACEHOLDER),
+    ]
+    assert sentences[2].with_name(ADA) == "Ada Quell met Quell's aunt."
+    assert sentences[2].with_name(names[2]) == sentences[2].text
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "no sentence"),
+        ("Quell left.\nNobody came.", "Sentence 2 holds none"),
+        ("[] left.", "empty brackets"),
+        ("[Eve Lind] met [Eve Tarrow].", "different names"),
+        ("[ada quell] left.", "otherwise than the list"),
+        ("x" * 100_000, "at most 20,000"),
+        ("Quell\0 left.", "null byte"),
+        ("Quell left.\n" * 201, "at most 200"),
+        ("🙂🙂", "Sentence 1 holds none"),
+    ],
+)
+def test_sentences_that_cannot_be_used_are_told(typed: str, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        read_sentences(typed, [ADA, TOM])
+
+
+NEWS = (
+    ["Yesterday Ada Quell spoke in New York.", "In New York the mayor met Ada Quell again.",
+     "They left for New York, and Mr Quell slept.", "A new plan for the Prime Minister.",
+     "The Prime Minister met Mr Orrin and later Tom Orrin.", "A minister said Orrin would go.",
+     "The fans of Harbour City sang, and Harbour lost.", "We saw Tom Orrin sail in Harbour City."]
+)  # fmt: skip
+
+
+def test_people_are_found_and_places_and_posts_are_not() -> None:
+    assert find_names(NEWS, 10) == (ADA, TOM)
+    assert find_names(NEWS, 1) == (ADA,)
+    assert find_names(["no capital at all"], 10) == ()
+    shared = [f"We met {first} Orrin." for first in ("Eve", "Ida", "Max", "Ugo") for _ in "ab"]
+    assert find_names([*NEWS, *shared], 10) == (ADA,), "Orrin is nobody's own"
+
+
+def test_a_column_of_names_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "named.parquet"
+    people = [["Ada Quell", "Ada"], [], ["Tom Orrin", "Ada Quell"], ["🙂 🙂"], None]
+    pd.DataFrame({"text": list("abcde"), "person_names": people}).to_parquet(path)
+    assert names_of_column(path, 10) == (ADA, TOM)
+    pd.DataFrame({"text": ["a"]}).to_parquet(path)
+    assert names_of_column(path, 10) == ()
+
+
+def test_rates_have_wilsons_interval_and_resampled_ones_leave_gaps_out() -> None:
+    rate = Rate.of(8, 10)
+    assert rate.value == 80 and rate.ci95.low == pytest.approx(49.0, abs=0.1)
+    assert rate.ci95.high == pytest.approx(94.3, abs=0.1)
+    assert np.isnan(Rate.of(0, 0).value) and Rate.of(0, 0).to_dict()["value"] is None
+    mean = mean_rate(np.array([0.0, 1.0, np.nan, 1.0]))
+    assert mean.n == 3 and mean.value == pytest.approx(200 / 3)
+
+
+class Listing:
+    """An encoder whose vector of a text says where it stands in a list of what it encoded."""
+
+    name, dimension, fingerprint = "listing", 1, "0" * 64
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        start = len(self.texts)
+        self.texts += texts
+        return np.arange(start, len(self.texts), dtype=np.float32)[:, None]
+
+
+class Reader:
+    """An attack that reads every word of a text but those it does not know."""
+
+    def __init__(self, unknown: set[str], always: tuple[str, ...] = ()) -> None:
+        self.unknown, self.always = unknown, always
+        self.vocabulary_ = Vocabulary(("quell", "lind"), (7, 2), 20)
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        assert isinstance(encoder, Listing)
+        return [self._read(encoder.texts[int(i)]) for (i,) in vectors]
+
+    def _read(self, text: str) -> Recovery:
+        found = [w for w in words(text) if w not in self.unknown]
+        return Recovery(tuple(RecoveredWord(w, 1.0) for w in dict.fromkeys((*self.always, *found))))
+
+
+LIND = PersonName("van Lind", "Eve")
+SENTENCES = [NamedSentence(text, name) for text, name in (
+    ("Ada Quell left the boat.", ADA), ("The boat of Quell sank.", ADA),
+    ("Tom Orrin met Eve van Lind.", TOM),
+)]  # fmt: skip
+
+
+def test_the_matrix_is_that_by_hand() -> None:
+    """Orrin is never read; van Lind needs both words, and `boat` hides nothing."""
+    attack = Reader(unknown={"orrin"}, always=("quell",))
+    found = substitute_names(attack, Listing(), SENTENCES, [ADA, TOM, LIND])  # type: ignore[arg-type]
+    assert found.rows == (ADA, TOM)
+    assert found.texts[0] == [
+        "Ada Quell left the boat.", "Tom Orrin left the boat.", "Eve van Lind left the boat."
+    ]  # fmt: skip
+    values = [[found.cell(row, column).value for column in found.names] for row in found.rows]
+    assert values == [[100, 0, 100], [100, 0, 100]]
+    assert found.cell(ADA, LIND).n == 2 and found.cell(TOM, LIND).n == 1
+    assert (found.diagonal().value, found.diagonal().n) == (pytest.approx(200 / 3), 3)
+    # By sentence: Orrin no, van Lind yes; the same; Quell yes, van Lind yes.
+    assert found.exchanged().value == pytest.approx(100 * (0.5 + 0.5 + 1) / 3)
+    same = np.array([[True, True, False]] * 3)
+    assert found.exchanged(same).value == pytest.approx(100 * (0 + 0 + 1) / 3)
+    # Quell is answered whether it is there or not; nothing else is said wrongly. Chances a
+    # sentence: two absent names for each of three; in the third van Lind is there already.
+    by_sentence = [2 / 6, 2 / 6, (0 + 1 + 1) / (1 + 1 + 2)]
+    assert found.wrongly_said().value == pytest.approx(100 * np.mean(by_sentence))
+    assert found.ranked_first().value == pytest.approx(200 / 3)
+
+
+def test_a_multi_word_surname_is_read_in_whole_alone() -> None:
+    attack = Reader(unknown={"van"})
+    found = substitute_names(attack, Listing(), SENTENCES[:1], [ADA, LIND])  # type: ignore[arg-type]
+    assert found.cell(ADA, LIND).value == 0 and found.cell(ADA, ADA).value == 100
+
+
+def test_the_first_candidate_is_the_one_ranked_highest() -> None:
+    ranked = [RecoveredWord(w, 0.0) for w in ("boat", "van", "orrin", "lind", "quell")]
+    answer = Recovery(tuple(ranked[:2]), runners_up=tuple(ranked[2:]))
+    assert first_candidate(answer, [ADA, LIND, TOM]) == 2
+    assert first_candidate(answer, [ADA, LIND]) == 1
+    assert first_candidate(answer, [PersonName("Nobody")]) is None
+
+
+def test_nothing_to_substitute_is_told() -> None:
+    with pytest.raises(InvalidInputError, match="at least one sentence"):
+        substitute_names(Reader(set()), Listing(), [], [ADA])  # type: ignore[arg-type]
+
+
+def test_ranks_count_ties_as_lost() -> None:
+    scores = np.array([[0.9, 0.1, 0.5], [0.2, 0.2, 0.2], [0.0, 0.3, 0.1]], np.float32)
+    assert ranks_of_truth(scores, np.array([0, 1, 0])).tolist() == [0, 2, 2]
+    found = Probing(scores, np.array([0, 1, 0]))
+    assert found.hits(1).value == pytest.approx(100 / 3) and found.hits(3).value == 100
+
+
+def test_probing_finds_a_name_the_better_the_more_is_known(minilm: TransformerEncoder) -> None:
+    people = [PersonName(s, "Eve") for s in ("Tarrowby", "Quenling", "Osterwick", "Pellamine")]
+    texts = ["Ada Quell sold the {} to a museum.", "The court fined Ada Quell for the {}.",
+             "Neighbours saw Ada Quell near the {}."]  # fmt: skip
+    things = ("boat", "violin", "orchard", "chapel")
+    sentences = [NamedSentence(text.format(thing), ADA) for text in texts for thing in things]
+    truth = [i % 4 for i in range(len(sentences))]
+    vectors = minilm.encode([s.with_name(people[i]) for s, i in zip(sentences, truth, strict=True)])
+    answers = [
+        Recovery(tuple(RecoveredWord(w, 1.0) for w in words(s.text) if w not in ("ada", "quell")))
+        for s in sentences
+    ]
+    share = {
+        knows: probe_names(
+            knows, minilm, sentences, vectors, truth, people, answers=answers
+        ).hits(1).value
+        for knows in KNOWLEDGE
+    }  # fmt: skip
+    assert share["sentence"] == 100, "with the rest known and the first name unknown"
+    assert share["recovered"] >= 75 and share["alone"] >= 50
+
+
+def test_probing_what_cannot_be_probed_is_told(minilm: TransformerEncoder) -> None:
+    vectors = np.zeros((1, 384), np.float32)
+    given = ([SENTENCES[0]], vectors, [0])
+    with pytest.raises(InvalidInputError, match="one of sentence"):
+        probe_names("nothing", minilm, *given, [ADA, TOM])
+    with pytest.raises(InvalidInputError, match="two candidates"):
+        probe_names("alone", minilm, *given, [ADA])
+    with pytest.raises(InvalidInputError, match="answers are needed"):
+        probe_names("recovered", minilm, *given, [ADA, TOM])
+
+
+def test_training_sentences_get_the_names_equally_often() -> None:
+    texts = ["She met Eve Lind in the harbour.", "nothing here", "They sail to Spain in June."]
+    added = sentences_with_names(texts, [ADA, TOM], 40, seed=1)
+    assert sum(holds_name(t, ADA) for t in added) == sum(holds_name(t, TOM) for t in added) == 20
+    assert sum("Ada Quell" in t for t in added) == 10
+    assert added == sentences_with_names(texts, [ADA, TOM], 40, seed=1)
+    assert all(t.startswith(("She met ", "They sail to ")) for t in added)
+    assert sentences_with_names(texts, [ADA], 0) == []
+    with pytest.raises(InvalidInputError, match="no such text"):
+        sentences_with_names(["nothing here"], [ADA], 1)
+
+
+def test_an_experiment_knows_counts_and_refuses_too_much() -> None:
+    class Axes(Listing):
+        dimension = 8
+
+        def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+            rows = super().encode(texts)
+            return np.hstack([rows, np.random.default_rng(0).normal(size=(len(texts), 7))])
+
+    class First(Reader):
+        def invert(
+            self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+        ) -> list[Recovery]:
+            return super().invert(encoder, vectors[:, :1], on_progress)
+
+    found = run_experiment(First(set()), Axes(), SENTENCES, [ADA, TOM])  # type: ignore[arg-type]
+    assert found.training_counts == (7, 0) and len(found.probed) == 6
+    assert set(found.probes) == set(KNOWLEDGE)
+    assert [row["read, %"] for row in found.table()] == [100.0] * 4
+    for sentences, names, told in (
+        (SENTENCES, [ADA], "one name"),
+        (SENTENCES, [PersonName(f"Quell{i}x") for i in range(MOST_NAMES + 1)], "at most 12"),
+        (SENTENCES * 300, [ADA, TOM], "1,800 vectors"),
+    ):
+        with pytest.raises(InvalidInputError, match=told):
+            run_experiment(First(set()), Axes(), sentences, names)  # type: ignore[arg-type]
+
+
+def test_what_is_written_names_nobody() -> None:
+    rows = [
+        {"names": ["Ada Quell"], "kind": "substitution", "people": ["Ada Quell", "Tom Orrin"]},
+        {"names": ["Ada Quell"], "kind": "probing", "people": ["Eve Lind"]},
+        {"names": [], "error": "InvalidInputError: 'Ada Quell' and …"},
+    ]
+    written = anonymised(rows)
+    assert written[0]["people"] == ["name 1", "name 2"]
+    assert not any(part in str(written) for part in ("Quell", "Orrin", "Lind"))
+
+
+def test_the_shipped_rows_are_checked(tmp_path: Path) -> None:
+    for data in ({"study": "other", "rows": []}, [], {"study": "names", "rows": [{"a": 1}]}):
+        write_json(tmp_path / "rows.json", data)
+        with pytest.raises(ArtifactError, match="not the result"):
+            load_rows(tmp_path / "rows.json")
+
+
+def test_the_thesis_is_quoted_with_its_diagonal() -> None:
+    assert [PAPER[i][i] for i in range(4)] == [77.27, 81.29, 88.54, 83.01]

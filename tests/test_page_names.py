@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.studies.names_tables import SHIPPED, load_rows
+from dashboard import cache, names_state
+from dashboard.names_views import QUESTION
+
+SENTENCES = "Ada Quell sold the boat to a museum.\nThe court fined Orrin for the boat."
+NAMES = "Ada Quell\nTom Orrin"
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def opened(small_app: AppTest) -> Iterator[Open]:
+    def visit(**address: str) -> AppTest:
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/names.py").run()
+        assert not small_app.exception
+        return computed(small_app)
+
+    yield visit
+    state = small_app.session_state
+    if "_names_job" in state:
+        cache.jobs().forget(state["_names_job"][1])
+
+
+def computed(page: AppTest) -> AppTest:
+    """Wait until the job of the page is done."""
+    end = time.monotonic() + 120
+    while page.title[0].value == QUESTION and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert not page.exception
+    return page
+
+
+def told(page: AppTest) -> str:
+    return " ".join(m.value for m in page.markdown).replace("\\", "")
+
+
+def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
+    page = opened()
+    assert "surnames read from the vector alone" in page.title[0].value and not page.error
+    assert "95 % interval" in told(page) and "of the 5 surnames" in told(page)
+    matrix, probes, _, sums, unseen = (frame.value for frame in page.dataframe[:5])
+    assert len(matrix) == 25 and len(probes) == 3
+    rows = load_rows(SHIPPED)
+    assert len(sums) == sum(row["kind"] == "substitution" for row in rows) and len(unseen) >= 3
+
+
+def test_a_link_opens_sentences_names_and_attack(opened: Open) -> None:
+    page = opened(text=SENTENCES, names=NAMES, attack="msp")
+    assert page.text_area(key=names_state.SENTENCES_KEY).value == SENTENCES
+    assert page.session_state[names_state.ATTACK_KEY] == "msp"
+    assert len(page.dataframe[0].value) == 4 and "multi-set prediction" in told(page)
+
+
+def test_an_unknown_attack_of_a_link_is_told(opened: Open) -> None:
+    page = opened(attack="nonsense")
+    assert "nonsense" in page.warning[0].value and not page.error
+
+
+def test_a_cell_shows_its_sentences_with_the_name_put_in(opened: Open) -> None:
+    page = opened(text=SENTENCES, names=NAMES)
+    page.selectbox(key=names_state.ROW_KEY).set_value(1)
+    page.selectbox(key=names_state.COLUMN_KEY).set_value(0).run()
+    shown = "\n".join(part.value for part in page.html)
+    assert "fined" in shown and "Quell" in shown and "Orrin" not in shown
+    assert "**Quell** was read from" in told(page)
+
+
+def test_names_in_brackets_and_the_placeholder_are_taken(opened: Open) -> None:
+    typed = "[Eve Lind] sold the boat.\nThen [name] left the town.\nQuell came back."
+    page = opened(text=typed, names=NAMES)
+    matrix = page.dataframe[0].value
+    assert set(matrix["whose sentences"]) == {"Ada Quell", "Eve Lind", "[name]"}
+    assert set(matrix["name put in"]) == {"Ada Quell", "Tom Orrin", "Eve Lind"}
+
+
+@pytest.mark.parametrize(
+    ("sentences", "names", "wrong"),
+    [
+        ("", NAMES, "no sentence"),
+        (SENTENCES, "", "no name"),
+        (SENTENCES, "Ada Quell", "holds none of the names"),
+        ("Quell left.", "Ada Quell", "one name"),
+        (SENTENCES, f"{NAMES}\nIda Quell", "same surname"),
+        (SENTENCES, "\n".join([NAMES, *(f"Ada Lind{c}" for c in "abcdefghijk")]), "at most 12"),
+        ("x" * 100_000, NAMES, "at most 20,000"),
+        (SENTENCES, "x" * 100_000, "at most 20,000"),
+        (SENTENCES, f"{NAMES}\n🙂", "no surname"),
+        (SENTENCES, f"{NAMES}\n<b>*Xan*</b>", ""),
+        ("אמר קוול אתמול שהסירה נמכרה.", "קוול\nTom Orrin", ""),
+        (f"{SENTENCES}\n🙂🙂🙂", NAMES, "Sentence 3"),
+        ("Quell left \0 town.", NAMES, "null byte"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_told(opened: Open, sentences: str, names: str, wrong: str) -> None:
+    page = opened(text="Quell left the town.", names=NAMES)
+    page.text_area(key=names_state.SENTENCES_KEY).set_value(sentences)
+    page.text_area(key=names_state.NAMES_KEY).set_value(names).run()
+    page = computed(page)
+    errors = " ".join(e.value for e in page.error).replace("\\", "")
+    assert wrong in errors and bool(wrong) == bool(errors)
+    assert page.header, "what was measured is shown all the same"
+
+
+def test_the_examples_come_back(opened: Open) -> None:
+    page = opened(text=SENTENCES, names=NAMES)
+    page.button(key="names-samples").click().run()
+    assert "Clara Weber" in page.text_area(key=names_state.NAMES_KEY).value
+    assert "text" not in page.query_params
+    assert len(computed(page).dataframe[0].value) == 25
+
+
+def test_nothing_typed_reaches_the_disk(opened: Open, leakscope_home) -> None:
+    opened(text=SENTENCES, names=NAMES)
+    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []
