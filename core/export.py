@@ -1,17 +1,17 @@
-"""Readings as files: JSON for programs, CSV for spreadsheets."""
+"""Readings and tables as files: JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.attacks.registry import ATTACKS
 from core.reading import Mark, Reading, TokenScores
 
-__all__ = ["neutral_cell", "readings_csv", "readings_json"]
+__all__ = ["neutral_cell", "readings_csv", "readings_json", "table_csv"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -27,6 +27,17 @@ def neutral_cell(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA_STARTS):
         return f"'{value}"
     return value
+
+
+def table_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows for a spreadsheet under the names of their columns, no cell a formula."""
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(out, lineterminator="\r\n")
+    _write(writer, names)
+    for row in rows:
+        _write(writer, [row.get(name, "") for name in names])
+    return out.getvalue()
 
 
 def readings_json(readings: Sequence[Reading]) -> str:

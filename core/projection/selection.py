@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +10,10 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from core.export import neutral_cell
 from core.projection.points import Points
 from core.reading import Reading
 
-__all__ = ["matching_rows", "selection_csv", "selection_json", "selection_rows"]
+__all__ = ["matching_rows", "selection_json", "selection_rows"]
 
 
 def folded(text: str) -> str:
@@ -63,17 +60,6 @@ def _row(
             "f1 by guessing": reading.prior.f1,
         }
     return row
-
-
-def selection_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows for a spreadsheet, no cell of which starts a formula."""
-    out = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([neutral_cell(name) for name in names])
-    for row in rows:
-        writer.writerow([neutral_cell(row.get(name, "")) for name in names])
-    return out.getvalue()
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
