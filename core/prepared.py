@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,9 +117,9 @@ def prepare(
         )
     start = time.perf_counter()
     on_progress(0.0, "Reading the texts")
-    corpus = load_corpus(plan.corpus)
-    texts = sample_texts(corpus.sentences().texts, plan.n_texts, plan.seed)
-    drawn = {"content": corpus.content_hash, "n_texts": plan.n_texts, "seed": plan.seed}
+    content, sentences = _sentences(plan.corpus)
+    texts = sample_texts(sentences, plan.n_texts, plan.seed)
+    drawn = {"content": content, "n_texts": plan.n_texts, "seed": plan.seed}
     if plan.encoder in FITTED_ON_TEXTS:
         encoder = _fitted(plan.encoder, texts, drawn, _part(on_progress, 0.0, 0.5))
         words_from: Encoder = encoder
@@ -129,6 +130,13 @@ def prepare(
     guess = prior_words(encoder, attack, False)
     on_progress(1.0, "Ready")
     return Prepared(encoder, attack, len(texts), guess, seconds)
+
+
+@lru_cache(maxsize=2)
+def _sentences(corpus: str) -> tuple[str, tuple[str, ...]]:
+    """Return the content hash of a corpus and its sentences, read once for all encoders."""
+    found = load_corpus(corpus)
+    return found.content_hash, tuple(found.sentences().texts)
 
 
 def _fitted(name: str, texts: list[str], drawn: dict[str, Any], on_progress: OnProgress) -> Encoder:

@@ -11,6 +11,7 @@ from core.encoders.fitted import FITTED_ENCODERS
 from core.prepared import QUICK
 from core.representation_plots import encoder_title
 from core.studies.representation_summary import Point, Representations
+from dashboard.calm import plain
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -63,8 +64,8 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
     fitted = " or ".join(f"{size:,}" for size in sizes) or "no"
     failed = f" {found.n_failed} cells could not be measured." if found.n_failed else ""
     st.markdown(
-        f"**Here.** Leakage on `{found.targets['inversion']}`, usefulness on "
-        f"`{found.targets['classification']}`. In the rows shown, encoders and attacks are fitted "
+        f"**Here.** Leakage on {plain(found.targets['inversion'])}, usefulness on "
+        f"{plain(found.targets['classification'])}. In the rows shown, encoders and attacks are fitted "
         f"on {fitted} sentences; the targets come from documents that are not among them.{failed} "
         "Intervals are 95 % bootstraps over target sentences and test articles; over several "
         "seeds, the greater of the error within and the spread between them."
@@ -103,7 +104,7 @@ def _encoders(points: Sequence[Point]) -> None:
     for name in dict.fromkeys(point.leak.encoder for point in points):
         family = FITTED_ENCODERS.get(name)
         about = f" {family.summary} *{family.reference}.*" if family else ""
-        lines.append(f"- **{encoder_title(name)}**.{about}")
+        lines.append(f"- **{plain(encoder_title(name))}**.{about}")
     if lines:
         st.markdown("**The encoders.**\n" + "\n".join(lines))
 

@@ -50,11 +50,12 @@ def adopt_try_job() -> None:
 def prepared_encoders(request: TryRequest) -> dict[str, Prepared] | None:
     """Return the encoders ready to answer, or draw what starts, follows and stops their job."""
     _stop_other(request)
-    ready = _known(request)
+    ready, waiting = _known(request), try_job()
     if ready is not None:
-        remember_try_job(None)
+        if waiting is not None:  # done, or another session was faster
+            cache.jobs().forget(waiting[1])
+            remember_try_job(None)
         return ready
-    waiting = try_job()
     job = cache.jobs().view(waiting[1]) if waiting else None
     if job is not None and not job.is_final:
         follow(job.id)

@@ -20,6 +20,7 @@ from core.studies.representation_order import (
 )
 from core.studies.representation_summary import Point, Representations
 from core.studies.scores import Score
+from dashboard.calm import plain
 from dashboard.representation_controls import VIEW_NAMES
 from dashboard.representation_state import chosen
 
@@ -46,12 +47,12 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
         return
     leak, useful = best.best.leak, best.best.useful
     assert useful is not None
-    name = encoder_title(leak.encoder)
-    slot.title(_verdict(name, len(best.tied), len(best.as_useful)), anchor=False)
-    n = len(best.as_useful)
+    name, n = _title(best.best), len(best.as_useful)
+    n_compared = len({p.leak.encoder for p in points if p.useful})
+    slot.title(_verdict(name, len(best.tied), n, n_compared), anchor=False)
     others = f"{n - 1} other{'s' if n > 2 else ''} as useful" if n > 1 else "no other as useful"
     told = (
-        f"{QUESTION} Of {len({p.leak.encoder for p in points})} encoders, {name} sorts "
+        f"{QUESTION} Of {n_compared} compared, {name} sorts "
         f"{VIEW_NAMES[chosen('view')]} of news with a macro-F1 of **{_said(useful)}** "
         f"(n = {useful.n:,}), with {others}. Under {ATTACKS[leak.attack].title.lower()}, of the "
         f"chosen attacks the one that reads most from it, its words come back with an F1 of "
@@ -61,11 +62,11 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
     rest = [p for p in best.as_useful if p is not best.best]
     if rest:
         told += " The others: " + ", ".join(
-            f"{encoder_title(p.leak.encoder)} {_said(p.leak.f1)}" for p in rest
+            f"{_title(p)} {_said(p.leak.f1)}" for p in rest
         )
         told += ", each under the attack that reads most from it."
     if best.tied:
-        names = ", ".join(encoder_title(p.leak.encoder) for p in best.tied)
+        names = ", ".join(map(_title, best.tied))
         told += f" The intervals of {name} and {names} overlap: these rows do not tell them apart."
     slot.markdown(told)
     slot.caption(
@@ -74,12 +75,18 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
     )
 
 
-def _verdict(name: str, n_tied: int, n_useful: int) -> str:
+def _verdict(name: str, n_tied: int, n_useful: int, n_compared: int) -> str:
+    if n_compared == 1:
+        return f"{name} alone is compared: choose another encoder to set beside it"
     if n_useful == 1:
-        return f"{name} is the most useful, and none that leaks less is as useful"
+        return f"No other is as useful as {name}, whatever it leaks"
     if n_tied:
         return f"{name} and {n_tied} other{'s' if n_tied > 1 else ''} leak least of the most useful"
     return f"{name} leaks least of the most useful"
+
+
+def _title(point: Point) -> str:
+    return plain(encoder_title(point.leak.encoder))
 
 
 def _said(score: Score) -> str:
@@ -104,12 +111,12 @@ def picture(points: Sequence[Point]) -> None:
             "Down is private, right is useful. The name stands at the attack that reads most. Bars "
             "are 95 % intervals; the dotted line is an attacker who never sees the vector."
         )
-    without = [encoder_title(p.leak.encoder) for p in points if p.useful is None]
+    without = [_title(p) for p in points if p.useful is None]
     if without:
         names = ", ".join(dict.fromkeys(without))
         st.caption(f"Not in the figure, for want of a measured usefulness: {names}.")
     measured = {p.leak.encoder for p in points}
-    missing = [encoder_title(name) for name in chosen("encoder") if name not in measured]
+    missing = [plain(encoder_title(n)) for n in chosen("encoder") if n not in measured]
     if missing and points:
         st.caption(f"Not measured: {', '.join(missing)}. They can be tried on a sentence below.")
 
@@ -130,8 +137,11 @@ def order(points: Sequence[Point]) -> None:
     for attack in dict.fromkeys(step.more.attack for step in steps):
         own = [s.verdict for s in steps if s.more.attack == attack]
         counts = [f"{own.count(v)} {_plural(v, own.count(v))}" for v in Verdict if own.count(v)]
-        st.markdown(f"- **{ATTACKS[attack].title}**: of {len(own)} steps, {', '.join(counts)}.")
+        st.markdown(f"- **{ATTACKS[attack].title}**: of {len(own)} "
+                    f"step{'s' if len(own) > 1 else ''}, {', '.join(counts)}.")  # fmt: skip
     st.dataframe([_step(s) for s in steps], key="order", hide_index=True)
+    if len({p.leak.n_fitted_on for p in points}) > 1:
+        st.caption("These rows were not all fitted on as many sentences: the table says on which.")
     st.caption(
         "Resolved where the two 95 % intervals share no value, which is stricter than a paired "
         "test. With several steps and attacks, one in many may be resolved by chance."

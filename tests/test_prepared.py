@@ -21,7 +21,7 @@ def plan(encoder: str, n: int = 300) -> Preparation:
 
 
 def test_what_can_be_prepared_is_what_needs_texts_alone() -> None:
-    assert PREPARABLE == (*FITTED_ON_TEXTS, "minilm")
+    assert (*FITTED_ON_TEXTS, "minilm") == PREPARABLE
 
 
 @pytest.mark.parametrize("name", ["tfidf", "lsa_hashing", "word2vec"])
@@ -43,7 +43,7 @@ def test_the_second_time_comes_from_disk_and_answers_alike(
         read_vector("probe", p.attack, p.encoder, TEXT, p.encoder.encode([TEXT]), p.guess)
         for p in (first, second)
     ]
-    assert answers[0].recovery == answers[1].recovery and answers[0].hits
+    assert answers[0].recovery == answers[1].recovery and answers[0].recovery.words
     assert second.seconds == first.seconds, "the time that fitting took, not reading"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,11 +164,20 @@ def _leaks(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Leak]:
         encoder, attack, domain = key
         _check(encoder=encoder, attack=attack, domain=domain)
         own = _main([r for r in rows if (r["encoder"], r["attack"], r["domain"]) == key])
-        names = ("precision", "recall", "weighted_f1", "own_vocabulary_f1")
-        means = [sum(_percent(r[name]) for r in own) / len(own) for name in names]
-        score = mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own])
-        found[key] = Leak(*key, score, *means, int(own[0]["n_fitted_on"]))
+        found[key] = Leak(
+            *key,
+            f1=mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own]),
+            precision=_mean(own, "precision"),
+            recall=_mean(own, "recall"),
+            weighted_f1=_mean(own, "weighted_f1"),
+            own_vocabulary_f1=_mean(own, "own_vocabulary_f1"),
+            n_fitted_on=int(own[0]["n_fitted_on"]),
+        )
     return found
+
+
+def _mean(rows: Sequence[dict[str, Any]], name: str) -> float:
+    return sum(_percent(row[name]) for row in rows) / len(rows)
 
 
 def _main(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -190,6 +199,7 @@ def _uses(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Score]:
 
 def _check(**names: str) -> None:
     """Raise ValueError for a name that nothing here has."""
+    families: dict[str, Container[str]]
     families = {"attack": ATTACKS, "domain": DOMAINS, "view": VIEWS, "encoder": ENCODERS}
     for kind, name in names.items():
         if name.partition(":")[0] not in families[kind]:
