@@ -42,6 +42,10 @@ def told(page: AppTest) -> str:
     return " ".join(part.value for part in (*page.title, *page.markdown, *page.caption))
 
 
+def table(page: AppTest, column: str):
+    return next(t.value for t in page.dataframe if column in t.value)
+
+
 def html(page: AppTest) -> str:
     return "\n".join(part.value for part in page.html)
 
@@ -50,7 +54,7 @@ def fitted(page: AppTest) -> AppTest:
     """Press the button and wait until the job has fitted the encoders."""
     page.button(key="try-encoders").click().run()
     end = time.monotonic() + 120
-    while "ls-sentence" not in html(page) and not page.error and time.monotonic() < end:
+    while '<p class="ls-sentence' not in html(page) and not page.error and time.monotonic() < end:
         time.sleep(0.2)
         page.run()
     assert not page.exception
@@ -64,14 +68,14 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert "95 % intervals" in told(page) and "n = " in told(page)
     found = load_representations(SHIPPED)
     n_points = len(found.points(found.encoders, found.attacks, "cross", "titles"))
-    assert len(page.dataframe(key="numbers").value) == n_points > 3
+    assert len(table(page, "guessing")) == n_points > 3
     (chart,) = page.get("plotly_chart")
     assert f"{len(found.encoders)} encoders" in chart.proto.alt
 
 
 def test_the_thesis_stands_beside_ours(opened: Open) -> None:
     page = opened(encoder=["tfidf", "hashing"], domain="in")
-    numbers, steps = page.dataframe(key="numbers").value, page.dataframe(key="order").value
+    numbers, steps = table(page, "guessing"), table(page, "thesis (MSP)")
     ours = numbers[numbers["encoder"] == "Bag of words, tf-idf"]
     assert set(ours["C22: useful"]) == {72.59} and set(ours["C22: leaks under MSP"]) == {89.05}
     assert set(steps["thesis (MSP)"]) == {"89.05 and 89.33"}
@@ -117,7 +121,7 @@ def test_rows_that_are_not_here_leave_the_rest_of_the_page(
         if content is not None:
             (tmp_path / name).write_text(content)
     page = opened()
-    assert "python -m core study inversion" in page.error[0].value.replace("\\", "")
+    assert "python -m core study " in page.error[0].value.replace("\\", "")
     assert page.title[0].value == QUESTION and page.button(key="try-encoders")
 
 
@@ -126,7 +130,7 @@ def test_a_sentence_is_read_from_all_encoders_and_stays_in_memory(
 ) -> None:
     page = fitted(opened(encoder=["tfidf", "lsa_hashing"], corpus="lee", n="1000", text=TEXT))
     assert not page.error
-    scores = page.dataframe(key="try-scores").value
+    scores = table(page, "words read")
     assert list(scores["encoder"]) == ["Bag of words, tf-idf", "LSA on hashed words", "none"]
     assert list(scores["attack"])[-1] == "Guessing without any vector"
     assert scores["recall"][0] == 100 and scores["F1"][0] > scores["F1"][2]
@@ -141,7 +145,7 @@ def test_a_sentence_is_read_from_all_encoders_and_stays_in_memory(
 def test_words_that_no_encoder_knows(opened: Open) -> None:
     page = fitted(opened(encoder="tfidf,lsa_tfidf", corpus="lee", n="1000", text="Qwzx vbnm 🦊 ﷺ"))
     assert not page.error and "The vector is zero" in told(page)
-    assert "0 of 0" in list(page.dataframe(key="try-scores").value["words read"])
+    assert "0 of 0" in list(table(page, "words read")["words read"])
 
 
 @pytest.mark.parametrize(("text", "wrong"), [("", "empty"), ("null\0byte", "null byte"),
