@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["place_labels"]
+__all__ = ["MARKER", "Box", "place_labels"]
 
 _SIDES = {
-    "top center": (-0.5, 0.35),
-    "middle right": (0.12, -0.5),
-    "middle left": (-1.12, -0.5),
-    "bottom center": (-0.5, -1.35),
-    "top right": (0.0, 0.35),
-    "top left": (-1.0, 0.35),
-    "bottom right": (0.0, -1.35),
-    "bottom left": (-1.0, -1.35),
+    "top center": (-0.5, 0, 0, 1),
+    "bottom center": (-0.5, -1, 0, -1),
+    "middle right": (0, -0.5, 1, 0),
+    "middle left": (-1, -0.5, -1, 0),
+    "top right": (0, 0, 1, 1),
+    "top left": (-1, 0, -1, 1),
+    "bottom right": (0, -1, 1, -1),
+    "bottom left": (-1, -1, -1, -1),
 }
-"""The left lower corner of a label from its point, in widths and heights of the label."""
+"""The left lower corner of a label from its point, in widths and heights of the label and, last,
+of half a marker."""
 
 _WIDTH, _HEIGHT = 0.026, 0.042
 """Of a letter, as shares of a figure that is as narrow as a telephone."""
 
-_Box = tuple[float, float, float, float]
+MARKER = (0.025, 0.018)
+"""Half the width and height of a marker, in such shares."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, as shares of the figure."""
 
 
 def place_labels(
-    points: Sequence[tuple[float, float]], labels: Sequence[str], others: Sequence[_Box] = ()
+    points: Sequence[tuple[float, float]], labels: Sequence[str], others: Sequence[Box] = ()
 ) -> list[str]:
     """Return the side of its point on which each label goes, in plotly's words.
 
@@ -44,7 +49,8 @@ def place_labels(
     >>> place_labels([(0.5, 0.5), (0.5, 0.52)], ["one", "two"])
     ['bottom center', 'top center']
     """
-    taken = [*others, *((x - 0.02, y - 0.015, x + 0.02, y + 0.015) for x, y in points)]
+    half, tall = MARKER
+    taken = [*others, *((x - half, y - tall, x + half, y + tall) for x, y in points)]
     chosen = []
     for (x, y), label in zip(points, labels, strict=True):
         boxes = {side: _box(x, y, len(label), side) for side in _SIDES}
@@ -54,13 +60,14 @@ def place_labels(
     return chosen
 
 
-def _box(x: float, y: float, n_letters: int, side: str) -> _Box:
-    right, up = _SIDES[side]
+def _box(x: float, y: float, n_letters: int, side: str) -> Box:
+    right, up, aside, above = _SIDES[side]
     width, height = n_letters * _WIDTH, _HEIGHT
-    return (x + right * width, y + up * height, x + (right + 1) * width, y + (up + 1) * height)
+    left, bottom = x + right * width + aside * MARKER[0], y + up * height + above * MARKER[1]
+    return (left, bottom, left + width, bottom + height)
 
 
-def _cover(box: _Box, taken: Sequence[_Box]) -> float:
+def _cover(box: Box, taken: Sequence[Box]) -> float:
     """Return the area of a box that others take, and what of it hangs out of the figure."""
     left, bottom, right, top = box
     area = (right - left) * (top - bottom)

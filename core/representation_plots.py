@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from core.attacks.registry import ATTACKS
 from core.encoders import ENCODERS
-from core.label_places import place_labels
+from core.label_places import MARKER, Box, place_labels
 from core.plot_style import BASELINE, GRID, style
 from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
@@ -150,24 +150,50 @@ def _names(
     paper: Sequence[PaperPoint],
     frame: tuple[float, float, float],
 ) -> None:
-    """Write each encoder's name at its highest point, where it covers no other."""
-    left, right, top = frame
-    tops = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in strongest(points)
-            if p.useful]  # fmt: skip
-    rest = [(p.useful.value, p.leak.f1.value) for p in points if p.useful]
-    rest += [(p.useful, p.leak) for p in paper]
-    places = [((x - left) / (right - left), y / top) for x, y, _ in tops]
-    other = [((x - left) / (right - left), y / top) for x, y in rest]
-    sides = place_labels(
-        places,
-        [_look(name)[0] for *_, name in tops],
-        [(x - 0.02, y - 0.015, x + 0.02, y + 0.015) for x, y in other],
-    )
+    """Write each encoder's name at its highest point and at the thesis's, where there is room."""
+    tops = strongest(points)
+    ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
+    theirs = [(p.useful, p.leak, p.encoder) for p in paper]
+    places = [_share(x, y, frame) for x, y, _ in (*ours, *theirs)]
+    labels = [_look(name)[0] for *_, name in (*ours, *theirs)]
+    sides = place_labels(places, labels, [box for p in points for box in _boxes(p, frame)])
+    n = len(ours)
+    _texts(figure, ours, labels[:n], sides[:n], size=13)
+    _texts(figure, theirs, [f"<i>{label}</i>" for label in labels[n:]], sides[n:], size=11)
+
+
+def _texts(
+    figure: go.Figure,
+    places: Sequence[tuple[float, float, str]],
+    labels: Sequence[str],
+    sides: Sequence[str],
+    *,
+    size: int,
+) -> None:
+    # Invisible markers keep the text off the visible ones.
     figure.add_scatter(
-        x=[x for x, *_ in tops], y=[y for _, y, _ in tops], mode="text", cliponaxis=False,
-        text=[_look(name)[0] for *_, name in tops], textposition=sides,
-        hoverinfo="skip", showlegend=False,
+        x=[x for x, *_ in places], y=[y for _, y, _ in places], mode="markers+text", text=labels,
+        textposition=sides, textfont={"size": size}, marker={"size": 13, "opacity": 0},
+        hoverinfo="skip", showlegend=False, cliponaxis=False,
     )  # fmt: skip
+
+
+def _share(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
+    left, right, top = frame
+    return (x - left) / (right - left), y / top
+
+
+def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
+    """Return what a point and its intervals cover, in shares of the figure."""
+    if point.useful is None:
+        return []
+    leak, useful = point.leak.f1, point.useful
+    x, y = _share(useful.value, leak.value, frame)
+    left, bottom = _share(useful.ci95.low, leak.ci95.low, frame)
+    right, top = _share(useful.ci95.high, leak.ci95.high, frame)
+    half, tall = MARKER
+    return [(x - half, y - tall, x + half, y + tall), (left, y - 0.004, right, y + 0.004),
+            (x - 0.005, bottom, x + 0.005, top)]  # fmt: skip
 
 
 def _ranges(
@@ -184,7 +210,7 @@ def _ranges(
 def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
     figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     figure.add_annotation(
-        x=1, xref="paper", xanchor="right", y=chance, yanchor="top", showarrow=False,
+        x=1, xref="paper", xanchor="right", y=chance, yanchor="bottom", showarrow=False,
         text=f"guessing without the vector: {'' if is_one else 'up to '}{chance:.1f}",
     )  # fmt: skip
 

@@ -65,8 +65,8 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
     failed = f" {found.n_failed} cells could not be measured." if found.n_failed else ""
     st.markdown(
         f"**Here.** Leakage on {plain(found.targets['inversion'])}, usefulness on "
-        f"{plain(found.targets['classification'])}. In the rows shown, encoders and attacks are fitted "
-        f"on {fitted} sentences; the targets come from documents that are not among them.{failed} "
+        f"{plain(found.targets['classification'])}. In the rows shown, encoders and attacks "
+        f"are fitted on {fitted} sentences; the targets come from documents that are not among them.{failed} "
         "Intervals are 95 % bootstraps over target sentences and test articles; over several "
         "seeds, the greater of the error within and the spread between them."
     )

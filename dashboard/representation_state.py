@@ -22,8 +22,8 @@ _SINGLE = {"domain": tuple(DOMAINS), "view": VIEWS, "corpus": CORPORA, "n": COUN
 """Choices of one of several, and what there is."""
 
 _MANY = ("encoder", "attack")
-_DEFAULTS: dict[str, Any] = {"domain": "cross", "view": "titles", "corpus": CORPORA[0], "n": 2000,
-                             "paper": True}  # fmt: skip
+_DEFAULTS: dict[str, Any] = {"domain": "cross", "view": "sentences", "corpus": CORPORA[0],
+                             "n": 2000, "paper": True}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from core.export import table_csv
 from core.representation_plots import encoder_title, representations_figure
 from core.studies.representation_order import (
     Comparison,
+    Finding,
     PaperPoint,
     Verdict,
     compare_pairs,
@@ -48,11 +49,10 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
     leak, useful = best.best.leak, best.best.useful
     assert useful is not None
     name, n = _title(best.best), len(best.as_useful)
-    n_compared = len({p.leak.encoder for p in points if p.useful})
-    slot.title(_verdict(name, len(best.tied), n, n_compared), anchor=False)
+    slot.title(_verdict(name, best), anchor=False)
     others = f"{n - 1} other{'s' if n > 2 else ''} as useful" if n > 1 else "no other as useful"
     told = (
-        f"{QUESTION} Of {n_compared} compared, {name} sorts "
+        f"{QUESTION} Of {best.n_compared} compared, {name} sorts "
         f"{VIEW_NAMES[chosen('view')]} of news with a macro-F1 of **{_said(useful)}** "
         f"(n = {useful.n:,}), with {others}. Under {ATTACKS[leak.attack].title.lower()}, of the "
         f"chosen attacks the one that reads most from it, its words come back with an F1 of "
@@ -61,13 +61,16 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
     )
     rest = [p for p in best.as_useful if p is not best.best]
     if rest:
-        told += " The others: " + ", ".join(
-            f"{_title(p)} {_said(p.leak.f1)}" for p in rest
-        )
+        told += " The others: " + ", ".join(f"{_title(p)} {_said(p.leak.f1)}" for p in rest)
         told += ", each under the attack that reads most from it."
     if best.tied:
         names = ", ".join(map(_title, best.tied))
         told += f" The intervals of {name} and {names} overlap: these rows do not tell them apart."
+    if best.leak_less:
+        told += " Less useful, but less is read: " + ", ".join(
+            f"{_title(p)} {_said(p.leak.f1)}, useful {_said(p.useful)}"
+            for p in best.leak_less if p.useful
+        ) + "."  # fmt: skip
     slot.markdown(told)
     slot.caption(
         "95 % intervals in brackets. As useful: the interval reaches that of the most useful "
@@ -75,14 +78,17 @@ def finding(slot: Any, points: Sequence[Point]) -> None:
     )
 
 
-def _verdict(name: str, n_tied: int, n_useful: int, n_compared: int) -> str:
-    if n_compared == 1:
-        return f"{name} alone is compared: choose another encoder to set beside it"
-    if n_useful == 1:
-        return f"No other is as useful as {name}, whatever it leaks"
-    if n_tied:
-        return f"{name} and {n_tied} other{'s' if n_tied > 1 else ''} leak least of the most useful"
-    return f"{name} leaks least of the most useful"
+def _verdict(name: str, best: Finding) -> str:
+    if best.n_compared == 1:
+        return f"{name} leaks, and no other is chosen to set beside it"
+    if best.tied:
+        n = len(best.tied)
+        return f"{name} and {n} other{'s' if n > 1 else ''} leak least of the most useful"
+    if len(best.as_useful) > 1:
+        return f"{name} leaks least of the most useful"
+    if not best.leak_less:
+        return f"{name} is the most useful, and none leaks less"
+    return f"{name} is the most useful; what leaks less is less useful"
 
 
 def _title(point: Point) -> str:
@@ -200,19 +206,19 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "attack": ATTACKS[leak.attack].title,
         "useful, macro-F1": round(useful.value, 1) if useful else None,
         "useful, 95 %": _interval(useful) if useful else None,
-        "useful, n": useful.n if useful else None,
-        "largest class alone": round(useful.chance, 1) if useful else None,
+        "C22: useful": paper.useful if paper else None,
         "leaks, F1": round(leak.f1.value, 1),
         "leaks, 95 %": _interval(leak.f1),
-        "leaks, n": leak.f1.n,
+        "C22: leaks under MSP": paper.leak if paper else None,
         "guessing": round(leak.f1.chance, 1),
         "precision": round(leak.precision, 1),
         "recall": round(leak.recall, 1),
         "weighted F1": round(leak.weighted_f1, 1),
         "F1, attack's own words": round(leak.own_vocabulary_f1, 1),
+        "largest class alone": round(useful.chance, 1) if useful else None,
+        "useful, n": useful.n if useful else None,
+        "leaks, n": leak.f1.n,
         "fitted on": leak.n_fitted_on,
-        "C22: useful": paper.useful if paper else None,
-        "C22: leaks under MSP": paper.leak if paper else None,
     }
 
 

@@ -19,6 +19,7 @@ from test_browser import (  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
+LABELS = "document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'markers+text')"
 QUICK = {"encoder": "tfidf,word2vec,minilm", "corpus": "lee", "n": "1000"}
 
 
@@ -38,23 +39,18 @@ def cards(page: sync_api.Page) -> sync_api.Locator:
 
 
 def names(page: sync_api.Page) -> list[str]:
-    found = page.evaluate(
-        "() => document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'text').text"
-    )
+    found = page.evaluate(f"() => {LABELS}.text")
     return sorted(found)
 
 
 def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
-    page = opened(visit, encoder="tfidf,hashing,minilm", domain="in")
+    page = opened(visit, encoder="tfidf,hashing,minilm", domain="in", view="titles")
     assert names(page) == ["MiniLM", "hashing", "tf-idf"]
     page.get_by_role("radio", name="whole texts").click()
     sync_api.expect(page.get_by_text("sorts whole texts of news")).to_be_visible()
     page.get_by_role("combobox", name="Encoders").click()
     page.get_by_role("option", name="LSA on tf-idf").click()
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'text')"
-        ".text.includes('LSA tf-idf')"
-    )
+    page.wait_for_function(f"() => {LABELS}.text.includes('LSA tf-idf')")
 
 
 def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # noqa: F811

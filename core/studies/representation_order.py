@@ -43,11 +43,17 @@ class Finding:
         among them, from least to most leakage.
     tied : tuple of Point
         Those of them whose interval of leakage overlaps that of `best`.
+    leak_less : tuple of Point
+        Less useful encoders whose interval of leakage lies below that of `best`.
+    n_compared : int
+        Encoders whose usefulness was measured.
     """
 
     best: Point
     as_useful: tuple[Point, ...]
     tied: tuple[Point, ...]
+    leak_less: tuple[Point, ...]
+    n_compared: int
 
 
 class Verdict(StrEnum):
@@ -103,8 +109,14 @@ def least_leaking(points: Sequence[Point]) -> Finding | None:
     top = max((useful for _, useful in worst), key=lambda score: score.value)
     equal = [point for point, useful in worst if not is_resolved(useful, top)]
     equal.sort(key=lambda point: point.leak.f1.value)
-    tied = [point for point in equal[1:] if not is_resolved(point.leak.f1, equal[0].leak.f1)]
-    return Finding(equal[0], tuple(equal), tuple(tied))
+    best = equal[0].leak.f1
+    return Finding(
+        equal[0],
+        tuple(equal),
+        tuple(point for point in equal[1:] if not is_resolved(point.leak.f1, best)),
+        tuple(point for point, _ in worst if point.leak.f1.ci95.high < best.ci95.low),
+        len(worst),
+    )
 
 
 def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
