@@ -66,9 +66,9 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
     st.markdown(
         f"**Here.** Leakage on {plain(found.targets['inversion'])}, usefulness on "
         f"{plain(found.targets['classification'])}. In the rows shown, encoders and attacks "
-        f"are fitted on {fitted} sentences; the targets come from documents that are not among them.{failed} "
-        "Intervals are 95 % bootstraps over target sentences and test articles; over several "
-        "seeds, the greater of the error within and the spread between them."
+        f"are fitted on {fitted} sentences; the targets come from documents that are not among "
+        f"them.{failed} Intervals are 95 % bootstraps over target sentences and test articles; "
+        "over several seeds, the greater of the error within and the spread between them."
     )
 
 

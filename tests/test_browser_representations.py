@@ -56,7 +56,7 @@ def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
 def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
     page = opened(visit)
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_role("button", name="CSV", exact=True).click()
     download.value.save_as(tmp_path / "csv")
     rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
     assert len(rows) > 3 and float(rows[0]["leaks, F1"]) > float(rows[0]["guessing"])
