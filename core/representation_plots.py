@@ -39,6 +39,9 @@ ATTACK_SYMBOLS = {
 }  # fmt: skip
 """A symbol for each attack, no two the same: here the colour tells the encoder."""
 
+_PAPER_NAMES = {"minilm": "Sentence-BERT"}
+"""What the thesis measured where ours is of its kind only."""
+
 
 def encoder_title(name: str) -> str:
     """Return what an encoder is called in a sentence.
@@ -138,7 +141,7 @@ def _paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
             "color": [_look(point.encoder)[1] for point in paper],
             "line": {"width": 2},
         },
-        customdata=[encoder_title(point.encoder) for point in paper],
+        customdata=[_PAPER_NAMES.get(p.encoder, encoder_title(p.encoder)) for p in paper],
         hovertemplate="Corò (2022), %{customdata}<br>useful %{x:.2f}, leaks %{y:.2f}"
         "<extra></extra>",
     )
@@ -155,7 +158,8 @@ def _names(
     ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
     theirs = [(p.useful, p.leak, p.encoder) for p in paper]
     places = [_share(x, y, frame) for x, y, _ in (*ours, *theirs)]
-    labels = [_look(name)[0] for *_, name in (*ours, *theirs)]
+    labels = [_look(name)[0] for *_, name in ours]
+    labels += [_PAPER_NAMES.get(name, _look(name)[0]) for *_, name in theirs]
     sides = place_labels(places, labels, [box for p in points for box in _boxes(p, frame)])
     n = len(ours)
     _texts(figure, ours, labels[:n], sides[:n], size=13)

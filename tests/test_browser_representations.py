@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_browser import (  # noqa: F401 - fixtures
+    PATIENCE,
     Visit,
     assert_clean,
     browser,
@@ -20,7 +21,7 @@ from test_browser import (  # noqa: F401 - fixtures
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
 LABELS = "document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'markers+text')"
-QUICK = {"encoder": "tfidf,word2vec,minilm", "corpus": "lee", "n": "1000"}
+QUICK = {"encoder": "tfidf,hashing,minilm", "corpus": "lee", "n": "1000"}
 
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
@@ -34,8 +35,11 @@ def press(page: sync_api.Page, n: int) -> None:
     page.get_by_role("button", name=f"Invert from {n} encoders").click()
 
 
-def cards(page: sync_api.Page) -> sync_api.Locator:
-    return page.locator("[class*='st-key-card-'] .ls-sentence").filter(visible=True)
+def answered(page: sync_api.Page, n: int) -> sync_api.Locator:
+    """Wait until n cards are there; fitting takes its time on a busy machine."""
+    cards = page.locator("[class*='st-key-card-'] .ls-sentence").filter(visible=True)
+    sync_api.expect(cards).to_have_count(n, timeout=4 * PATIENCE)
+    return cards
 
 
 def names(page: sync_api.Page) -> list[str]:
@@ -69,23 +73,23 @@ def test_a_sentence_is_read_from_every_encoder(
     page = opened(visit, **QUICK)
     page.get_by_role("textbox", name="Your sentence").fill(SECRET)
     press(page, 3)
-    sync_api.expect(cards(page)).to_have_count(4)  # MiniLM twice: its trained weights as well
-    sync_api.expect(cards(page).first).to_contain_text("violinist")
+    cards = answered(page, 4)  # MiniLM twice: its trained weights as well
+    sync_api.expect(cards.first).to_contain_text("violinist")
     sync_api.expect(page.locator("mark", has_text="government").first).to_be_visible()
     assert "text=" not in page.url, "what is typed stays out of the address"
     page.get_by_role("textbox", name="Your sentence").fill("Police closed the hospital.")
-    sync_api.expect(cards(page).first).to_contain_text("closed")
+    sync_api.expect(cards.first).to_contain_text("closed")
     home = server[1].parent
     kept = [p for p in home.rglob("*") if p.is_file() and b"violinist told" in p.read_bytes()]
     assert kept == [], "what was typed is on the disk"
 
 
 def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
-    page = opened(visit, encoder="tfidf,glove,fasttext", corpus="wikipedia", n="2000")
-    press(page, 3)
+    page = opened(visit, encoder="tfidf,glove", corpus="lee", n="1000")
+    press(page, 2)
     page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
     page.reload()
-    sync_api.expect(cards(page)).to_have_count(3)
+    answered(page, 2)
 
 
 def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
@@ -109,7 +113,7 @@ def test_the_page_fits_width_and_theme(
     seen = Visit(context.new_page(), server[0])
     page = opened(seen, encoder="tfidf,hashing", corpus="lee", n="1000")
     press(page, 2)
-    sync_api.expect(cards(page)).to_have_count(2)
+    answered(page, 2)
     assert seen.overflow <= 0 and seen.complaints == []
     context.close()
     assert_clean(server[1], since)
