@@ -42,6 +42,15 @@ def answered(page: sync_api.Page, n: int) -> sync_api.Locator:
     return cards
 
 
+def press_if_new(page: sync_api.Page, n: int) -> None:
+    """Press the button, unless a test before had these encoders fitted: then they answer."""
+    button = page.get_by_role("button", name=f"Invert from {n} encoders")
+    card = page.locator("[class*='st-key-card-'] .ls-sentence").first
+    sync_api.expect(button.or_(card)).to_be_visible()
+    if button.is_visible():
+        button.click()
+
+
 def names(page: sync_api.Page) -> list[str]:
     found = page.evaluate(f"() => {LABELS}.text")
     return sorted(found)
@@ -112,7 +121,7 @@ def test_the_page_fits_width_and_theme(
     since = len(server[1].read_text())
     seen = Visit(context.new_page(), server[0])
     page = opened(seen, encoder="tfidf,hashing", corpus="lee", n="1000")
-    press(page, 2)
+    press_if_new(page, 2)
     answered(page, 2)
     assert seen.overflow <= 0 and seen.complaints == []
     context.close()
