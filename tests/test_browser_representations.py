@@ -102,11 +102,11 @@ def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
 
 
 def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
-    page = opened(visit, encoder="doc2vec,glove", corpus="wikipedia", n="5000")
-    press(page, 2)
+    page = opened(visit, encoder="tfidf,doc2vec,glove", corpus="wikipedia", n="5000")
+    press(page, 3)
     page.get_by_role("button", name="Stop").click()
     sync_api.expect(page.get_by_text("Encoders that were finished are kept")).to_be_visible()
-    sync_api.expect(page.get_by_role("button", name="Invert from 2 encoders")).to_be_visible()
+    sync_api.expect(page.get_by_role("button", name="Invert from 3 encoders")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
