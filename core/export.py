@@ -1,4 +1,4 @@
-"""Readings as files: JSON for programs, CSV for spreadsheets."""
+"""Readings and tables as files: JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from core.attacks.registry import ATTACKS
 from core.reading import Mark, Reading, TokenScores
 
-__all__ = ["neutral_cell", "readings_csv", "readings_json", "rows_csv"]
+__all__ = ["neutral_cell", "readings_csv", "readings_json", "table_csv"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -27,6 +27,17 @@ def neutral_cell(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA_STARTS):
         return f"'{value}"
     return value
+
+
+def table_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows for a spreadsheet under the names of their columns, no cell a formula."""
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(out, lineterminator="\r\n")
+    _write(writer, names)
+    for row in rows:
+        _write(writer, [row.get(name, "") for name in names])
+    return out.getvalue()
 
 
 def readings_json(readings: Sequence[Reading]) -> str:
@@ -88,17 +99,6 @@ def readings_csv(readings: Sequence[Reading]) -> str:
         ):
             for word in sorted(words):
                 _write(writer, (reading.attack, "", word, "", outcome, *tail))
-    return out.getvalue()
-
-
-def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows for a spreadsheet, under the names that occur, no cell starting a formula."""
-    out = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(out, lineterminator="\r\n")
-    _write(writer, names)
-    for row in rows:
-        _write(writer, [row.get(name, "") for name in names])
     return out.getvalue()
 
 

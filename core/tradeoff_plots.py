@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
 from core.plot_style import BASELINE, GRID, style
-from core.studies.tradeoff_summary import Point, Score, Tradeoff
+from core.studies.scores import Score
+from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["DEFENCE_STYLE", "tradeoff_figure"]
 

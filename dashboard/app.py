@@ -28,6 +28,13 @@ PAGES = [
         help="Type a sentence and see which of its words an attacker reads from the vector alone.",
     ),
     st.Page(
+        ROOT / "pages" / "representations.py",
+        title="Representations",
+        icon=":material/compare_arrows:",
+        url_path="representations",
+        help="Which way of turning text into vectors leaks least at equal usefulness.",
+    ),
+    st.Page(
         ROOT / "pages" / "names.py",
         title="Names",
         icon=":material/badge:",

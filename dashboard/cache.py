@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.defences.deniability import DeniabilityEngine
     from core.defences.geometry import Geometry
     from core.defences.vocabulary import VocabularyDeniability
+    from core.studies.representation_summary import Representations
     from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "open_names",
     "opened",
     "opens_at_once",
+    "representations",
     "samples",
     "shipped_records",
     "shipped_settings",
@@ -213,6 +215,14 @@ def tradeoff(on: EncoderSpec) -> Tradeoff:
     from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
     return load_tradeoff(SHIPPED / f"{on.name}.json")
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def representations() -> Representations:
+    """Return what was measured of encoders: usefulness and leakage."""
+    from core.studies import representation_summary
+
+    return representation_summary.load_representations(representation_summary.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.export import neutral_cell
+from core.export import neutral_cell, table_csv
 from core.metrics import bootstrap_interval
 from core.projection.moves import chosen_rows
-from core.projection.selection import selection_csv, selection_json, selection_rows
+from core.projection.selection import selection_json, selection_rows
 from core.reading import Reading
 from dashboard import answers, map_state
 from dashboard.map_jobs import DrawnMap
@@ -132,7 +132,7 @@ def _downloads(
         )  # fmt: skip
         st.download_button(
             # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-            "CSV", lambda: selection_csv(found).encode("utf-8-sig"), "leakscope-selection.csv",
+            "CSV", lambda: table_csv(found).encode("utf-8-sig"), "leakscope-selection.csv",
             "text/csv", key="download-csv", icon=":material/table:",
             help="One row a text, for spreadsheets. It holds the texts.", on_click="ignore",
         )  # fmt: skip

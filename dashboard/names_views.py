@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.attacks import ATTACKS
-from core.export import neutral_cell, rows_csv
+from core.export import neutral_cell, table_csv
 from core.name_plots import name_map
 from core.names.experiment import NameExperiment
 from core.names.rates import Rate
@@ -88,7 +88,7 @@ def heat_map(found: NameExperiment) -> None:
                      key="names-table", hide_index=True)  # fmt: skip
         st.download_button(
             # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-            "CSV", lambda: rows_csv(table).encode("utf-8-sig"), "leakscope-names.csv", "text/csv",
+            "CSV", lambda: table_csv(table).encode("utf-8-sig"), "leakscope-names.csv", "text/csv",
             key="names-csv", icon=":material/table:", help="One row a cell. It holds the names.",
             on_click="ignore",
         )  # fmt: skip

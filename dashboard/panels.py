@@ -22,6 +22,7 @@ __all__ = [
     "downloads",
     "finding",
     "reading_card",
+    "score_row",
     "show_finding",
     "side_by_side",
     "vector_panel",
@@ -79,7 +80,7 @@ def reading_card(reading: Reading) -> Callable[[], None]:
     """
     st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
-    _scores(reading)
+    score_row(reading)
     if reading.recovery.words and reading.attack == "msp":
         st.html(markup.ordered_words(reading))
     place = st.container()
@@ -98,7 +99,8 @@ def _bars(reading: Reading, place: Any) -> None:
         )
 
 
-def _scores(reading: Reading) -> None:
+def score_row(reading: Reading) -> None:
+    """Draw F1, precision and recall, each above what guessing reaches."""
     own, prior = reading.scores, reading.prior
     with st.container(horizontal=True, gap="xsmall"):
         for title, value, guess, about in (

@@ -9,7 +9,8 @@ import streamlit as st
 
 from core.defences.registry import DEFENCES, make_defence
 from core.specs import DefenceSpec
-from core.studies.tradeoff_summary import Point, Score, Tradeoff
+from core.studies.scores import Score
+from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tradeoff_plots import tradeoff_figure
 from dashboard import answers, cache, defence_state, deniable, markup, panels
 

@@ -73,6 +73,17 @@ for column, (title, body) in zip(
     with column:
         st.subheader(title, anchor=False)
         st.markdown(body)
+st.header("Where to go on", anchor=False)
+for name, icon, told in (
+    ("inversion", "undo", "**Inversion**: your own sentence, by the attack you choose"),
+    ("representations", "compare_arrows",
+     "**Representations**: which encoder leaks least at equal usefulness"),
+    ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
+    ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
+    ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
+):  # fmt: skip
+    page = Path(__file__).with_name(f"{name}.py")
+    st.page_link(page, label=told, icon=f":material/{icon}:")
 st.caption(
     "Leakscope measures; it does not certify. It shows what these attackers read from this "
     "encoder. Nothing you type is stored, logged or sent anywhere."

@@ -15,9 +15,10 @@ from core.corpora import uploads
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import column_names, guess_text_column, read_upload
 from core.errors import InvalidInputError
+from core.export import table_csv
 from core.projection import ProjectionSpec, project
 from core.projection.points import upload_points
-from core.projection.selection import folded, matching_rows, selection_csv, selection_rows
+from core.projection.selection import folded, matching_rows, selection_rows
 
 ROWS = [
     {"sentence": f"The clerk filed form {i}.", "class": "ab"[i % 2], "score": i} for i in range(12)
@@ -173,7 +174,7 @@ def test_a_selection_holds_no_formula() -> None:
     file = MemoryFile("formulas.csv", rows)
     points = upload_points(file, 100, others=("=cmd()",))
     places = np.arange(24, dtype=np.float32).reshape(12, 2) - 5
-    table = list(csv.reader(io.StringIO(selection_csv(selection_rows(points, places, [0, 1], {})))))
+    table = list(csv.reader(io.StringIO(table_csv(selection_rows(points, places, [0, 1], {})))))
     assert table[0] == ["text", "column =cmd()", "column words", "map 1", "map 2"]
     assert table[1][:2] == ['\'=HYPERLINK("http://x")', "'@SUM(A1)"]
     assert table[2][0] == "'+1 two" and table[1][3:] == ["-5.0", "-4.0"], "numbers stay numbers"

@@ -10,11 +10,10 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from core.export import rows_csv
 from core.projection.points import Points
 from core.reading import Reading
 
-__all__ = ["matching_rows", "selection_csv", "selection_json", "selection_rows"]
+__all__ = ["matching_rows", "selection_json", "selection_rows"]
 
 
 def folded(text: str) -> str:
@@ -61,11 +60,6 @@ def _row(
             "f1 by guessing": reading.prior.f1,
         }
     return row
-
-
-def selection_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows for a spreadsheet, no cell of which starts a formula."""
-    return rows_csv(rows)
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from core.errors import ArtifactError
-from core.results import Interval
 from core.store import read_json
+from core.studies.scores import Score, mean_over_seeds
 
-__all__ = ["SHIPPED", "Point", "Score", "Tradeoff", "load_tradeoff", "markdown", "strength"]
+__all__ = ["SHIPPED", "Point", "Tradeoff", "load_tradeoff", "markdown", "strength"]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tradeoff"
 """What was measured for the bundled encoder."""
@@ -24,17 +22,6 @@ _STRENGTHS = {
     "decimals": "to {:g} decimals",
     "dimension": "to {:g} dimensions",
 }
-
-
-@dataclass(frozen=True)
-class Score:
-    """A mean over seeds with its interval, in [0, 100], and what guessing reaches."""
-
-    value: float
-    ci95: Interval
-    chance: float
-    n: int
-    n_seeds: int
 
 
 @dataclass(frozen=True)
@@ -158,28 +145,7 @@ def _point(
     return Point(
         defence,
         settings,
-        {task: _mean([r for r in own if r["task"] == task]) for task in tasks},
-        _mean([r for r in own if r["measure"] == "token_set_f1"]),
-        _mean(back) if back else None,
-    )
-
-
-def _mean(rows: Sequence[dict[str, Any]]) -> Score:
-    """Average over seeds.
-
-    The squared standard error is the greater of the mean squared error within seeds and the
-    variance between them, over their number: three seeds say little of their own spread.
-    """
-    values = np.array([row["value"] for row in rows], dtype=float)
-    widths = np.array([row["ci95"][1] - row["ci95"][0] for row in rows], dtype=float)
-    within = float(np.mean((widths / (2 * 1.96)) ** 2))
-    between = float(values.var(ddof=1)) if len(values) > 1 else 0.0
-    half = 1.96 * float(np.sqrt(max(within, between) / len(values)))
-    mean = float(values.mean())
-    return Score(
-        mean,
-        Interval(mean - half, mean + half),
-        float(np.mean([row["chance"] for row in rows])),
-        int(np.sum([row["n"] for row in rows])),
-        len(rows),
+        {task: mean_over_seeds([r for r in own if r["task"] == task]) for task in tasks},
+        mean_over_seeds([r for r in own if r["measure"] == "token_set_f1"]),
+        mean_over_seeds(back) if back else None,
     )

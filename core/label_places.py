@@ -1,0 +1,78 @@
+"""Where the names of points go, so that they lie neither on each other nor on other points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["MARKER", "Box", "place_labels"]
+
+_SIDES = {
+    "top center": (-0.5, 0, 0, 1),
+    "bottom center": (-0.5, -1, 0, -1),
+    "middle right": (0, -0.5, 1, 0),
+    "middle left": (-1, -0.5, -1, 0),
+    "top right": (0, 0, 1, 1),
+    "top left": (-1, 0, -1, 1),
+    "bottom right": (0, -1, 1, -1),
+    "bottom left": (-1, -1, -1, -1),
+}
+"""The left lower corner of a label from its point, in widths and heights of the label and, last,
+of half a marker."""
+
+_WIDTH, _HEIGHT = 0.026, 0.042
+"""Of a letter, as shares of a figure that is as narrow as a telephone."""
+
+MARKER = (0.025, 0.018)
+"""Half the width and height of a marker, in such shares."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, as shares of the figure."""
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]], labels: Sequence[str], others: Sequence[Box] = ()
+) -> list[str]:
+    """Return the side of its point on which each label goes, in plotly's words.
+
+    One after another, each where it covers least of what is there already.
+
+    Parameters
+    ----------
+    points : sequence of (x, y)
+        In shares of the figure, from its left lower corner.
+    labels : sequence of str
+    others : sequence of (left, bottom, right, top)
+        What no label should cover.
+
+    Examples
+    --------
+    >>> place_labels([(0.5, 0.5), (0.5, 0.52)], ["one", "two"])
+    ['bottom center', 'top center']
+    """
+    half, tall = MARKER
+    taken = [*others, *((x - half, y - tall, x + half, y + tall) for x, y in points)]
+    chosen = []
+    for (x, y), label in zip(points, labels, strict=True):
+        boxes = {side: _box(x, y, len(label), side) for side in _SIDES}
+        best = min(boxes, key=lambda side: _cover(boxes[side], taken))
+        taken.append(boxes[best])
+        chosen.append(best)
+    return chosen
+
+
+def _box(x: float, y: float, n_letters: int, side: str) -> Box:
+    right, up, aside, above = _SIDES[side]
+    width, height = n_letters * _WIDTH, _HEIGHT
+    left, bottom = x + right * width + aside * MARKER[0], y + up * height + above * MARKER[1]
+    return (left, bottom, left + width, bottom + height)
+
+
+def _cover(box: Box, taken: Sequence[Box]) -> float:
+    """Return the area of a box that others take, and what of it hangs out of the figure."""
+    left, bottom, right, top = box
+    area = (right - left) * (top - bottom)
+    inside = max(0.0, min(right, 1) - max(left, 0)) * max(0.0, min(top, 1) - max(bottom, 0))
+    return 2 * (area - inside) + sum(
+        max(0.0, min(right, r) - max(left, a)) * max(0.0, min(top, t) - max(bottom, b))
+        for a, b, r, t in taken
+    )

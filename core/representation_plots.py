@@ -1,0 +1,235 @@
+"""Usefulness against leakage by encoder as a figure: computes nothing but where labels go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from core.attacks.registry import ATTACKS
+from core.encoders import ENCODERS
+from core.label_places import MARKER, Box, place_labels
+from core.plot_style import BASELINE, GRID, style
+from core.studies.representation_order import PaperPoint, strongest
+from core.studies.representation_summary import Point
+from core.studies.scores import Score
+
+__all__ = ["ATTACK_SYMBOLS", "ENCODER_STYLE", "encoder_title", "representations_figure"]
+
+ENCODER_STYLE: dict[str, tuple[str, str]] = {
+    "tfidf": ("tf-idf", "#0072B2"),
+    "hashing": ("hashing", "#56B4E9"),
+    "lsa_tfidf": ("LSA tf-idf", "#009E73"),
+    "lsa_hashing": ("LSA hashing", "#6CC5A8"),
+    "doc2vec": ("Doc2Vec", "#E69F00"),
+    "word2vec": ("Word2Vec", "#CC79A7"),
+    "fasttext": ("FastText", "#7A5FA8"),
+    "glove": ("GloVe", "#B5A900"),
+    "dual_lstm": ("dual LSTM", "#8C6D46"),
+    "dual_transformer": ("dual Transformer", "#B08D57"),
+    "sbert": ("S-BERT here", "#A63D00"),
+    "minilm": ("MiniLM", "#D55E00"),
+}
+"""A short name and the colour of each encoder, the same on every page."""
+
+ATTACK_SYMBOLS = {
+    "prior": "line-ns-open", "retrieval": "square", "probe": "triangle-up", "mlc": "circle",
+    "msp": "pentagon", "relaxation": "cross", "staged": "x", "sparse": "hexagon",
+    "probe_mlc": "triangle-down", "search": "star",
+}  # fmt: skip
+"""A symbol for each attack, no two the same: here the colour tells the encoder."""
+
+_PAPER_NAMES = {"minilm": "Sentence-BERT"}
+"""What the thesis measured where ours is of its kind only."""
+
+
+def encoder_title(name: str) -> str:
+    """Return what an encoder is called in a sentence.
+
+    Examples
+    --------
+    >>> encoder_title("lsa_tfidf"), encoder_title("st:a-model")
+    ('LSA on tf-idf', 'st:a-model')
+    """
+    return name if ":" in name else ENCODERS[name].title
+
+
+def representations_figure(
+    points: Sequence[Point], paper: Sequence[PaperPoint] = (), *, view: str = ""
+) -> go.Figure:
+    """Return leakage over usefulness: a colour and a name an encoder, a symbol an attack.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Those without a usefulness are left out.
+    paper : sequence of PaperPoint
+        Drawn as hollow diamonds.
+    view : str
+        What is sorted, for the axis.
+    """
+    figure = go.Figure()
+    shown = [(point, point.useful) for point in points if point.useful]
+    for attack in dict.fromkeys(point.leak.attack for point, _ in shown):
+        _attack(figure, attack, [(p, u) for p, u in shown if p.leak.attack == attack])
+    if paper:
+        _paper(figure, paper)
+    style(figure, height=540)
+    (left, right), top = _ranges(shown, paper)
+    _names(figure, [p for p, _ in shown], paper, (left, right, top))
+    chance = [point.leak.f1.chance for point, _ in shown]
+    if chance:
+        _baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "top", "y": -0.14, "x": 0},
+        margin={"l": 0, "r": 8, "t": 16, "b": 10},
+    )
+    figure.update_xaxes(
+        title=f"useful: {view}sorted by topic, macro-F1 →", gridcolor=GRID, zeroline=False,
+        range=[left, right],
+    )  # fmt: skip
+    figure.update_yaxes(
+        title="leaks: words recovered, F1 →", gridcolor=GRID, zeroline=False, range=[0, top]
+    )
+    return figure
+
+
+def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
+    title = ATTACKS[attack].title
+    leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
+    names = [p.leak.encoder for p, _ in members]
+    # The legend tells attacks by their symbols alone, in grey.
+    figure.add_scatter(
+        x=[None], y=[None], mode="markers", name=title, legendgroup=attack,
+        marker={"symbol": ATTACK_SYMBOLS[attack], "size": 11, "color": BASELINE},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[score.value for score in useful],
+        y=[score.value for score in leaks],
+        error_x=_bars(useful),
+        error_y=_bars(leaks),
+        mode="markers",
+        name=title,
+        legendgroup=attack,
+        showlegend=False,
+        marker={
+            "symbol": ATTACK_SYMBOLS[attack],
+            "size": 12,
+            "color": [_look(name)[1] for name in names],
+            "line": {"width": 1, "color": "rgba(128,128,128,0.6)"},
+        },
+        customdata=[
+            [encoder_title(name), useful_.ci95.low, useful_.ci95.high, leak.ci95.low,
+             leak.ci95.high, useful_.n, leak.n]
+            for name, useful_, leak in zip(names, useful, leaks, strict=True)
+        ],
+        hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{x:.1f}} "
+        "[%{customdata[1]:.1f}, %{customdata[2]:.1f}], n = %{customdata[5]}<br>leaks %{y:.1f} "
+        "[%{customdata[3]:.1f}, %{customdata[4]:.1f}], n = %{customdata[6]}<extra></extra>",
+    )  # fmt: skip
+
+
+def _paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
+    figure.add_scatter(
+        x=[point.useful for point in paper],
+        y=[point.leak for point in paper],
+        mode="markers",
+        name="Corò (2022): other texts, multi-set prediction",
+        marker={
+            "symbol": "diamond-open",
+            "size": 11,
+            "color": [_look(point.encoder)[1] for point in paper],
+            "line": {"width": 2},
+        },
+        customdata=[_PAPER_NAMES.get(p.encoder, encoder_title(p.encoder)) for p in paper],
+        hovertemplate="Corò (2022), %{customdata}<br>useful %{x:.2f}, leaks %{y:.2f}"
+        "<extra></extra>",
+    )
+
+
+def _names(
+    figure: go.Figure,
+    points: Sequence[Point],
+    paper: Sequence[PaperPoint],
+    frame: tuple[float, float, float],
+) -> None:
+    """Write each encoder's name at its highest point and at the thesis's, where there is room."""
+    tops = strongest(points)
+    ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
+    theirs = [(p.useful, p.leak, p.encoder) for p in paper]
+    places = [_share(x, y, frame) for x, y, _ in (*ours, *theirs)]
+    labels = [_look(name)[0] for *_, name in ours]
+    labels += [_PAPER_NAMES.get(name, _look(name)[0]) for *_, name in theirs]
+    sides = place_labels(places, labels, [box for p in points for box in _boxes(p, frame)])
+    n = len(ours)
+    _texts(figure, ours, labels[:n], sides[:n], size=13)
+    _texts(figure, theirs, [f"<i>{label}</i>" for label in labels[n:]], sides[n:], size=11)
+
+
+def _texts(
+    figure: go.Figure,
+    places: Sequence[tuple[float, float, str]],
+    labels: Sequence[str],
+    sides: Sequence[str],
+    *,
+    size: int,
+) -> None:
+    # Invisible markers keep the text off the visible ones.
+    figure.add_scatter(
+        x=[x for x, *_ in places], y=[y for _, y, _ in places], mode="markers+text", text=labels,
+        textposition=sides, textfont={"size": size}, marker={"size": 13, "opacity": 0},
+        hoverinfo="skip", showlegend=False, cliponaxis=False,
+    )  # fmt: skip
+
+
+def _share(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
+    left, right, top = frame
+    return (x - left) / (right - left), y / top
+
+
+def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
+    """Return what a point and its intervals cover, in shares of the figure."""
+    if point.useful is None:
+        return []
+    leak, useful = point.leak.f1, point.useful
+    x, y = _share(useful.value, leak.value, frame)
+    left, bottom = _share(useful.ci95.low, leak.ci95.low, frame)
+    right, top = _share(useful.ci95.high, leak.ci95.high, frame)
+    half, tall = MARKER
+    return [(x - half, y - tall, x + half, y + tall), (left, y - 0.004, right, y + 0.004),
+            (x - 0.005, bottom, x + 0.005, top)]  # fmt: skip
+
+
+def _ranges(
+    shown: Sequence[tuple[Point, Score]], paper: Sequence[PaperPoint]
+) -> tuple[tuple[float, float], float]:
+    xs = [v for _, score in shown for v in (score.ci95.low, score.ci95.high)]
+    xs += [point.useful for point in paper]
+    ys = [point.leak.f1.ci95.high for point, _ in shown] + [point.leak for point in paper]
+    low, high = min(xs, default=0.0), max(xs, default=100.0)
+    pad = max(1.5, 0.09 * (high - low))
+    return (low - pad, min(high + pad, 104)), max(ys, default=100.0) * 1.1 + 1
+
+
+def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
+    figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
+    figure.add_annotation(
+        x=1, xref="paper", xanchor="right", y=chance, yanchor="bottom", showarrow=False,
+        text=f"guessing without the vector: {'' if is_one else 'up to '}{chance:.1f}",
+    )  # fmt: skip
+
+
+def _bars(scores: Sequence[Score]) -> dict[str, object]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [score.ci95.high - score.value for score in scores],
+        "arrayminus": [score.value - score.ci95.low for score in scores],
+        "thickness": 1.2,
+        "width": 3,
+        "color": "rgba(128,128,128,0.75)",
+    }
+
+
+def _look(name: str) -> tuple[str, str]:
+    return ENCODER_STYLE.get(name, (name, BASELINE))

@@ -1,0 +1,157 @@
+"""Which representation leaks least, and whether the thesis's ordering holds, from the points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise, product
+
+from core.studies import classification, representations
+from core.studies.classification import VIEWS
+from core.studies.domains import DOMAINS
+from core.studies.representation_summary import Leak, Point
+from core.studies.scores import Score
+
+__all__ = [
+    "ORDER",
+    "Comparison",
+    "Finding",
+    "PaperPoint",
+    "Verdict",
+    "compare_pairs",
+    "is_resolved",
+    "least_leaking",
+    "paper_points",
+    "strongest",
+]
+
+ORDER = (("tfidf",), ("hashing",), ("lsa_tfidf", "lsa_hashing"), ("doc2vec",), ("minilm",))
+"""From most to least leakage, after Corò (2022), §5.2.1."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The encoder that leaks least of those that are as useful as the best.
+
+    Attributes
+    ----------
+    best : Point
+        Under the attack that reads most from it.
+    as_useful : tuple of Point
+        The encoders whose interval of usefulness reaches that of the most useful one, `best`
+        among them, from least to most leakage.
+    tied : tuple of Point
+        Those of them whose interval of leakage overlaps that of `best`.
+    leak_less : tuple of Point
+        Less useful encoders whose interval of leakage lies below that of `best`.
+    n_compared : int
+        Encoders whose usefulness was measured.
+    """
+
+    best: Point
+    as_useful: tuple[Point, ...]
+    tied: tuple[Point, ...]
+    leak_less: tuple[Point, ...]
+    n_compared: int
+
+
+class Verdict(StrEnum):
+    """What two intervals say of an order."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "not resolved, the intervals overlap"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One step of the thesis's ordering on measured rows, beside the thesis's own figures."""
+
+    more: Leak
+    less: Leak
+    verdict: Verdict
+    paper: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class PaperPoint:
+    """The thesis's figures of one encoder: macro-F1, and F1 of the words that MSP recovered."""
+
+    encoder: str
+    useful: float
+    leak: float
+
+
+def is_resolved(one: Score, other: Score) -> bool:
+    """Return whether two 95 % intervals share no value.
+
+    Stricter than a paired test, which the rows do not allow.
+    """
+    return one.ci95.low > other.ci95.high or other.ci95.low > one.ci95.high
+
+
+def strongest(points: Sequence[Point]) -> list[Point]:
+    """Return the point of each encoder's worst case: the attack that reads most from it."""
+    found: dict[str, Point] = {}
+    for point in points:
+        known = found.get(point.leak.encoder)
+        if known is None or point.leak.f1.value > known.leak.f1.value:
+            found[point.leak.encoder] = point
+    return list(found.values())
+
+
+def least_leaking(points: Sequence[Point]) -> Finding | None:
+    """Return what leaks least at equal usefulness; None where no usefulness was measured."""
+    worst = [(point, point.useful) for point in strongest(points) if point.useful]
+    if not worst:
+        return None
+    top = max((useful for _, useful in worst), key=lambda score: score.value)
+    equal = [point for point, useful in worst if not is_resolved(useful, top)]
+    equal.sort(key=lambda point: point.leak.f1.value)
+    best = equal[0].leak.f1
+    return Finding(
+        equal[0],
+        tuple(equal),
+        tuple(point for point in equal[1:] if not is_resolved(point.leak.f1, best)),
+        tuple(point for point, _ in worst if point.leak.f1.ci95.high < best.ci95.low),
+        len(worst),
+    )
+
+
+def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
+    """Compare each step of `ORDER` under each attack, where both encoders are among the points."""
+    leaks = {(p.leak.attack, p.leak.encoder): p.leak for p in points}
+    place = list(DOMAINS).index(domain)
+    return [
+        Comparison(
+            leaks[attack, more],
+            leaks[attack, less],
+            _verdict(leaks[attack, more].f1, leaks[attack, less].f1),
+            (representations.PAPER[more][place], representations.PAPER[less][place]),
+        )
+        for attack in dict.fromkeys(attack for attack, _ in leaks)
+        for left, right in pairwise(ORDER)
+        for more, less in product(left, right)
+        if (attack, more) in leaks and (attack, less) in leaks
+    ]
+
+
+def _verdict(more: Score, less: Score) -> Verdict:
+    if not is_resolved(more, less):
+        return Verdict.OPEN
+    return Verdict.HOLDS if more.value > less.value else Verdict.FAILS
+
+
+def paper_points(encoders: Sequence[str], domain: str, view: str) -> list[PaperPoint]:
+    """Return the thesis's figures (C22, Tables 5.1 and 5.2).
+
+    Its encoders are fitted cross-domain in both domains of the inversion, so that the
+    usefulness is the cross-domain one.
+    """
+    place, column = list(DOMAINS).index(domain), VIEWS.index(view)
+    return [
+        PaperPoint(name, classification.PAPER[name, "cross"][column], leak[place])
+        for name, leak in representations.PAPER.items()
+        if name in encoders
+    ]

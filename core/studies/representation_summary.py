@@ -1,0 +1,218 @@
+"""Rows of the inversion and the classification study as points: usefulness beside leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.attacks.registry import ATTACKS
+from core.encoders import ENCODERS
+from core.encoders.fitted import FITTED_ON_TEXTS
+from core.errors import ArtifactError
+from core.store import read_json
+from core.studies.classification import VIEWS
+from core.studies.domains import DOMAINS
+from core.studies.runner import failures
+from core.studies.scores import Score, mean_over_seeds
+
+__all__ = ["FILES", "SHIPPED", "Leak", "Point", "Representations", "load_representations"]
+
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "representations"
+"""What was measured on news, by encoder."""
+
+FILES = {"inversion": "inversion.json", "classification": "classification.json"}
+"""The study, and the file that holds its rows."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What an attack reads from the vectors of an encoder.
+
+    Attributes
+    ----------
+    f1 : Score
+        Token-set F1, with that of the prior-only attacker as `chance`.
+    own_vocabulary_f1 : float
+        The same over all words of the attack's own vocabulary (C22, Table A.2).
+    n_fitted_on : int
+        Auxiliary texts.
+    """
+
+    encoder: str
+    attack: str
+    domain: str
+    f1: Score
+    precision: float
+    recall: float
+    weighted_f1: float
+    own_vocabulary_f1: float
+    n_fitted_on: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """What an attack reads from an encoder, and what the encoder is good for, where measured."""
+
+    leak: Leak
+    useful: Score | None
+
+
+@dataclass(frozen=True)
+class Representations:
+    """Both studies.
+
+    Attributes
+    ----------
+    leaks : dict
+        By encoder, attack and domain.
+    uses : dict
+        Macro-F1 of sorting news, by encoder, domain and view; the largest class as `chance`.
+    targets : dict
+        Study to the name of its collection.
+    n_failed : int
+        Cells that could not be measured.
+    """
+
+    leaks: dict[tuple[str, str, str], Leak]
+    uses: dict[tuple[str, str, str], Score]
+    targets: dict[str, str]
+    n_failed: int
+
+    @property
+    def encoders(self) -> list[str]:
+        """The encoders whose leakage was measured, in their order."""
+        return list(dict.fromkeys(encoder for encoder, _, _ in self.leaks))
+
+    @property
+    def attacks(self) -> list[str]:
+        """The attacks that were measured, in their order."""
+        return list(dict.fromkeys(attack for _, attack, _ in self.leaks))
+
+    def useful(self, encoder: str, domain: str, view: str) -> Score | None:
+        """Return what an encoder is good for; one that is not fitted here knows one domain."""
+        is_fitted = encoder in FITTED_ON_TEXTS
+        domains = (domain,) if is_fitted else (domain, *DOMAINS)
+        return next((s for d in domains if (s := self.uses.get((encoder, d, view)))), None)
+
+    def points(
+        self, encoders: Sequence[str], attacks: Sequence[str], domain: str, view: str
+    ) -> list[Point]:
+        """Return a point for each of the encoders and attacks that was measured."""
+        return [
+            Point(leak, self.useful(encoder, domain, view))
+            for encoder in encoders
+            for attack in attacks
+            if (leak := self.leaks.get((encoder, attack, domain)))
+        ]
+
+
+def load_representations(folder: Path = SHIPPED) -> Representations:
+    """Read what `python -m core study inversion` and `classification` wrote.
+
+    Means over seeds, of the most auxiliary texts and without variants of an attack.
+
+    Raises
+    ------
+    ArtifactError
+        A file is missing, damaged or holds something else; the message names the command that
+        makes it.
+    """
+    parts = {study: _rows(folder, study) for study in FILES}
+    leaks, uses = ([r for r in parts[study] if "error" not in r] for study in FILES)
+    try:
+        found = Representations(
+            _leaks(leaks),
+            _uses(uses),
+            {study: str(rows[0]["target"]) for study, rows in parts.items()},
+            sum(len(failures(rows)) for rows in parts.values()),
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        files = " or ".join(FILES.values())
+        raise ArtifactError(
+            f"{files} in {folder} does not hold rows that can be read ({error}). Make both anew: "
+            + " ".join(map(_command, FILES))
+        ) from error
+    return found
+
+
+def _rows(folder: Path, study: str) -> list[dict[str, Any]]:
+    path = folder / FILES[study]
+    try:
+        data = read_json(path)
+        rows = data["rows"]
+        is_rows = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        if not rows or not is_rows or data["study"] != study:
+            raise ValueError("it holds something else")
+    except (ArtifactError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(
+            f"{path} with the rows of the {study} study is missing or damaged. Make it: "
+            + _command(study)
+        ) from error
+    return list(rows)
+
+
+def _command(study: str) -> str:
+    out = SHIPPED.relative_to(SHIPPED.parents[1]) / FILES[study]
+    return f"python -m core study {study} --target FILE --out {out.as_posix()}"
+
+
+def _leaks(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Leak]:
+    found = {}
+    for key in dict.fromkeys((r["encoder"], r["attack"], r["domain"]) for r in rows):
+        encoder, attack, domain = key
+        _check(encoder=encoder, attack=attack, domain=domain)
+        own = _main([r for r in rows if (r["encoder"], r["attack"], r["domain"]) == key])
+        found[key] = Leak(
+            *key,
+            f1=mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own]),
+            precision=_mean(own, "precision"),
+            recall=_mean(own, "recall"),
+            weighted_f1=_mean(own, "weighted_f1"),
+            own_vocabulary_f1=_mean(own, "own_vocabulary_f1"),
+            n_fitted_on=int(own[0]["n_fitted_on"]),
+        )
+    return found
+
+
+def _mean(rows: Sequence[dict[str, Any]], name: str) -> float:
+    return sum(_percent(row[name]) for row in rows) / len(rows)
+
+
+def _main(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of the most auxiliary texts and the fewest settings: no variants."""
+    most = max(int(row["n_auxiliary"]) for row in rows)
+    largest = [row for row in rows if row["n_auxiliary"] == most]
+    plain = min((row["settings"] for row in largest), key=len)
+    return [row for row in largest if row["settings"] == plain]
+
+
+def _uses(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Score]:
+    found = {}
+    for key in dict.fromkeys((r["encoder"], r["domain"], r["view"]) for r in rows):
+        _check(encoder=key[0], domain=key[1], view=key[2])
+        own = [r for r in rows if (r["encoder"], r["domain"], r["view"]) == key]
+        found[key] = mean_over_seeds([_score(r, "macro_f1", "prior_macro_f1") for r in own])
+    return found
+
+
+def _check(**names: str) -> None:
+    """Raise ValueError for a name that nothing here has."""
+    families: dict[str, Container[str]]
+    families = {"attack": ATTACKS, "domain": DOMAINS, "view": VIEWS, "encoder": ENCODERS}
+    for kind, name in names.items():
+        if name.partition(":")[0] not in families[kind]:
+            raise ValueError(f"no {kind} is called {name[:40]!r}")
+
+
+def _score(row: dict[str, Any], value: str, chance: str) -> dict[str, Any]:
+    low, high = map(_percent, row[f"{value}_ci95"])
+    return {"value": _percent(row[value]), "ci95": [low, high], "chance": _percent(row[chance]),
+            "n": int(row["n"])}  # fmt: skip
+
+
+def _percent(value: Any) -> float:
+    if not 0 <= value <= 100:  # NaN as well
+        raise ValueError(f"{value!r} is no score between 0 and 100")
+    return float(value)

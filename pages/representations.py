@@ -1,0 +1,69 @@
+"""Which way of turning text into vectors leaks least at equal usefulness?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.sentence import check_sentence
+from dashboard import (
+    cache,
+    controls,
+    explain_representations,
+    representation_cards,
+    representation_controls,
+    representation_jobs,
+    representation_state,
+    representation_views,
+    state,
+)
+from dashboard.calm import plain, show_error
+
+headline = st.container()
+try:
+    found = cache.representations()
+except CoreError as error:
+    found = None
+    show_error(error, title="The measured rows are not here")
+
+refused = representation_state.adopt_representation_link(cache.samples()[0]["text"], found)
+representation_jobs.adopt_try_job()
+if refused:
+    st.warning(
+        f"The address asks for what does not exist here: {plain(', '.join(refused))}.",
+        icon=":material/link_off:",
+    )
+
+points = []
+representation_controls.encoder_picker(found)
+if found is None:
+    headline.title(representation_views.QUESTION, anchor=False)
+else:
+    representation_controls.measure_pickers(found)
+    points = representation_views.shown_points(found)
+    representation_views.finding(headline, points)
+    representation_views.picture(points)
+    if points:
+        st.header("Does the thesis's order hold?", anchor=False)
+        representation_views.order(points)
+        st.header("The numbers, beside the thesis's", anchor=False)
+        representation_views.table(points)
+
+st.header("See one sentence read from all of them", anchor=False)
+controls.sentence_input()
+controls.sample_buttons()
+representation_controls.try_pickers()
+request = representation_state.try_request()
+try:
+    text = check_sentence(state.text())
+    if not request.encoders:
+        st.info("Choose an encoder above that can be fitted here.", icon=":material/ads_click:")
+    elif ready := representation_jobs.prepared_encoders(request):
+        answers = representation_cards.answers_of(text, ready)
+        representation_cards.overview(answers)
+        representation_cards.cards(answers)
+except CoreError as error:
+    show_error(error, title="There is nothing to invert")
+representation_state.drop_stale_representation_link()
+explain_representations.how_it_is_computed(found, points)
+explain_representations.caveats()

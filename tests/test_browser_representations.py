@@ -1,0 +1,128 @@
+"""Journeys through the page of representations in a real Chromium."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from test_browser import (  # noqa: F401 - fixtures
+    PATIENCE,
+    Visit,
+    assert_clean,
+    browser,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+
+pytestmark = pytest.mark.browser
+SECRET = "The violinist told police that the government paid for the hospital."
+LABELS = "document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'markers+text')"
+QUICK = {"encoder": "tfidf,hashing,minilm", "corpus": "lee", "n": "1000"}
+
+
+def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+    page = visit.open("/representations", **params).page
+    sync_api.expect(headline(page)).to_contain_text("leak")
+    page.locator(".js-plotly-plot").first.wait_for()
+    return page
+
+
+def press(page: sync_api.Page, n: int) -> None:
+    page.get_by_role("button", name=f"Invert from {n} encoders").click()
+
+
+def answered(page: sync_api.Page, n: int) -> sync_api.Locator:
+    """Wait until n cards are there; fitting takes its time on a busy machine."""
+    cards = page.locator("[class*='st-key-card-'] .ls-sentence").filter(visible=True)
+    sync_api.expect(cards).to_have_count(n, timeout=4 * PATIENCE)
+    return cards
+
+
+def press_if_new(page: sync_api.Page, n: int) -> None:
+    """Press the button, unless a test before had these encoders fitted: then they answer."""
+    button = page.get_by_role("button", name=f"Invert from {n} encoders")
+    card = page.locator("[class*='st-key-card-'] .ls-sentence").first
+    sync_api.expect(button.or_(card)).to_be_visible()
+    if button.is_visible():
+        button.click()
+
+
+def names(page: sync_api.Page) -> list[str]:
+    found = page.evaluate(f"() => {LABELS}.text")
+    return sorted(found)
+
+
+def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
+    page = opened(visit, encoder="tfidf,hashing,minilm", domain="in", view="titles")
+    assert names(page) == ["MiniLM", "hashing", "tf-idf"]
+    page.get_by_role("radio", name="whole texts").click()
+    sync_api.expect(page.get_by_text("sorts whole texts of news")).to_be_visible()
+    page.get_by_role("combobox", name="Encoders").click()
+    page.get_by_role("option", name="LSA on tf-idf").click()
+    page.wait_for_function(f"() => {LABELS}.text.includes('LSA tf-idf')")
+
+
+def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+    page = opened(visit)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    download.value.save_as(tmp_path / "csv")
+    rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
+    assert len(rows) > 3 and float(rows[0]["leaks, F1"]) > float(rows[0]["guessing"])
+
+
+def test_a_sentence_is_read_from_every_encoder(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+) -> None:
+    page = opened(visit, **QUICK)
+    page.get_by_role("textbox", name="Your sentence").fill(SECRET)
+    press(page, 3)
+    cards = answered(page, 4)  # MiniLM twice: its trained weights as well
+    sync_api.expect(cards.first).to_contain_text("violinist")
+    sync_api.expect(page.locator("mark", has_text="government").first).to_be_visible()
+    assert "text=" not in page.url, "what is typed stays out of the address"
+    page.get_by_role("textbox", name="Your sentence").fill("Police closed the hospital.")
+    sync_api.expect(cards.first).to_contain_text("closed")
+    home = server[1].parent
+    kept = [p for p in home.rglob("*") if p.is_file() and b"violinist told" in p.read_bytes()]
+    assert kept == [], "what was typed is on the disk"
+
+
+def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
+    page = opened(visit, encoder="tfidf,glove", corpus="lee", n="1000")
+    press(page, 2)
+    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.reload()
+    answered(page, 2)
+
+
+def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
+    page = opened(visit, encoder="tfidf,doc2vec,glove", corpus="wikipedia", n="5000")
+    press(page, 3)
+    page.get_by_role("button", name="Stop").click()
+    sync_api.expect(page.get_by_text("Encoders that were finished are kept")).to_be_visible()
+    sync_api.expect(page.get_by_role("button", name="Invert from 3 encoders")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_width_and_theme(
+    browser: sync_api.Browser,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    theme: str,
+    width: int,
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    since = len(server[1].read_text())
+    seen = Visit(context.new_page(), server[0])
+    page = opened(seen, encoder="tfidf,hashing", corpus="lee", n="1000")
+    press_if_new(page, 2)
+    answered(page, 2)
+    assert seen.overflow <= 0 and seen.complaints == []
+    context.close()
+    assert_clean(server[1], since)
