@@ -11,7 +11,7 @@ from core.errors import CoreError
 from core.name_plots import name_map
 from core.names.probing import KNOWLEDGE
 from core.names.rates import Rate
-from core.studies.names_tables import said
+from core.studies.names_tables import SHIPPED, said
 from dashboard import cache
 from dashboard.calm import show_error
 
@@ -22,6 +22,9 @@ _DOMAINS = {"in": "news", "cross": "encyclopaedia"}
 
 def measured() -> None:
     """Draw the tables of the study, and the heat map of its few names."""
+    if not SHIPPED.exists():
+        st.info("Not measured on this computer yet: `python -m core study names` does it.")
+        return
     try:
         rows = cache.name_rows()
     except CoreError as error:
