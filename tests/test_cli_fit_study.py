@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from core.cli.workers import without_folders
 from core.studies import classification, representations
 
 
@@ -175,3 +176,14 @@ def test_mistakes_in_study_are_told(core: Any, news: Path, tmp_path: Path) -> No
 def test_the_papers_figures_are_those_of_the_table() -> None:
     assert representations.PAPER["minilm"] == (41.36, 39.53)
     assert classification.PAPER["hashing", "in"] == classification.PAPER["hashing", "cross"]
+
+
+def test_rows_name_no_folder_of_this_machine(tmp_path: Path) -> None:
+    rows = [
+        {"target": "/a/news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path}"},
+        {"encoder": "st:org/model"},
+    ]
+    assert without_folders(rows) == [
+        {"target": "news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path.name}"},
+        {"encoder": "st:org/model"},
+    ]

@@ -45,7 +45,12 @@ def without_folders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     What texts they were, `contents` says.
     """
-    return [
-        row | {name: Path(row[name]).name for name in ("target", "other") if name in row}
-        for row in rows
-    ]
+    return [row | _shortened(row) for row in rows]
+
+
+def _shortened(row: dict[str, Any]) -> dict[str, str]:
+    short = {name: Path(row[name]).name for name in ("target", "other") if name in row}
+    kind, _, place = str(row.get("encoder", "")).partition(":")
+    if place and Path(place).is_dir():  # else the id of a model on a hub
+        short["encoder"] = f"{kind}:{Path(place).name}"
+    return short
