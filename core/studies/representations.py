@@ -135,7 +135,8 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     """Fit encoder and attack on the auxiliary texts and attack the targets.
 
     Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
-    the attack's own are counted in `own_vocabulary_f1` (Table A.2).
+    the attack's own are counted in `own_vocabulary_f1` (Table A.2). Stop words count where the
+    attack's settings keep them.
     """
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
@@ -148,8 +149,9 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     attack = make_attack(AttackSpec.of(cell["attack"], settings))
     attack.fit(encoder, domain.auxiliary)
     inside = open_domain(**(place | {"domain": "in"})).auxiliary
-    local = Vocabulary.count(inside, stop_words=STOP_WORDS)
     own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
+    left_out: frozenset[str] = frozenset() if settings.get("keep_stop_words") else STOP_WORDS
+    local = Vocabulary.count(inside, stop_words=left_out)
     scope = restrict(local, own.index.keys())
     result = evaluate(
         attack,
