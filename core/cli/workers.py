@@ -49,7 +49,9 @@ def without_folders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _shortened(row: dict[str, Any]) -> dict[str, str]:
-    short = {name: Path(row[name]).name for name in ("target", "other") if name in row}
+    short: dict[str, str] = {}
+    for name in {"target", "other"} & row.keys():
+        short[name] = Path(row[name]).name
     kind, _, place = str(row.get("encoder", "")).partition(":")
     if place and Path(place).is_dir():  # else the id of a model on a hub
         short["encoder"] = f"{kind}:{Path(place).name}"
