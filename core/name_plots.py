@@ -19,6 +19,9 @@ _SHADES = [
 ]
 """Towards the colour of what leaked; light enough for dark figures throughout."""
 
+_LEVEL = 6
+"""Columns whose names fit side by side; more stand aslant."""
+
 
 def name_map(
     rows: Sequence[str],
@@ -65,19 +68,13 @@ def name_map(
         i, j = chosen
         figure.add_shape(type="rect", x0=j - 0.47, x1=j + 0.47, y0=i - 0.47, y1=i + 0.47,
                          line={"color": "#0072B2", "width": 4})  # fmt: skip
-    style(figure, height=130 + 48 * len(rows))
-    figure.update_layout(
-        title={
-            "text": "<b>Surname read, % of the sentences</b><br><sup>rows: whose sentences; "
-            "columns: the name put in</sup>",
-            "y": 1, "yanchor": "top", "pad": {"t": 6},
-        },
-        margin={"t": 118, "b": 12, "r": 8}, clickmode="event+select",
-    )  # fmt: skip
+    top = 64 if len(columns) <= _LEVEL else 110
+    style(figure, height=top + 12 + 48 * len(rows))
+    figure.update_layout(margin={"t": top, "b": 12, "r": 8}, clickmode="event+select")
     figure.update_xaxes(
         tickvals=across, ticktext=_headings(columns, notes), side="top", showgrid=False,
         zeroline=False, range=[-0.5, len(columns) - 0.5], tickfont={"size": 13},
-        tickangle=0 if len(columns) <= 6 else -60,
+        tickangle=0 if len(columns) <= _LEVEL else -60,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=down, ticktext=[_label(name) for name in rows], automargin=True, showgrid=False,

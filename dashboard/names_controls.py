@@ -55,11 +55,12 @@ def controls() -> None:
         f"several words. Each is put into every sentence. From 2 to {MOST_NAMES}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
+        st.pills(
             "Attack",
             attacks_on_offer(),
             key=names_state.ATTACK_KEY,
             required=True,
+            wrap=True,
             persist_state="session",
             format_func=lambda name: ATTACKS[name].title,
             help="How the attacker turns a vector back into words. All of them were trained on "

@@ -14,6 +14,7 @@ from core.names.rates import Rate
 from core.studies.names_tables import SHIPPED, said
 from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.names_views import MAP_TITLE
 
 __all__ = ["measured"]
 
@@ -93,6 +94,7 @@ def _matrix(row: dict[str, Any]) -> None:
         [Rate.of(count, n) for count in found]
         for n, found in zip(row["n_sentences"], row["found"], strict=True)
     ]
+    st.markdown(MAP_TITLE)
     st.plotly_chart(
         name_map(row["people"], row["people"], cells,
                  notes=[f"{n:,}" for n in row["training"]]),

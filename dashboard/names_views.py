@@ -17,8 +17,9 @@ from dashboard.answers import ENCODER
 from dashboard.calm import plain
 from dashboard.names_state import NamesRequest
 
-__all__ = ["QUESTION", "cell_words", "finding", "heat_map"]
+__all__ = ["MAP_TITLE", "QUESTION", "cell_words", "finding", "heat_map"]
 
+MAP_TITLE = "**Surname read, % of the sentences** · rows: whose sentences; columns: the name put in"
 QUESTION = "Whose name is in the vector?"
 _MOST_SHOWN = 10
 
@@ -57,6 +58,7 @@ def heat_map(found: NameExperiment) -> None:
     names_state.keep_choice(names_state.ROW_KEY, range(len(matrix.rows)))
     names_state.keep_choice(names_state.COLUMN_KEY, range(len(matrix.names)))
     cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
+    st.markdown(MAP_TITLE)
     event = st.plotly_chart(
         name_map(
             [name.surname for name in matrix.rows],
