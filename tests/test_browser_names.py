@@ -54,7 +54,7 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
     sync_api.expect(page.get_by_text("of the 3 surnames")).to_be_visible()
     page.get_by_text("The numbers as a table").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV").click()
     download.value.save_as(tmp_path / "csv")
     rows = list(csv.reader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
     assert len(rows) == 4 and rows[2][1] == "'=Weber"
