@@ -13,7 +13,7 @@ from core.studies import representations
 from core.studies.runner import failures, run_cells
 
 REPEATS = 2
-N_CELLS = 12
+N_CELLS = 8
 
 
 def measure() -> list[Measurement]:
@@ -41,13 +41,13 @@ def _cells(seeds: range) -> list[dict[str, object]]:
     return representations.RepresentationStudy(
         target="lee",
         other="lee",
-        encoders=("hashing",),
+        encoders=("lsa_tfidf",),
         attacks=("mlc",),
         domains=("in",),
         sizes=(2000,),
         n_targets=100,
         seeds=tuple(seeds),
-        attack_settings=(("epochs", 8), ("patience", 8), ("device", "cpu")),
+        attack_settings=(("epochs", 6), ("patience", 6), ("device", "cpu")),
     ).cells()
 
 
