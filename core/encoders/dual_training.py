@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 from torch import Tensor
 from torch.nn import functional as F
 
 from core.encoders.context_pairs import ContextPairs
 from core.encoders.dual_network import DualNetwork, embed_ids
 from core.errors import InvalidInputError
+from core.metrics import wilson_interval
 from core.results import Interval
 
 __all__ = [
@@ -98,8 +98,7 @@ class RetrievalAccuracy:
     def ci95(self) -> Interval:
         """Wilson's interval."""
         right = round(self.accuracy * self.n / 100)
-        interval = binomtest(right, self.n).proportion_ci(method="wilson")
-        return Interval(100 * interval.low, 100 * interval.high)
+        return wilson_interval(right, self.n)
 
     def __str__(self) -> str:
         """Return the accuracy in words, with its interval and what chance gives."""

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.registry import ATTACKS, make_attack
 from core.attacks.shipped import load_attack, save_attack
 from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
-from core.specs import AttackSpec, settings_of
+from core.studies.cell_attacks import attack_of, settings_for
 from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
 from core.studies.names_parts import (
     choose_names,
@@ -82,7 +81,7 @@ class NameStudy:
         return [
             {**shared, "encoder": encoder, "attack": attack, "domain": domain,
              "name_sentences": n, "seed": seed, "part": part,
-             "settings": {k: v for k, v in self.attack_settings if k in _known(attack)}}
+             "settings": settings_for(attack, self.attack_settings)}
             for domain in self.domains
             for encoder in self.encoders
             for attack in self.attacks
@@ -90,10 +89,6 @@ class NameStudy:
             for seed in self.seeds
             for part in ("probing", *map(str, self.sizes))
         ]  # fmt: skip
-
-
-def _known(attack: str) -> set[str]:
-    return set(settings_of(ATTACKS[attack].kind))
 
 
 def run(
@@ -134,10 +129,7 @@ def _fitted_attack(
     place = folder / "attacks" / key
     if (place / "model.json").exists():
         return load_attack(place)
-    settings = dict(cell["settings"])
-    if "seed" in _known(cell["attack"]):
-        settings["seed"] = cell["seed"]
-    attack = make_attack(AttackSpec.of(cell["attack"], settings))
+    attack = attack_of(cell)
     checkpoint = folder / "training" / key
     attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
     assert isinstance(attack, TrainedAttack)

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.prior import PriorAttack
-from core.attacks.registry import ATTACKS, make_attack
 from core.encoders.fitted import FITTED_ON_TEXTS
 from core.evaluation import restrict
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import Scores
-from core.specs import AttackSpec, settings_of
+from core.studies.cell_attacks import attack_of, attack_said, score_entries, settings_for
 from core.studies.domains import (
     DOMAINS,
     check_contents,
@@ -103,7 +102,7 @@ class ParagraphStudy:
                 "n_targets": self.n_targets,
                 "n_words": list(self.n_words),
                 "seed": seed,
-                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)},
+                "settings": settings_for(attack, self.attack_settings),
             }
             for domain in self.domains
             for encoder in self.encoders
@@ -111,10 +110,6 @@ class ParagraphStudy:
             for trained_on in self.trained_on
             for seed in self.seeds
         ]
-
-
-def _known(attack: str) -> set[str]:
-    return set(settings_of(ATTACKS[attack].kind))
 
 
 def run(
@@ -144,10 +139,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     encoder = open_encoder(cell["encoder"], fit_on, lambda: passages.sentences, folder)
     scope = _scope(passages, open_passages(**place, domain="in"))
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
-    settings = dict(cell["settings"])
-    if "seed" in _known(cell["attack"]):
-        settings["seed"] = cell["seed"]
-    attack = make_attack(AttackSpec.of(cell["attack"], settings)).fit(encoder, auxiliary)
+    attack = attack_of(cell).fit(encoder, auxiliary)
     prior = _prior(encoder, passages, scope)
     facts = {"dimension": encoder.dimension, "n_fitted_on": len(auxiliary),
              "vocabulary_size": len(scope)}  # fmt: skip
@@ -201,10 +193,7 @@ def _scores(
         "n": scores.n,
         "n_sentences": sum(len(paragraph.sentences) for paragraph in passages.targets),
         "mean_words": float(np.mean([len(target) for target in targets])),
-        "precision": scores.precision,
-        "recall": scores.recall,
-        "token_set_f1": scores.token_set_f1,
-        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        **score_entries(scores),
         "weighted_f1": scores.weighted_f1,
         "prior_f1": blind.token_set_f1,
     }
@@ -218,9 +207,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        settings = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
-        attack = f"{row['attack']} ({settings})" if settings else row["attack"]
-        head = f"| {row['encoder']} | {attack} | {row['domain']} |"
+        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
         if "error" in row:
             lines.append(f"{head} {row['trained_on']} | – | failed: {row['error']} | | | | | |")
             continue

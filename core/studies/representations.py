@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.registry import ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
 from core.evaluation import evaluate, restrict
 from core.protocols import OnProgress, no_progress
-from core.specs import AttackSpec, settings_of
+from core.studies.cell_attacks import (
+    attack_of,
+    attack_said,
+    has_setting,
+    score_entries,
+    settings_for,
+)
 from core.studies.domains import (
     DOMAINS,
     check_contents,
@@ -85,14 +91,13 @@ class RepresentationStudy:
                 "n_auxiliary": size,
                 "n_targets": self.n_targets,
                 "seed": seed,
-                "settings": {k: v for k, v in self.attack_settings if k in _known(attack)}
-                | dict(variant),
+                "settings": settings_for(attack, self.attack_settings) | dict(variant),
             }
             for domain in self.domains
             for encoder in self.encoders
             for attack in self.attacks
             if _applies(attack, encoder)
-            for variant in [(), *((v,) for v in self.variants if v[0] in _known(attack))]
+            for variant in [(), *((v,) for v in self.variants if has_setting(attack, v[0]))]
             for size in self.sizes
             for seed in self.seeds
         ]
@@ -102,10 +107,6 @@ def _applies(attack: str, encoder: str) -> bool:
     """Whether an attack can read an encoder's vectors: not all read sparse ones."""
     family = FITTED_ENCODERS.get(encoder)
     return ATTACKS[attack].reads_sparse or not (family and family.gives_sparse)
-
-
-def _known(attack: str) -> set[str]:
-    return set(settings_of(ATTACKS[attack].kind))
 
 
 def run(
@@ -143,14 +144,13 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     place = {name: cell[name] for name in names}
     domain = open_domain(**place)
     encoder = open_encoder(cell["encoder"], place, lambda: domain.auxiliary, folder)
-    settings = dict(cell["settings"])
-    if "seed" in _known(cell["attack"]):
-        settings["seed"] = cell["seed"]
-    attack = make_attack(AttackSpec.of(cell["attack"], settings))
+    attack = attack_of(cell)
     attack.fit(encoder, domain.auxiliary)
     inside = open_domain(**(place | {"domain": "in"})).auxiliary
     own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
-    left_out: frozenset[str] = frozenset() if settings.get("keep_stop_words") else STOP_WORDS
+    left_out: frozenset[str] = (
+        frozenset() if cell["settings"].get("keep_stop_words") else STOP_WORDS
+    )
     local = Vocabulary.count(inside, stop_words=left_out)
     scope = restrict(local, own.index.keys())
     result = evaluate(
@@ -170,10 +170,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
             "dimension": encoder.dimension,
             "n_fitted_on": len(domain.auxiliary),
             "n": scores.n,
-            "precision": scores.precision,
-            "recall": scores.recall,
-            "token_set_f1": scores.token_set_f1,
-            "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+            **score_entries(scores),
             "weighted_f1": scores.weighted_f1,
             "prior_f1": result.baseline.token_set_f1,
             "own_vocabulary_f1": wider.scores.token_set_f1,
@@ -191,9 +188,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        settings = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
-        attack = f"{row['attack']} ({settings})" if settings else row["attack"]
-        head = f"| {row['encoder']} | {attack} | {row['domain']} |"
+        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
         if "error" in row:
             lines.append(f"{head} | – | failed: {row['error']} | | | | | |")
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from core.studies.cell_attacks import attack_said
 from core.studies.learning import gain_per_doubling, learning_figure
 from core.studies.representations import RepresentationStudy, run
 
@@ -42,7 +43,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        head = f"| {row['encoder']} | {_attack(row)} | {row['domain']} |"
+        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
         if "error" in row:
             lines.append(f"{head} {row['n_auxiliary']:,} | failed: {row['error']} | | | | | |")
             continue
@@ -75,7 +76,7 @@ def figure(rows: Sequence[dict[str, Any]]) -> go.Figure:
         for row in _measured(rows)
         if _curve(row) in gains
     ]
-    attacks = ", ".join(dict.fromkeys(_attack(row) for row in measured))
+    attacks = ", ".join(dict.fromkeys(attack_said(row) for row in measured))
     return learning_figure({"attack": attacks, "rows": measured, "gains": gains})
 
 
@@ -97,12 +98,7 @@ def _measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _curve(row: dict[str, Any]) -> str:
-    return f"{row['encoder']}, {_attack(row)}, {row['domain']}-domain, seed {row['seed']}"
-
-
-def _attack(row: dict[str, Any]) -> str:
-    settings = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
-    return f"{row['attack']} ({settings})" if settings else str(row["attack"])
+    return f"{row['encoder']}, {attack_said(row)}, {row['domain']}-domain, seed {row['seed']}"
 
 
 def _said(name: str, gain: float) -> str:

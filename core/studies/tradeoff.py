@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from core.attacks.registry import make_attack
 from core.corpora import bundled_sentences
@@ -27,6 +26,7 @@ from core.defences.registry import DEFENCES, make_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.evaluation import evaluate
+from core.metrics import wilson_interval
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.specs import AttackSpec, DefenceSpec, EncoderSpec
 from core.store import cache_dir, read_json, write_json
@@ -182,10 +182,10 @@ def _leakage(
         privatizer = TextPrivatizer(encoder, eta, rng=np.random.default_rng([seed, 3]))
         ids = np.array([i for row in encoder.token_ids(targets) for i in row])
         n_back = int((privatizer.tokens(ids) == ids).sum())
-        interval = binomtest(n_back, len(ids)).proportion_ci(method="wilson")
+        interval = wilson_interval(n_back, len(ids))
         rows.append(
             {"task": "token_inversion", "measure": "accuracy", "value": 100 * n_back / len(ids),
-             "ci95": [100 * interval.low, 100 * interval.high], "chance": 0.0, "n": len(ids)}
+             "ci95": [interval.low, interval.high], "chance": 0.0, "n": len(ids)}
         )  # fmt: skip
     return rows
 

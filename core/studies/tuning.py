@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.registry import make_attack
 from core.attacks.search_spaces import IN_SEARCH, SEARCH_SPACES, Range
 from core.errors import InvalidInputError
 from core.evaluation import evaluate
 from core.protocols import OnProgress, no_progress
-from core.specs import AttackSpec, settings_of
+from core.specs import AttackSpec
+from core.studies.cell_attacks import attack_of, score_entries
 from core.studies.domains import (
     check_contents,
     content_of,
@@ -156,10 +157,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     known = tuple(texts[i] for i in sorted(order[n_held:]))
     held = [texts[i] for i in sorted(order[:n_held][: cell["n_validation"]])]
     encoder = open_encoder(cell["encoder"], {**place, "part": "known"}, lambda: known, folder)
-    settings = dict(cell["settings"])
-    if "seed" in settings_of(ATTACKS[cell["attack"]].kind):
-        settings["seed"] = cell["seed"]
-    attack = make_attack(AttackSpec.of(cell["attack"], settings)).fit(encoder, known)
+    attack = attack_of(cell).fit(encoder, known)
     scope = Vocabulary.count(known)
     result = evaluate(attack, encoder, held, seed=cell["seed"], vocabulary=scope, name="held out")
     scores = result.scores
@@ -167,10 +165,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
         {
             "n_fitted_on": len(known),
             "n": scores.n,
-            "precision": scores.precision,
-            "recall": scores.recall,
-            "token_set_f1": scores.token_set_f1,
-            "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+            **score_entries(scores),
             "prior_f1": result.baseline.token_set_f1,
         }
     ]
