@@ -161,8 +161,25 @@ def test_an_attack_meets_only_vectors_that_it_reads(core: Any, news: Path, tmp_p
     )
     pairs = {(cell["encoder"], cell["attack"]) for cell in study.cells()}
     assert pairs == {("tfidf", "probe"), ("minilm", "probe"), ("minilm", "probe_mlc")}
+    open_box = representations.RepresentationStudy(
+        target=str(news), encoders=("doc2vec", "dual_lstm:saved", "minilm"), attacks=("sparse",)
+    )
+    assert {cell["encoder"] for cell in open_box.cells()} == {"dual_lstm:saved", "minilm"}
     given = ["study", "inversion", "--target", news, "--encoders", "tfidf", "--out", tmp_path / "t"]
-    assert "sparse" in core(*given, "--attacks", "probe_mlc").refusal()
+    assert "Sparse vectors are read by" in core(*given, "--attacks", "probe_mlc").refusal()
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_white_box_attacks_are_judged_by_the_words_of_the_texts(
+    core: Any, news: Path, tmp_path: Path, tiny_bert: Path, keep: int
+) -> None:
+    rows = core("study", "inversion", "--target", news, "--other", news, "--encoders",
+                f"mlm:{tiny_bert}", "--attacks", "sparse", "probe", "--domains", "in",
+                "--n-auxiliary", "200", "--n-targets", "20", "--set", f"keep_stop_words={keep}",
+                "--set", "n_tuning=20", "--out", tmp_path / "t.json", "--json")  # fmt: skip
+    sparse, probe = rows.json()["rows"]
+    assert sparse["vocabulary_size"] == probe["vocabulary_size"]
+    assert sparse["token_set_f1"] > sparse["prior_f1"] > 0
 
 
 def test_mistakes_in_study_are_told(core: Any, news: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from core.attacks.inversion.sparse_coding import SparseCodingAttack, words_of_codes
+from core.attacks.inversion.sparse_coding import SparseCodingAttack
 from core.attacks.inversion.sparse_solvers import (
     SOLVERS,
     kkt_residual,
@@ -15,6 +15,7 @@ from core.attacks.inversion.sparse_solvers import (
     working_set,
 )
 from core.attacks.inversion.sparse_tuning import tune
+from core.attacks.inversion.sparse_words import words_of_codes
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError, StoppedError
 from core.text import STOP_WORDS, words
@@ -145,6 +146,44 @@ def test_tuning_finds_the_best_of_the_grid(
     assert (best["penalty"], best["threshold"]) == (0.001, 0.02)
     assert best["token_set_f1"] > 40
     assert fitted.penalty == 0.001
+
+
+def test_chosen_settings_beat_wrong_ones_and_are_kept(
+    tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    given = SparseCodingAttack(penalty=5.0).fit(tiny_encoder, small_texts[:300])
+    chosen = SparseCodingAttack(penalty=5.0, n_tuning=60).fit(tiny_encoder, small_texts[:300])
+    assert chosen.map_.n_texts == 240
+    assert chosen.chosen_ is not None and chosen.chosen_["penalty"] < 5.0
+    vectors = tiny_encoder.encode(small_texts[300:340])
+    answers = chosen.invert(tiny_encoder, vectors)
+    truth = [set(words(text)) - STOP_WORDS for text in small_texts[300:340]]
+
+    def n_hits(answers):
+        return sum(len(a.word_set & t) for a, t in zip(answers, truth, strict=True))
+
+    assert n_hits(answers) > n_hits(given.invert(tiny_encoder, vectors))
+    again = SparseCodingAttack(penalty=5.0, n_tuning=60).load_state(*chosen.state())
+    assert again.invert(tiny_encoder, vectors) == answers
+
+
+def test_tuning_must_leave_texts_to_learn_from(
+    tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    with pytest.raises(InvalidInputError, match="half of the 10 texts"):
+        SparseCodingAttack(n_tuning=6).fit(tiny_encoder, small_texts[:10])
+
+
+def test_the_penalties_follow_the_length_of_the_tokens(
+    fitted: SparseCodingAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    tokens, targets = problem(7)
+    short = working_set(tokens, targets, 0.05, tolerance=1e-4)
+    long = working_set(2 * tokens, 2 * targets, 0.2, tolerance=1e-4)
+    np.testing.assert_allclose(long, short, atol=1e-4)
+    best = tune(fitted, tiny_encoder, small_texts[300:320])
+    length = tiny_encoder.token_vectors.detach().square().sum(1).mean().item()
+    assert 0.005 * length < best["penalty"] < 0.3 * length
 
 
 class BlackBox:

@@ -173,21 +173,19 @@ def test_the_texts_under_attack_take_no_part(corpus: Path, tmp_path: Path) -> No
 
     import core.studies.tuning as module
 
-    real_make, real_evaluate = module.attack_of, module.evaluate
+    real_fit, real_evaluate = module.fit_attack, module.evaluate
 
     def evaluate(attack: Any, encoder: Any, texts: list[str], **more: Any) -> Any:
         seen.update(texts)
         return real_evaluate(attack, encoder, texts, **more)
 
-    def make(cell: Any) -> Any:
-        attack = real_make(cell)
-        fit = attack.fit
-        attack.fit = lambda encoder, texts: (seen.update(texts), fit(encoder, texts))[1]
-        return attack
+    def fit(cell: Any, encoder: Any, texts: list[str]) -> Any:
+        seen.update(texts)
+        return real_fit(cell, encoder, texts)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "evaluate", evaluate)
-        patch.setattr(module, "attack_of", make)
+        patch.setattr(module, "fit_attack", fit)
         study = tuning.TuningStudy(
             attack="probe", target=str(corpus), other=str(corpus), encoder="hashing", n_trials=1
         )

@@ -59,6 +59,11 @@ class FittedFamily:
         """Whether its vectors are sparse, as those of bags of words."""
         return bool(getattr(self.kind, "gives_sparse", False))
 
+    @property
+    def is_white_box(self) -> bool:
+        """Whether an attacker who holds it sees its token vectors and gradients."""
+        return hasattr(self.kind, "embed_token_vectors")
+
 
 FITTED_ENCODERS: dict[str, FittedFamily] = {
     "tfidf": FittedFamily(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.attacks.registry import ATTACKS, make_attack
-from core.protocols import InversionAttack
+from core.protocols import Encoder, InversionAttack
 from core.results import Scores
 from core.specs import AttackSpec, settings_of
 from core.studies.runner import Cell
+from core.text import STOP_WORDS, Vocabulary
 
-__all__ = ["attack_of", "attack_said", "has_setting", "score_entries", "settings_for"]
+__all__ = [
+    "attack_of",
+    "attack_said",
+    "fit_attack",
+    "has_setting",
+    "score_entries",
+    "settings_for",
+    "words_of",
+]
 
 
 def has_setting(attack: str, setting: str) -> bool:
@@ -36,6 +45,27 @@ def attack_of(cell: Cell) -> InversionAttack:
     if has_setting(cell["attack"], "seed"):
         settings["seed"] = cell["seed"]
     return make_attack(AttackSpec.of(cell["attack"], settings))
+
+
+def fit_attack(
+    cell: Cell, encoder: Encoder, texts: Sequence[str], *, checkpoint_dir: str | None = None
+) -> InversionAttack:
+    """Return a cell's attack, fitted, with the words that it is judged by as `vocabulary_`.
+
+    White-box attacks answer tokens and have no vocabulary of their own: the words of the
+    auxiliary texts stand in, so that all attacks face the same targets.
+    """
+    attack: Any = attack_of(cell).fit(encoder, texts, checkpoint_dir=checkpoint_dir)
+    if attack.vocabulary_ is None:
+        attack.vocabulary_ = words_of(cell, texts)
+    fitted: InversionAttack = attack
+    return fitted
+
+
+def words_of(cell: Cell, texts: Sequence[str]) -> Vocabulary:
+    """Return the words of texts that count: stop words where the attack's settings keep them."""
+    keeps = cell["settings"].get("keep_stop_words")
+    return Vocabulary.count(texts, stop_words=frozenset() if keeps else STOP_WORDS)
 
 
 def attack_said(row: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from core.attacks.shipped import load_attack, save_attack
 from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
-from core.studies.cell_attacks import attack_of, settings_for
+from core.studies.cell_attacks import fit_attack, settings_for
 from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
 from core.studies.names_parts import (
     choose_names,
@@ -129,9 +129,8 @@ def _fitted_attack(
     place = folder / "attacks" / key
     if (place / "model.json").exists():
         return load_attack(place)
-    attack = attack_of(cell)
     checkpoint = folder / "training" / key
-    attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
+    attack = fit_attack(cell, encoder, texts, checkpoint_dir=str(checkpoint))
     assert isinstance(attack, TrainedAttack)
     save_attack(attack, place)
     shutil.rmtree(checkpoint, ignore_errors=True)

@@ -15,7 +15,7 @@ from core.evaluation import restrict
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import Scores
-from core.studies.cell_attacks import attack_of, attack_said, score_entries, settings_for
+from core.studies.cell_attacks import attack_said, fit_attack, score_entries, settings_for
 from core.studies.domains import (
     DOMAINS,
     check_contents,
@@ -139,7 +139,7 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     encoder = open_encoder(cell["encoder"], fit_on, lambda: passages.sentences, folder)
     scope = _scope(passages, open_passages(**place, domain="in"))
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
-    attack = attack_of(cell).fit(encoder, auxiliary)
+    attack = fit_attack(cell, encoder, auxiliary)
     prior = _prior(encoder, passages, scope)
     facts = {"dimension": encoder.dimension, "n_fitted_on": len(auxiliary),
              "vocabulary_size": len(scope)}  # fmt: skip

@@ -15,7 +15,7 @@ from core.errors import InvalidInputError
 from core.evaluation import evaluate
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec
-from core.studies.cell_attacks import attack_of, score_entries
+from core.studies.cell_attacks import fit_attack, score_entries, words_of
 from core.studies.domains import (
     check_contents,
     content_of,
@@ -25,7 +25,6 @@ from core.studies.domains import (
 )
 from core.studies.runner import Cell, cell_key, run_cells
 from core.studies.trials import Trial, open_trials
-from core.text import Vocabulary
 
 __all__ = ["TuningStudy", "best_trial", "markdown", "measure", "run"]
 
@@ -157,8 +156,8 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     known = tuple(texts[i] for i in sorted(order[n_held:]))
     held = [texts[i] for i in sorted(order[:n_held][: cell["n_validation"]])]
     encoder = open_encoder(cell["encoder"], {**place, "part": "known"}, lambda: known, folder)
-    attack = attack_of(cell).fit(encoder, known)
-    scope = Vocabulary.count(known)
+    attack = fit_attack(cell, encoder, known)
+    scope = words_of(cell, known)
     result = evaluate(attack, encoder, held, seed=cell["seed"], vocabulary=scope, name="held out")
     scores = result.scores
     return [

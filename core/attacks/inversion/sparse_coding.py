@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.linear_map import LinearMap
 from core.attacks.inversion.sparse_solvers import SOLVERS, Floats
+from core.attacks.inversion.sparse_tuning import tune
+from core.attacks.inversion.sparse_words import words_of_codes
 from core.attacks.inversion.token_words import regular_token_ids, require_white_box, whole_words
+from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
-from core.results import RecoveredWord, Recovery
+from core.results import Recovery
 from core.specs import setting
 from core.text import STOP_WORDS
 
-__all__ = ["TUNED", "SparseCodingAttack", "words_of_codes"]
+__all__ = ["TUNED", "SparseCodingAttack"]
 
 TUNED: dict[str, Any] = {"penalty": 0.02, "threshold": 0.01}
-"""Settings for MiniLM, chosen by `sparse_tuning.tune` on 300 auxiliary sentences."""
+"""Settings for MiniLM, chosen by `tune` on 300 auxiliary sentences."""
 
 CHUNK = 128
 """Vectors coded at a time: each needs a few rows of |V| numbers."""
-N_RUNNERS_UP = 25
 
 
 @dataclass
@@ -49,7 +51,12 @@ class SparseCodingAttack:
     solver: str = setting("working_set", "How Eq. 7 is solved", choices=tuple(SOLVERS))
     ridge: float = setting(0.3, "Shrinkage of the map to the token mean", low=1e-6, high=1e6)
     keep_stop_words: bool = setting(False, "Answer stop words too (SR20)")
-    seed: int = setting(0, "Seed of the held-out texts of the map", low=0)
+    n_tuning: int = setting(
+        0, "Auxiliary texts kept apart to choose λ and τ on; 0: as given", low=0, high=5000
+    )
+    seed: int = setting(0, "Seed of the texts held out of the map", low=0)
+
+    chosen_: dict[str, float] | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit(
         self,
@@ -60,25 +67,45 @@ class SparseCodingAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn M from auxiliary texts.
+        """Learn M from auxiliary texts and, with `n_tuning`, choose λ and τ (SR20 §6.2).
 
         Raises
         ------
         InvalidInputError
-            The encoder is a black box, or texts and vectors do not match.
+            The encoder is a black box, texts and vectors do not match, or `n_tuning` leaves
+            fewer than half of the texts.
         """
+        open_encoder = require_white_box(encoder, "SparseCodingAttack")
+        if vectors is not None:
+            vectors = check_vectors(vectors, encoder.dimension, len(texts))
+        known, held = self._split(len(texts))
         self.map_ = LinearMap.fit(
-            require_white_box(encoder, "SparseCodingAttack"),
-            texts,
-            vectors,
+            open_encoder,
+            [texts[i] for i in known],
+            None if vectors is None else vectors[known],
             layer=0,
             ridge=self.ridge,
             seed=self.seed,
             on_progress=on_progress,
             checkpoint_dir=checkpoint_dir,
         )
+        self.chosen_ = None
         bind(self, encoder)
+        if len(held):
+            kept = None if vectors is None else vectors[held]
+            self.chosen_ = tune(
+                self, encoder, [texts[i] for i in held], kept, on_progress=on_progress
+            )
         return self
+
+    def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows that M learns from, and those that λ and τ are chosen on."""
+        if self.n_tuning > n // 2:
+            raise InvalidInputError(
+                f"n_tuning must be at most half of the {n} texts, got {self.n_tuning}."
+            )
+        order = np.random.default_rng([self.seed, 1]).permutation(n)
+        return np.sort(order[self.n_tuning :]), np.sort(order[: self.n_tuning])
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
@@ -87,18 +114,26 @@ class SparseCodingAttack:
         vectors = check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, "SparseCodingAttack")
         names = self.answerable_words(open_encoder)
+        threshold = self.chosen_["threshold"] if self.chosen_ else self.threshold
         answers: list[Recovery] = []
         for start in range(0, len(vectors), CHUNK):
             codes = self.codes(open_encoder, vectors[start : start + CHUNK])
-            answers += words_of_codes(codes, names, self.threshold)
+            answers += words_of_codes(codes, names, threshold)
             on_progress(len(answers) / len(vectors), f"Coded {len(answers)} of {len(vectors)}")
         return answers
 
-    def codes(self, encoder: WhiteBoxEncoder, vectors: Vectors) -> Floats:
-        """Return z of Eq. 7, shape (n, number of regular tokens), float32."""
+    def codes(
+        self, encoder: WhiteBoxEncoder, vectors: Vectors, penalty: float | None = None
+    ) -> Floats:
+        """Return z of Eq. 7, shape (n, number of regular tokens), float32.
+
+        `penalty` stands for the attack's own λ where it is given.
+        """
+        if penalty is None:
+            penalty = self.chosen_["penalty"] if self.chosen_ else self.penalty
         ids = regular_token_ids(encoder)
         tokens = encoder.token_vectors.detach().float().cpu().numpy()[ids]
-        return SOLVERS[self.solver](tokens, self.map_.apply(vectors), self.penalty)
+        return SOLVERS[self.solver](tokens, self.map_.apply(vectors), penalty)
 
     def answerable_words(self, encoder: WhiteBoxEncoder) -> list[str | None]:
         """Return, for each column of `codes`, the word that it may answer, or None."""
@@ -107,40 +142,13 @@ class SparseCodingAttack:
         return [None if names[i] in left_out else names[i] for i in regular_token_ids(encoder)]
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return M and what it is bound to."""
-        return self.map_.arrays(), {**bound_meta(self), "map": self.map_.meta()}
+        """Return M, λ and τ where they were chosen, and what it is bound to."""
+        chosen = {"chosen": self.chosen_} if self.chosen_ else {}
+        return self.map_.arrays(), {**bound_meta(self), "map": self.map_.meta(), **chosen}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
         self.map_ = LinearMap.from_arrays(arrays, meta["map"])
+        self.chosen_ = meta.get("chosen")
         return self
-
-
-def words_of_codes(codes: Floats, names: Sequence[str | None], threshold: float) -> list[Recovery]:
-    """Turn coefficients (n, m) of tokens into words, `names` giving the word of each column.
-
-    Examples
-    --------
-    >>> codes = np.array([[0.25, 0.5, 0.25, 0.125]])
-    >>> [
-    ...     (w.word, w.score)
-    ...     for w in words_of_codes(codes, ["cat", None, "cat", "dog"], 0.2)[0].words
-    ... ]
-    [('cat', 0.5)]
-    """
-    answers = []
-    for code in codes:
-        scores: dict[str, float] = {}
-        for i in np.flatnonzero(code > 0).tolist():
-            name = names[i]
-            if name is not None:
-                scores[name] = scores.get(name, 0.0) + float(code[i])
-        ranked = [
-            RecoveredWord(word, score)
-            for word, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-        ]
-        n_answered = sum(word.score >= threshold for word in ranked)
-        rest = ranked[n_answered : n_answered + N_RUNNERS_UP]
-        answers.append(Recovery(tuple(ranked[:n_answered]), runners_up=tuple(rest)))
-    return answers
