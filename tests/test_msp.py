@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from core.attacks.inversion import msp_network
 from core.attacks.inversion.msp_candidates import Candidates, all_candidates, draw_candidates
-from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss
-from core.attacks.inversion.sparse_input import input_layer, network_input
+from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss, stored_network
+from core.attacks.inversion.sparse_input import half, input_layer, network_input
 from core.attacks.inversion.stopping import StepCalibration
 
 V, D, H = 12, 6, 8
@@ -144,6 +144,26 @@ def test_a_start_as_probe_ranks_words_by_similarity(hidden, kind):
     assert (before == np.arange(500)).mean() < 0.1
     assert (first_choices(network, words) == np.arange(500)).mean() > 0.9
     assert np.array_equal(network.words[500].detach(), table[500])  # [EOS] says nothing yet
+
+
+def test_what_all_vectors_share_hides_nothing():
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    words = rng.normal(size=(500, 384)).astype(np.float32)
+    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    vectors = words + np.float32(5)
+    table = rng.normal(0, 384**-0.5, (500, 384)).astype(np.float32)
+
+    def share_right(centre: torch.Tensor | None) -> float:
+        network = MSPNetwork(384, table, np.zeros(500, np.float32), dropout=0.0, centre=centre)
+        network.start_as_probe(words - words.mean(0), np.zeros(500, np.float32), 3.0, 8.0)
+        again = stored_network({n: half(t) for n, t in network.state_dict().items()}, 0.0)
+        choices = first_choices(again, vectors)
+        assert np.mean(choices == first_choices(network, vectors)) > 0.95
+        return float(np.mean(choices == np.arange(500)))
+
+    assert share_right(torch.from_numpy(vectors.mean(0))) > 0.9
+    assert share_right(None) < 0.1
 
 
 def test_calibration_finds_how_often_a_step_is_right():

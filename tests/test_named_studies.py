@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.cli.study_settings import typed_settings
 from core.errors import InvalidInputError
 from core.studies import by_layer, eos, paragraphs, scaling
 from core.studies.domains import check_contents, content_of
@@ -133,6 +134,20 @@ def test_arguments_that_a_study_cannot_use_are_told(
     given = ["--target", articles, "--out", tmp_path / "t.json", "--n-auxiliary", "10", "20"]
     assert "--n-auxiliary takes one number" in core("study", "paragraphs", *given).refusal()
     assert "--n-auxiliary takes one number" in core("study", "layers", *given).refusal()
+    given = given[:4]
+    assert "no use for --set" in core("study", "classification", *given, "--set", "a=1").refusal()
+    assert "no use for --attacks" in core("study", "eos", *given, "--attacks", "mlc").refusal()
+    assert "has a setting 'epocs'" in core("study", "eos", *given, "--set", "epocs=1").refusal()
+    assert "'nonsense'" in core("study", "scaling", *given, "--attacks", "nonsense").refusal()
+    refused = core("study", "scaling", *given, "--set", "end_token=perhaps").refusal()
+    assert "end_token must be true or false" in refused
+
+
+def test_settings_are_read_by_their_declared_types() -> None:
+    given = ["keep_stop_words=false", "epochs=6", "learning_rate=0.002", "start=encoder"]
+    assert typed_settings(given, ["probe", "msp"]) == (
+        ("keep_stop_words", False), ("epochs", 6), ("learning_rate", 0.002), ("start", "encoder")
+    )  # fmt: skip
 
 
 def test_another_file_at_the_same_path_is_refused(articles: str) -> None:

@@ -74,7 +74,7 @@ ATTACKS: dict[str, AttackEntry] = {
         "ours, zero-shot",
         Access.QUERIES,
         is_live=True,
-        score="cosine between the vector and the word's own encoding, both centred",
+        score="cosine between the vector and the word's own encoding, less that of the mean word",
         path=f"{_HERE}.probe:ProbeAttack",
     ),
     "mlc": AttackEntry(

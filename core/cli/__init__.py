@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train, tune
 from core.cli.arguments import Parser
 from core.cli.output import show_error
+from core.cli.spec_file import with_spec
 from core.errors import CoreError, StoppedError
 
 __all__ = ["build_parser", "main"]
@@ -48,7 +49,11 @@ def build_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _silence_libraries()
-    arguments = build_parser().parse_args(argv)
+    try:
+        arguments = build_parser().parse_args(with_spec(sys.argv[1:] if argv is None else argv))
+    except CoreError as error:
+        show_error(str(error))
+        return 2
     try:
         arguments.run(arguments)
         sys.stdout.flush()

@@ -20,6 +20,7 @@ __all__ = [
     "attack_spec",
     "encoder_spec",
     "parse_settings",
+    "read_value",
 ]
 
 
@@ -103,11 +104,11 @@ def parse_settings(name: str, kind: type, pairs: Sequence[str]) -> dict[str, Any
         if key not in declared:
             known = ", ".join(declared) or "none"
             raise InvalidInputError(f"{name} has no setting {key!r}; it has {known}.")
-        settings[key] = _read_value(f"--set {key}", hints[key], text)
+        settings[key] = read_value(f"--set {key}", hints[key], text)
     return settings
 
 
-def _read_value(name: str, hint: Any, text: str) -> Any:
+def read_value(name: str, hint: Any, text: str) -> Any:
     """Read a value of type bool, int, float or str, or of a union of these with None."""
     kinds = list(typing.get_args(hint)) if isinstance(hint, types.UnionType) else [hint]
     if type(None) in kinds and text.lower() == "none":

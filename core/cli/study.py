@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.cli.output import progress_line, show_json, show_note
+from core.cli.study_settings import checked_attacks, typed_settings
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
 from core.errors import InvalidInputError, MissingDependencyError
 
@@ -20,17 +21,18 @@ def _inversion(given: argparse.Namespace) -> tuple[Any, Any]:
     from core.studies import representations
 
     defaults = representations.RepresentationStudy(target=given.target)
+    attacks = checked_attacks(given.attacks, defaults.attacks)
     study = representations.RepresentationStudy(
         target=given.target,
         other=given.other,
         encoders=tuple(given.encoders or defaults.encoders),
-        attacks=tuple(given.attacks or defaults.attacks),
+        attacks=attacks,
         domains=tuple(given.domains),
         sizes=tuple(given.n_auxiliary),
         n_targets=given.n_targets,
         seeds=tuple(given.seeds),
-        attack_settings=tuple(_settings(given.settings)),
-        variants=tuple(_settings(given.variants)),
+        attack_settings=typed_settings(given.settings, attacks),
+        variants=typed_settings(given.variants, attacks),
     )
     return representations, study
 
@@ -56,18 +58,19 @@ def _paragraphs(given: argparse.Namespace) -> tuple[Any, Any]:
     from core.studies import paragraphs
 
     defaults = paragraphs.ParagraphStudy(target=given.target)
+    attacks = checked_attacks(given.attacks, defaults.attacks)
     low, high = given.paragraph_words
     study = paragraphs.ParagraphStudy(
         target=given.target,
         other=given.other,
         encoders=tuple(given.encoders or defaults.encoders),
-        attacks=tuple(given.attacks or defaults.attacks),
+        attacks=attacks,
         domains=tuple(given.domains),
         n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
         n_targets=given.n_targets,
         n_words=(low, high),
         seeds=tuple(given.seeds),
-        attack_settings=tuple(_settings(given.settings)),
+        attack_settings=typed_settings(given.settings, attacks),
     )
     return paragraphs, study
 
@@ -83,7 +86,7 @@ def _eos(given: argparse.Namespace) -> tuple[Any, Any]:
         sizes=tuple(given.n_auxiliary),
         n_targets=given.n_targets,
         seeds=tuple(given.seeds),
-        attack_settings=tuple(_settings(given.settings)),
+        attack_settings=typed_settings(given.settings, ["msp"]),
     )
     return eos, study
 
@@ -91,23 +94,26 @@ def _eos(given: argparse.Namespace) -> tuple[Any, Any]:
 def _scaling(given: argparse.Namespace) -> tuple[Any, Any]:
     from core.studies import scaling
 
+    attacks = checked_attacks(given.attacks, ["msp"])
     study = scaling.scaling_study(
         target=given.target,
         other=given.other,
         encoders=tuple(given.encoders or ["hashing", "minilm"]),
-        attacks=tuple(given.attacks or ["msp"]),
+        attacks=attacks,
         domains=tuple(given.domains),
         sizes=tuple(given.n_auxiliary),
         n_targets=given.n_targets,
         seeds=tuple(given.seeds),
-        attack_settings=tuple(_settings(given.settings)),
+        attack_settings=typed_settings(given.settings, attacks),
     )
     return scaling, study
 
 
 def _layers(given: argparse.Namespace) -> tuple[Any, Any]:
     from core.studies import by_layer
+    from core.studies.cell_attacks import settings_for
 
+    settings = typed_settings(given.settings, ["relaxation", "sparse"])
     study = by_layer.LayerStudy(
         target=given.target,
         other=given.other,
@@ -117,6 +123,8 @@ def _layers(given: argparse.Namespace) -> tuple[Any, Any]:
         n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
         n_targets=given.n_targets,
         seeds=tuple(given.seeds),
+        relaxation_settings=tuple(settings_for("relaxation", settings).items()),
+        sparse_settings=tuple(settings_for("sparse", settings).items()),
     )
     return by_layer, study
 
@@ -125,18 +133,19 @@ def _names(given: argparse.Namespace) -> tuple[Any, Any]:
     from core.studies import names
 
     defaults = names.NameStudy(target=given.target)
+    attacks = checked_attacks(given.attacks, defaults.attacks)
     study = names.NameStudy(
         target=given.target,
         other=given.other,
         names=_listed(given.names),
         encoders=tuple(given.encoders or defaults.encoders),
-        attacks=tuple(given.attacks or defaults.attacks),
+        attacks=attacks,
         domains=tuple(given.domains),
         n_auxiliary=_one("--n-auxiliary", given.n_auxiliary),
         n_targets=given.n_targets,
         label_column=given.label_column,
         seeds=tuple(given.seeds),
-        attack_settings=tuple(_settings(given.settings)),
+        attack_settings=typed_settings(given.settings, attacks),
         is_anonymous=given.anonymous,
         sizes=tuple(given.sizes or defaults.sizes),
         name_sentences=tuple(given.name_sentences),
@@ -163,11 +172,23 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """What stands for an argument that is not given: in a study, where it is another than usual."""
 
+NOT_USED = {
+    "classification": ("attacks", "settings", "variants"),
+    "paragraphs": ("variants",),
+    "eos": ("attacks", "variants"),
+    "scaling": ("variants",),
+    "layers": ("attacks", "variants"),
+    "names": ("variants",),
+}
+"""Arguments that a study would pass over in silence."""
+AS_GIVEN = {"attacks": "--attacks", "settings": "--set", "variants": "--variant"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `study`."""
     known = "; ".join(f"{name}: {about}" for name, (about, _) in STUDIES.items())
     parser.add_argument("name", metavar="NAME", help=known)
+    parser.add_argument("--spec", metavar="FILE", help="JSON with these arguments; others win")
     parser.add_argument("--target", required=True, help="the collection under study, a file")
     parser.add_argument("--other", default="wikipedia", help="the cross-domain corpus")
     parser.add_argument("--encoders", nargs="+", help="names (default: those of the study)")
@@ -211,6 +232,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(
             f"the study must be one of {', '.join(STUDIES)}, got {arguments.name!r}."
         )
+    for name in NOT_USED.get(arguments.name, ()):
+        if getattr(arguments, name):
+            raise InvalidInputError(f"{arguments.name} has no use for {AS_GIVEN[name]}.")
     for name, value in {**USUAL, **OWN.get(arguments.name, {})}.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
@@ -257,21 +281,3 @@ def _listed(given: list[str]) -> tuple[str, ...]:
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInputError(f"{given[0]} is not a text file in UTF-8: {error}.") from error
     return tuple(given)
-
-
-def _settings(pairs: list[str]) -> list[tuple[str, Any]]:
-    """Read NAME=VALUE pairs: numbers where they are numbers."""
-    read: list[tuple[str, Any]] = []
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise InvalidInputError(f"--set takes NAME=VALUE, got {pair!r}.")
-        value: Any = text
-        for kind in (int, float):
-            try:
-                value = kind(text)
-                break
-            except ValueError:
-                continue
-        read.append((name, value))
-    return read

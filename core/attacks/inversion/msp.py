@@ -31,7 +31,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
-from core.vectors import mean_norm, n_rows
+from core.vectors import is_sparse, mean_norm, n_rows
 
 __all__ = ["MSPAttack"]
 
@@ -48,7 +48,8 @@ class MSPAttack:
     Implements Eq. 9 of Song & Raghunathan (2020) with the network and the tuned settings of
     Corò (2022, Alg. 1 and §4.3.3). Differs from the papers where a setting says so: the number of
     words may be chosen per text, the softmax may be sampled, and word vectors may start from the
-    encoder's own encodings (both proposed in C22 §6.1).
+    encoder's own encodings (both proposed in C22 §6.1). The mean of the training vectors is taken
+    off dense ones: with some encoders it is nearly all of a vector, and hides the rest.
     """
 
     hidden: int = setting(512, "Units H of the LSTM and of the word vectors", low=8, paper="C22")
@@ -132,16 +133,18 @@ class MSPAttack:
         n_words = len(self.vocabulary_)
         shape = (n_words + self.end_token, self.hidden)
         table = np.random.default_rng(self.seed).normal(0, self.hidden**-0.5, shape)
+        centre = None if is_sparse(pairs.vectors) else pairs.vectors.mean(0)
         network = MSPNetwork(
             encoder.dimension,
             table.astype(np.float32),
             np.zeros(len(table), dtype=np.float32),
             dropout=self.dropout,
             first=input_layer(pairs.vectors, self.hidden),
+            centre=None if centre is None else torch.as_tensor(centre),
         )
         if self.start == "encoder":
             words = encode_words(encoder, self.vocabulary_, on_progress)
-            length = mean_norm(pairs.vectors)
+            length = mean_norm(pairs.vectors if centre is None else pairs.vectors - centre)
             network.start_as_probe(
                 words, self.vocabulary_.log_odds, _WORD_SCALE / length, _VECTOR_SCALE / length
             )

@@ -23,7 +23,9 @@ _State = tuple[Tensor, Tensor]
 
 
 class MSPNetwork(nn.Module):
-    """u_1 = W_1 e; h_t, c_t = LSTMCell(u_t, h, c); logits = W_2 h_t + b; u_{t+1} = W_2[argmax].
+    """From a vector to one word after another.
+
+    u_1 = W_1 (e − μ); h_t, c_t = LSTMCell(u_t, h, c); logits = W_2 h_t + b; u_{t+1} = W_2[argmax].
 
     Parameters
     ----------
@@ -35,7 +37,11 @@ class MSPNetwork(nn.Module):
         Start of b; all zero in the papers, which have no b.
     first : Module, optional
         W_1 where it is no plain matrix: of sparse vectors.
+    centre : float32 tensor (dimension,), optional
+        μ, the mean of the vectors; 0 in the papers and by default.
     """
+
+    centre: Tensor | None
 
     def __init__(
         self,
@@ -45,10 +51,12 @@ class MSPNetwork(nn.Module):
         *,
         dropout: float,
         first: nn.Module | None = None,
+        centre: Tensor | None = None,
     ) -> None:
         super().__init__()
         hidden = words.shape[1]
         self.first: nn.Module = first or nn.Linear(dimension, hidden, bias=False)
+        self.register_buffer("centre", centre)
         self.cell = nn.LSTMCell(hidden, hidden)
         self.h0 = nn.Parameter(torch.zeros(hidden))
         self.c0 = nn.Parameter(torch.zeros(hidden))
@@ -74,7 +82,8 @@ class MSPNetwork(nn.Module):
         Parameters
         ----------
         words : float32 array or csr_array (|V|, d)
-            Each word's own encoding; a further row of W_2, for [EOS], stays as it is.
+            Each word's own encoding, less their mean where they are dense; a further row of W_2,
+            for [EOS], stays as it is.
         log_odds : float32 array (|V|,)
             Start of b.
         """
@@ -98,7 +107,8 @@ class MSPNetwork(nn.Module):
     def start(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return (u_1, h_0, c_0) for a batch of vectors."""
         n = len(vectors)
-        return self.first(vectors), self.h0.expand(n, -1), self.c0.expand(n, -1)
+        centred = vectors if self.centre is None else vectors - self.centre
+        return self.first(centred), self.h0.expand(n, -1), self.c0.expand(n, -1)
 
     def advance(self, u: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """Return (h_t, c_t)."""
@@ -130,6 +140,7 @@ def stored_network(arrays: dict[str, NDArray[Any]], dropout: float) -> MSPNetwor
         tensors["bias"].numpy(),
         dropout=dropout,
         first=stored_layer(tensors, "first."),
+        centre=tensors.get("centre"),
     )
     network.load_state_dict(tensors)
     return network.eval()

@@ -1,0 +1,74 @@
+"""A study's arguments from a file: `study --spec FILE.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import InvalidInputError
+
+__all__ = ["with_spec"]
+
+
+def with_spec(argv: Sequence[str]) -> list[str]:
+    """Return the arguments with those of the file of `--spec` put first, so that others win.
+
+    The file holds an object: `study`, the study's name, and the names of its arguments with
+    their values, such as {"study": "inversion", "encoders": ["tfidf"], "set": {"epochs": 6}}.
+
+    Raises
+    ------
+    InvalidInputError
+        The file cannot be read, or holds something else.
+
+    Examples
+    --------
+    >>> with_spec(["list"])
+    ['list']
+    """
+    given = list(argv)
+    if given[:1] != ["study"] or "--spec" not in given:
+        return given
+    place = given.index("--spec")
+    if place + 1 == len(given):
+        raise InvalidInputError("--spec takes a file in JSON.")
+    path = Path(given[place + 1])
+    rest = given[1:place] + given[place + 2 :]
+    return ["study", *_arguments(_read(path), path), *rest]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"--spec: {path} is no readable file in JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"--spec: {path} must hold an object with the study's arguments.")
+    return found
+
+
+def _arguments(spec: dict[str, Any], path: Path) -> Iterator[str]:
+    if "study" in spec:
+        yield str(spec["study"])
+    for name, value in spec.items():
+        option = "--" + name.replace("_", "-")
+        if name == "study":
+            continue
+        if isinstance(value, bool):
+            yield option if value else option.replace("--", "--no-", 1)
+        elif isinstance(value, dict):
+            for key, setting in value.items():
+                yield from (option, f"{key}={setting}")
+        elif value is None or any(isinstance(v, dict | list | None) for v in _listed(value)):
+            raise InvalidInputError(
+                f"--spec: {name} in {path} must be a word, a number, true or false, a list of "
+                "these, or settings with their values."
+            )
+        else:
+            yield from (option, *map(str, _listed(value)))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,64 @@
+"""A study described by a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.cli import build_parser
+from core.cli.spec_file import with_spec
+from core.errors import InvalidInputError
+
+
+def written(tmp_path: Path, spec: Any) -> str:
+    path = tmp_path / "spec.json"
+    path.write_text(spec if isinstance(spec, str) else json.dumps(spec))
+    return str(path)
+
+
+def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
+    spec = {"study": "names", "target": "news.csv", "encoders": ["tfidf", "minilm"],
+            "n_auxiliary": [100, 200], "set": {"epochs": 6, "start": "encoder"},
+            "anonymous": False, "seeds": 3}  # fmt: skip
+    given = with_spec(["study", "--spec", written(tmp_path, spec), "--out", "table.json"])
+    by_hand = ["study", "names", "--target", "news.csv", "--encoders", "tfidf", "minilm",
+               "--n-auxiliary", "100", "200", "--set", "epochs=6", "--set", "start=encoder",
+               "--no-anonymous", "--seeds", "3", "--out", "table.json"]  # fmt: skip
+    parser = build_parser()
+    assert parser.parse_args(given) == parser.parse_args(by_hand)
+
+
+def test_what_is_given_besides_wins(tmp_path: Path) -> None:
+    spec = {"study": "eos", "target": "news.csv", "n_targets": 5, "seeds": [1, 2]}
+    given = ["study", "--n-targets", "7", "--spec", written(tmp_path, spec), "--out", "t.json"]
+    arguments = build_parser().parse_args(with_spec(given))
+    assert (arguments.n_targets, arguments.seeds) == (7, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("{", "no readable file in JSON"),
+        ("[]", "must hold an object"),
+        ({"study": "eos", "seeds": [[1]]}, "seeds in"),
+        ({"study": "eos", "seeds": None}, "seeds in"),
+    ],
+)
+def test_wrong_files_are_told(tmp_path: Path, spec: Any, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        with_spec(["study", "--spec", written(tmp_path, spec)])
+
+
+def test_mistakes_reach_the_user_in_a_line(core: Any, tmp_path: Path) -> None:
+    assert "takes a file" in core("study", "--spec").refusal()
+    assert "no readable file" in core("study", "--spec", tmp_path / "none.json").refusal()
+    spec = written(tmp_path, {"study": "eos", "target": "x", "encoder": "tfidf"})
+    assert "--encoder" in core("study", "--spec", spec, "--out", tmp_path / "t.json").refusal()
+
+
+def test_a_file_that_is_a_text_is_no_spec_of_another_command() -> None:
+    given = ["invert", "--text", "--spec"]
+    assert with_spec(given) == given
