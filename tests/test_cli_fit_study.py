@@ -63,13 +63,16 @@ def test_sentence_bert_is_fitted_on_scored_pairs(
 ) -> None:
     table = pd.DataFrame({"sentence1": small_texts[:120], "sentence2": small_texts[1:121],
                           "score": [float(i % 6) for i in range(120)], "lang": "it",
-                          "split": ["train"] * 80 + ["dev"] * 40})  # fmt: skip
+                          "split": ["train"] * 60 + ["dev"] * 30 + ["test"] * 30})  # fmt: skip
     table.to_parquet(tmp_path / "sts.parquet")
     out = tmp_path / "sbert"
     given = ["fit", "--encoder", "sbert", "--pairs", tmp_path / "sts.parquet", "--language", "it",
-             "--set", f"base={tiny_bert}", "--set", "epochs=1", "--out", out]  # fmt: skip
+             "--set", f"base={tiny_bert}", "--set", "epochs=1", "--set", "learning_rate=0.01",
+             "--out", out]  # fmt: skip
     fitted = core(*given, "--json").json()
-    assert fitted["n_pairs"] == 80 and "40" in fitted["validation"]
+    assert fitted["n_pairs"] == 60 and "on 30 pairs" in fitted["validation"]
+    assert "on 30 pairs" in fitted["test"] and "on 30 pairs" in fitted["test_before"]
+    assert fitted["test"] != fitted["test_before"]
     assert "--pairs, not on --corpus" in core(*given, "--corpus", "lee").refusal()
 
 

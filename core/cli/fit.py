@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import parse_settings
 from core.cli.output import progress_line, show_json
 from core.errors import InvalidInputError
 from core.protocols import FittedEncoder, OnProgress
 from core.specs import FittedEncoderSpec
+
+if TYPE_CHECKING:
+    from core.encoders.scored_pairs import ScoredPairs
 
 __all__ = ["add_arguments", "run"]
 
@@ -93,10 +96,13 @@ def _fit_neighbours(
 def _fit_scores(
     encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
+    from core.encoders.scored_pairs import ScoredPairs
     from core.studies.tasks import read_pairs
 
     known = read_pairs("train", given.pairs, language=given.language, split="train")
     held = read_pairs("dev", given.pairs, language=given.language, split="dev")
+    asked = read_pairs("test", given.pairs, language=given.language, split="test")
+    test = ScoredPairs.of(asked.first, asked.second, asked.scores, "test")
     first, second, scores = (part[: given.limit] for part in (known.first, known.second,
                                                               known.scores))  # fmt: skip
     encoder.fit_pairs(
@@ -105,7 +111,21 @@ def _fit_scores(
         on_progress=on_progress, checkpoint_dir=str(checkpoint),
     )  # fmt: skip
     return {"pairs": given.pairs.name, "language": given.language, "n_pairs": len(scores),
-            "validation": str(encoder.validation_)}  # fmt: skip
+            "validation": str(encoder.validation_),
+            **_tested(encoder, test, on_progress)}  # fmt: skip
+
+
+def _tested(encoder: Any, test: ScoredPairs, on_progress: OnProgress) -> dict[str, Any]:
+    """Score the encoder, and the model that it was made from, on test pairs, if there are any."""
+    from core.encoders import load_encoder
+    from core.encoders.scored_pairs import SpearmanScore
+
+    if not len(test):
+        return {}
+    on_progress(1.0, f"Scoring {len(test):,} test pairs")
+    base = load_encoder("minilm" if encoder.base == "minilm" else f"mlm:{encoder.base}")
+    return {"test": str(SpearmanScore.of(encoder, test)),
+            "test_before": str(SpearmanScore.of(base, test))}  # fmt: skip
 
 
 def _show(encoder: FittedEncoder, given: argparse.Namespace, facts: dict[str, Any]) -> None:
@@ -119,4 +139,6 @@ def _show(encoder: FittedEncoder, given: argparse.Namespace, facts: dict[str, An
     print(f"{name}: {encoder.dimension:,} dimensions, fitted on {n:,} {what}")
     if "validation" in facts:
         print(f"  held out: {facts['validation']}")
+    if "test" in facts:
+        print(f"  test: {facts['test']}; before training {facts['test_before']}")
     print(f"Use it as --encoder {name}")

@@ -228,6 +228,8 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 def _paper(encoder: str, attack: str, domain: str) -> str:
     """Return the paper's F1 of a cell, or nothing."""
     family = encoder.partition(":")[0]
-    theirs = PAPER.get(encoder) if attack == "msp" else None
-    found = (theirs or PAPER_DUAL.get((family, attack), (None, None)))[domain == "cross"]
-    return "" if found is None else f"{found:.1f}"
+    theirs = PAPER_DUAL.get((family, attack))
+    if attack == "msp":
+        theirs = PAPER.get(encoder, theirs)
+    found = theirs and theirs[domain == "cross"]
+    return f"{found:.1f}" if found else ""
