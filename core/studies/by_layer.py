@@ -17,6 +17,7 @@ from core.studies.domains import check_contents, content_of, open_domain
 from core.studies.layers import EQUATIONS, USUAL, attack_layer, prior_f1
 from core.studies.layers_plot import layers_figure
 from core.studies.runner import Cell, failures, run_cells
+from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 
 __all__ = ["LayerStudy", "figure", "markdown", "measure", "run"]
 
@@ -109,20 +110,14 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [
-        "| encoder | layer | equation | n | P | R | F1 [95 %] | prior F1 |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        head = f"| {row['encoder']} | {row['layer']} | {row['equation']} |"
-        if "error" in row:
-            lines.append(f"{head} – | failed: {row['error']} | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        lines.append(
-            f"{head} {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
-            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['prior_f1']:.1f} |"
-        )
+    columns = ("encoder", "layer", "equation", *SCORE_COLUMNS, "prior F1")
+    lines = markdown_table(
+        columns,
+        (
+            (row["encoder"], row["layer"], row["equation"], *score_cells(row, "prior_f1"))
+            for row in rows
+        ),
+    )
     return "\n".join(lines) + "\n"
 
 

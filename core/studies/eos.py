@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.studies.representations import RepresentationStudy, run
+from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 
 __all__ = ["FOLDER", "PAPER", "eos_study", "markdown", "run"]
 
@@ -39,24 +40,15 @@ def eos_study(**settings: Any) -> RepresentationStudy:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
-    lines = [
-        "| encoder | domain | [EOS] among the targets | fitted on | n | P | R | F1 [95 %] "
-        "| prior F1 | C22: P | R | F1 |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        is_target = bool(row["settings"].get("end_token", False))
-        head = f"| {row['encoder']} | {row['domain']} | {'yes' if is_target else 'no'} |"
-        if "error" in row:
-            lines.append(f"{head} – | failed: {row['error']} | | | | | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        has_theirs = (row["encoder"], row["domain"]) == ("minilm", "in")
-        theirs = PAPER[is_target] if has_theirs else ()
-        paper = " | ".join(f"{value:.1f}" for value in theirs) or " | | "
-        lines.append(
-            f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
-            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['prior_f1']:.1f} | {paper} |"
-        )
+    head = ("encoder", "domain", "[EOS] among the targets", "fitted on")
+    theirs = ("C22: P", "R", "F1")
+    lines = markdown_table((*head, *SCORE_COLUMNS, "prior F1", *theirs), map(_cells, rows))
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    is_target = bool(row["settings"].get("end_token", False))
+    has_theirs = (row["encoder"], row["domain"]) == ("minilm", "in")
+    theirs = [f"{value:.1f}" for value in PAPER[is_target]] if has_theirs else []
+    head = (row["encoder"], row["domain"], "yes" if is_target else "no")
+    return (*head, n_fitted_on(row), *score_cells(row, "prior_f1", then=theirs))

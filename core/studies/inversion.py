@@ -29,6 +29,7 @@ from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import EvaluationResult
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from core.store import cache_dir, read_json, write_json
+from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary
 
 __all__ = ["InversionStudy", "run"]
@@ -207,17 +208,18 @@ _SAID = {
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
-    lines = [
-        "| attack | auxiliary texts | n | P | R | F1 [95 %] | weighted F1 | prior F1 |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        low, high = row["token_set_f1_ci95"]
-        lines.append(
-            f"| {row['attack']} | {_SAID[row['auxiliary']]} | {row['n']} | {row['precision']:.1f} "
-            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['weighted_f1']:.1f} | {row['prior_f1']:.1f} |"
-        )
+    columns = ("attack", "auxiliary texts", *SCORE_COLUMNS, "weighted F1", "prior F1")
+    lines = markdown_table(
+        columns,
+        (
+            (
+                row["attack"],
+                _SAID[row["auxiliary"]],
+                *score_cells(row, "weighted_f1", "prior_f1"),
+            )
+            for row in rows
+        ),
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -25,6 +25,7 @@ from core.studies.domains import (
 )
 from core.studies.passages import Passages, open_passages
 from core.studies.runner import Cell, run_cells
+from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from core.text import Vocabulary
 
 __all__ = ["PAPER", "READINGS", "ParagraphStudy", "markdown", "measure", "run"]
@@ -201,26 +202,20 @@ def _scores(
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
-    lines = [
-        "| encoder | attack | domain | trained on | read from | n | P | R | F1 [95 %] | prior F1 "
-        "| C22, MSP |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
-        if "error" in row:
-            lines.append(f"{head} {row['trained_on']} | – | failed: {row['error']} | | | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        theirs = PAPER.get((row["encoder"], row["domain"], row["trained_on"]))
-        paper = f"{theirs[row['read'] == 'sentences']:.1f}" if theirs else ""
-        lines.append(
-            f"{head} {row['n_fitted_on']:,} {row['trained_on']} | {_SAID[row['read']]} "
-            f"| {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
-            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['prior_f1']:.1f} "
-            f"| {paper} |"
-        )
+    head = ("encoder", "attack", "domain", "trained on", "read from")
+    columns = (*head, *SCORE_COLUMNS, "prior F1", "C22, MSP")
+    lines = markdown_table(columns, map(_cells, rows))
     return "\n".join(lines) + "\n"
 
 
 _SAID = {"paragraph": "the paragraph's vector", "sentences": "its sentences' vectors"}
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    head = (row["encoder"], attack_said(row), row["domain"])
+    if "error" in row:
+        return (*head, row["trained_on"], "", *score_cells(row))
+    theirs = PAPER.get((row["encoder"], row["domain"], row["trained_on"]))
+    paper = f"{theirs[row['read'] == 'sentences']:.1f}" if theirs else ""
+    trained_on = f"{n_fitted_on(row)} {row['trained_on']}"
+    return (*head, trained_on, _SAID[row["read"]], *score_cells(row, "prior_f1", then=[paper]))

@@ -33,6 +33,7 @@ from core.studies.domains import (
     open_encoder,
 )
 from core.studies.runner import Cell, run_cells
+from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from core.text import Vocabulary
 
 __all__ = ["PAPER", "PAPER_DUAL", "RepresentationStudy", "markdown", "measure", "run"]
@@ -198,24 +199,9 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
-    lines = [
-        "| encoder | attack | domain | fitted on | n | P | R | F1 [95 %] "
-        "| F1, own words | weighted F1 | prior F1 | paper |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
-        if "error" in row:
-            lines.append(f"{head} | – | failed: {row['error']} | | | | | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        paper = _paper(row["encoder"], row["attack"], row["domain"])
-        lines.append(
-            f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
-            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['own_vocabulary_f1']:.1f} | {row['weighted_f1']:.1f} "
-            f"| {row['prior_f1']:.1f} | {paper} |"
-        )
+    columns = ("encoder", "attack", "domain", "fitted on", *SCORE_COLUMNS)
+    more = ("F1, own words", "weighted F1", "prior F1", "paper")
+    lines = markdown_table((*columns, *more), map(_cells, rows))
     lines += [
         "",
         "F1: of the words that both domains know (C22, Table 5.2); *own words*: of all that the "
@@ -223,6 +209,13 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         "encoders on novels.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    paper = _paper(row["encoder"], row["attack"], row["domain"])
+    scores = ("own_vocabulary_f1", "weighted_f1", "prior_f1")
+    head = (row["encoder"], attack_said(row), row["domain"], n_fitted_on(row))
+    return (*head, *score_cells(row, *scores, then=[paper]))
 
 
 def _paper(encoder: str, attack: str, domain: str) -> str:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from core.studies.cell_attacks import attack_said
 from core.studies.learning import gain_per_doubling, learning_figure
 from core.studies.representations import RepresentationStudy, run
+from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 
 __all__ = ["FOLDER", "PAPER", "SIZES", "figure", "markdown", "run", "scaling_study"]
 
@@ -37,22 +38,20 @@ def scaling_study(**settings: Any) -> RepresentationStudy:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table, and what a doubling of texts gains."""
-    lines = [
-        "| encoder | attack | domain | fitted on | n | P | R | F1 [95 %] | prior F1 "
-        "| F1, every word |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        head = f"| {row['encoder']} | {attack_said(row)} | {row['domain']} |"
-        if "error" in row:
-            lines.append(f"{head} {row['n_auxiliary']:,} | failed: {row['error']} | | | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        lines.append(
-            f"{head} {row['n_fitted_on']:,} | {row['n']} | {row['precision']:.1f} "
-            f"| {row['recall']:.1f} | **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['prior_f1']:.1f} | {row['unrestricted_f1']:.1f} |"
-        )
+    head = ("encoder", "attack", "domain", "fitted on")
+    lines = markdown_table(
+        (*head, *SCORE_COLUMNS, "prior F1", "F1, every word"),
+        (
+            (
+                row["encoder"],
+                attack_said(row),
+                row["domain"],
+                n_fitted_on(row),
+                *score_cells(row, "prior_f1", "unrestricted_f1"),
+            )
+            for row in rows
+        ),
+    )
     lines += [
         "",
         "Words count that the attacker's texts hold: more texts, more words to find. In the last "

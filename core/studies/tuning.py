@@ -24,6 +24,7 @@ from core.studies.domains import (
     open_encoder,
 )
 from core.studies.runner import Cell, cell_key, run_cells
+from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.studies.trials import Trial, open_trials
 
 __all__ = ["TuningStudy", "best_trial", "markdown", "measure", "run"]
@@ -177,22 +178,9 @@ def best_trial(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return every trial as a row of a Markdown table, and the best settings."""
-    lines = [
-        "| trial | settings | n | P | R | F1 [95 %] | prior F1 | seconds |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        settings = ", ".join(f"{k}={_short(v)}" for k, v in row["settings"].items())
-        head = f"| {row['trial']} | {settings} |"
-        if "error" in row:
-            lines.append(f"{head} – | failed: {row['error']} | | | | |")
-            continue
-        low, high = row["token_set_f1_ci95"]
-        lines.append(
-            f"{head} {row['n']} | {row['precision']:.1f} | {row['recall']:.1f} "
-            f"| **{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}] | {row['prior_f1']:.1f} "
-            f"| {row['cell_seconds']:.0f} |"
-        )
+    lines = markdown_table(
+        ("trial", "settings", *SCORE_COLUMNS, "prior F1", "seconds"), map(_cells, rows)
+    )
     best = best_trial(rows)
     if best is not None:
         given = " ".join(f"--set {k}={_short(v)}" for k, v in best["settings"].items())
@@ -202,6 +190,12 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
             "flatters it: measure it on the texts under attack.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    settings = ", ".join(f"{k}={_short(v)}" for k, v in row["settings"].items())
+    seconds = "" if "error" in row else f"{row['cell_seconds']:.0f}"
+    return (row["trial"], settings, *score_cells(row, "prior_f1", then=[seconds]))
 
 
 def _short(value: Any) -> str:
