@@ -237,7 +237,7 @@ def test_unusable_vectors_are_refused(fitted: Fitted, spoil: Any, says: str) -> 
 
 
 def test_training_vectors_must_match_the_texts(fitted: Fitted) -> None:
-    if fitted.name in ("prior", "probe"):
+    if fitted.name == "prior":
         pytest.skip("learns nothing from vectors")
     attack = make_attack(tiny_spec(fitted.name))
     with pytest.raises(InvalidInputError):

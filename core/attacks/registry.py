@@ -74,7 +74,7 @@ ATTACKS: dict[str, AttackEntry] = {
         "ours, zero-shot",
         Access.QUERIES,
         is_live=True,
-        score="cosine between the vector and the word's own encoding, less that of the mean word",
+        score="cosine between the vector and the word's own encoding, both less a mean",
         path=f"{_HERE}.probe:ProbeAttack",
     ),
     "mlc": AttackEntry(

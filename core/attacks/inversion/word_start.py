@@ -12,16 +12,22 @@ __all__ = ["encode_words"]
 
 
 def encode_words(
-    encoder: Encoder, vocabulary: Vocabulary, on_progress: OnProgress = no_progress
+    encoder: Encoder,
+    vocabulary: Vocabulary,
+    on_progress: OnProgress = no_progress,
+    *,
+    centre: Vectors | None = None,
 ) -> Vectors:
-    """Return Φ(w) − mean Φ(w) of every vocabulary word, shape (|V|, d) float32.
+    """Return Φ(w) − μ of every vocabulary word, shape (|V|, d) float32.
 
-    A zero-shot attacker needs nothing else, and a learned one starts from it. The mean direction
-    is common to all short texts and says nothing about the word. Sparse encodings have none, and
-    stay as they are.
+    A zero-shot attacker needs nothing else, and a learned one starts from it. μ is `centre`, or
+    the mean Φ(w): a direction that is common to all short texts and says nothing about the word.
+    Sparse encodings have none, and stay as they are.
     """
     vectors = encoder.encode(list(vocabulary.words), on_progress)
     if is_sparse(vectors):
         return vectors
-    centred: Vectors = np.asarray(vectors - vectors.mean(0), dtype=np.float32)
+    centred: Vectors = np.asarray(
+        vectors - (vectors.mean(0) if centre is None else centre), dtype=np.float32
+    )
     return centred
