@@ -31,6 +31,18 @@ def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
     assert parser.parse_args(given) == parser.parse_args(by_hand)
 
 
+@pytest.mark.parametrize("order", ["name first", "name last", "name in the file"])
+def test_a_list_at_the_end_of_the_file_takes_no_name(tmp_path: Path, order: str) -> None:
+    spec = {"target": "news.csv", "out": "t.json", "attacks": ["prior"]}
+    if order == "name in the file":
+        spec = {**spec, "study": "scaling"}
+    given = ["--spec", written(tmp_path, spec)]
+    if order != "name in the file":
+        given.insert(0 if order == "name first" else 2, "scaling")
+    arguments = build_parser().parse_args(with_spec(["study", *given]))
+    assert (arguments.name, arguments.attacks) == ("scaling", ["prior"])
+
+
 def test_what_is_given_besides_wins(tmp_path: Path) -> None:
     spec = {"study": "eos", "target": "news.csv", "n_targets": 5, "seeds": [1, 2]}
     given = ["study", "--n-targets", "7", "--spec", written(tmp_path, spec), "--out", "t.json"]
@@ -41,7 +53,8 @@ def test_what_is_given_besides_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("{", "no readable file in JSON"),
+        ("{", "is not JSON: .* in line 1"),
+        ({"study": "eos", "n_auxilary": 5}, "no argument 'n_auxilary'.* mean 'n_auxiliary'"),
         ("[]", "must hold an object"),
         ({"study": "eos", "seeds": [[1]]}, "seeds in"),
         ({"study": "eos", "seeds": None}, "seeds in"),
@@ -54,9 +67,11 @@ def test_wrong_files_are_told(tmp_path: Path, spec: Any, told: str) -> None:
 
 def test_mistakes_reach_the_user_in_a_line(core: Any, tmp_path: Path) -> None:
     assert "takes a file" in core("study", "--spec").refusal()
-    assert "no readable file" in core("study", "--spec", tmp_path / "none.json").refusal()
+    assert (
+        "cannot be read: No such file" in core("study", "--spec", tmp_path / "none.json").refusal()
+    )
     spec = written(tmp_path, {"study": "eos", "target": "x", "encoder": "tfidf"})
-    assert "--encoder" in core("study", "--spec", spec, "--out", tmp_path / "t.json").refusal()
+    assert "mean 'encoders'" in core("study", "--spec", spec, "--out", tmp_path / "t").refusal()
 
 
 def test_a_file_that_is_a_text_is_no_spec_of_another_command() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from core.attacks.registry import ATTACKS
@@ -21,6 +22,7 @@ __all__ = [
     "encoder_spec",
     "parse_settings",
     "read_value",
+    "similar",
 ]
 
 
@@ -32,8 +34,21 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and exit with status 2."""
+        message = message.replace("invalid int value:", "must be a whole number, got")
         show_error(f"{message} (see {self.prog} --help)")
         raise SystemExit(2)
+
+
+def similar(word: str, known: Iterable[str]) -> str:
+    """Return a sentence that asks whether a known word was meant, or nothing.
+
+    Examples
+    --------
+    >>> similar("epocs", ["epochs", "seed"])
+    " Did you mean 'epochs'?"
+    """
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +101,8 @@ def attack_spec(arguments: argparse.Namespace) -> AttackSpec:
     entry = ATTACKS.get(arguments.attack)
     if entry is None:
         known = ", ".join(ATTACKS)
-        raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.")
+        near = similar(arguments.attack, ATTACKS)
+        raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.{near}")
     return AttackSpec.of(
         arguments.attack, parse_settings(arguments.attack, entry.kind, arguments.settings)
     )
@@ -103,7 +119,8 @@ def parse_settings(name: str, kind: type, pairs: Sequence[str]) -> dict[str, Any
             raise InvalidInputError(f"--set takes NAME=VALUE, got {pair!r}.")
         if key not in declared:
             known = ", ".join(declared) or "none"
-            raise InvalidInputError(f"{name} has no setting {key!r}; it has {known}.")
+            near = similar(key, declared)
+            raise InvalidInputError(f"{name} has no setting {key!r}; it has {known}.{near}")
         settings[key] = read_value(f"--set {key}", hints[key], text)
     return settings
 

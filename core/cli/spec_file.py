@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.cli import study
+from core.cli.arguments import similar
 from core.errors import InvalidInputError
 
 __all__ = ["with_spec"]
@@ -36,26 +38,37 @@ def with_spec(argv: Sequence[str]) -> list[str]:
         raise InvalidInputError("--spec takes a file in JSON.")
     path = Path(given[place + 1])
     rest = given[1:place] + given[place + 2 :]
-    return ["study", *_arguments(_read(path), path), *rest]
+    spec = _read(path)
+    name = [str(spec.pop("study"))] if "study" in spec else []
+    if rest and not rest[0].startswith("-"):
+        name = [rest.pop(0)]
+    return ["study", *name, *_arguments(spec, path), *rest]
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"--spec: {path} is no readable file in JSON: {error}.") from error
+    except OSError as error:
+        raise InvalidInputError(f"--spec: {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"--spec: {path} is not text in UTF-8.") from error
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(
+            f"--spec: {path} is not JSON: {error.msg} in line {error.lineno}."
+        ) from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"--spec: {path} must hold an object with the study's arguments.")
     return found
 
 
 def _arguments(spec: dict[str, Any], path: Path) -> Iterator[str]:
-    if "study" in spec:
-        yield str(spec["study"])
+    known = _Options()
+    study.add_arguments(known)  # type: ignore[arg-type]
     for name, value in spec.items():
         option = "--" + name.replace("_", "-")
-        if name == "study":
-            continue
+        if option not in known.names:
+            near = similar(option, known.names).replace("--", "").replace("-", "_")
+            raise InvalidInputError(f"--spec: {path}: a study has no argument {name!r}.{near}")
         if isinstance(value, bool):
             yield option if value else option.replace("--", "--no-", 1)
         elif isinstance(value, dict):
@@ -72,3 +85,16 @@ def _arguments(spec: dict[str, Any], path: Path) -> Iterator[str]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+class _Options:
+    """Stands where a parser would, and notes the options that it is given."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def add_argument(self, *names: str, **_: Any) -> None:
+        self.names.update(names)
+
+    def add_argument_group(self, _: str) -> _Options:
+        return self

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from core.cli.arguments import similar
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.study_settings import checked_attacks, typed_settings
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
@@ -229,8 +230,9 @@ def run(arguments: argparse.Namespace) -> None:
     from core.studies.tables import write_rows
 
     if arguments.name not in STUDIES:
+        near = similar(arguments.name, STUDIES)
         raise InvalidInputError(
-            f"the study must be one of {', '.join(STUDIES)}, got {arguments.name!r}."
+            f"the study must be one of {', '.join(STUDIES)}, got {arguments.name!r}.{near}"
         )
     for name in NOT_USED.get(arguments.name, ()):
         if getattr(arguments, name):
@@ -251,9 +253,10 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print(module.markdown(rows), end="")
     if failures(rows):
+        rest = "; the rest is written" if len(failures(rows)) < len(rows) else ""
         raise InvalidInputError(
-            f"{len(failures(rows))} of {len(rows)} cells failed; the rest is written. The table "
-            "says why. The same command tries them again."
+            f"{len(failures(rows))} of {len(rows)} cells failed{rest}. The table says why. The "
+            "same command tries them again."
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.attacks.registry import ATTACKS
-from core.cli.arguments import read_value
+from core.cli.arguments import read_value, similar
 from core.errors import InvalidInputError
 from core.specs import settings_of
 
@@ -25,7 +25,9 @@ def checked_attacks(given: Sequence[str] | None, usual: Sequence[str]) -> tuple[
     attacks = tuple(given or usual)
     for name in attacks:
         if name not in ATTACKS:
-            raise InvalidInputError(f"--attacks must be of {', '.join(ATTACKS)}, got {name!r}.")
+            raise InvalidInputError(
+                f"--attacks must be of {', '.join(ATTACKS)}, got {name!r}." + similar(name, ATTACKS)
+            )
     return attacks
 
 
@@ -48,7 +50,8 @@ def _read(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
         kind = ATTACKS[attack].kind
         if name in settings_of(kind):
             return name, read_value(name, typing.get_type_hints(kind)[name], text)
-    known = ", ".join(sorted({s for attack in attacks for s in settings_of(ATTACKS[attack].kind)}))
+    known = sorted({s for attack in attacks for s in settings_of(ATTACKS[attack].kind)})
     raise InvalidInputError(
-        f"None of this study's attacks has a setting {name!r}; they have {known or 'none'}."
+        f"None of this study's attacks has a setting {name!r}; they have "
+        f"{', '.join(known) or 'none'}.{similar(name, known)}"
     )

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from core.errors import InvalidInputError
+
 __all__ = ["add_worker_arguments", "chosen_workers", "without_folders"]
 
 
@@ -26,13 +28,11 @@ def add_worker_arguments(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def chosen_workers(arguments: argparse.Namespace) -> Iterator[int]:
     """Give the number of cells to measure at once, on the workers that were chosen."""
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise InvalidInputError(f"--jobs must be at least 1, got {arguments.jobs}.")
     if arguments.ray is None:
         yield 1 if arguments.jobs is None else arguments.jobs
         return
-    from core.errors import InvalidInputError
-
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise InvalidInputError(f"--jobs must be at least 1, got {arguments.jobs}.")
     # One module: Ray is told before it is imported to send no statistics.
     from core.studies.cluster import ray_workers
 
