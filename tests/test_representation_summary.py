@@ -12,6 +12,7 @@ from core.encoders.fitted import FITTED_ENCODERS
 from core.errors import ArtifactError
 from core.label_places import place_labels
 from core.representation_plots import ATTACK_SYMBOLS, ENCODER_STYLE, representations_figure
+from core.studies import more_texts
 from core.studies.representation_order import (
     Verdict,
     compare_pairs,
@@ -19,7 +20,6 @@ from core.studies.representation_order import (
     paper_points,
     strongest,
 )
-from core.studies import more_texts
 from core.studies.representation_summary import (
     FILES,
     MORE_TEXTS,
@@ -128,8 +128,12 @@ def test_a_missing_or_damaged_file_of_more_texts_is_told_with_its_command(
         load_representations(folder)
 
 
-@pytest.mark.parametrize("wrong", [{"token_set_f1": 101}, {"attack": "nonsense"}, {"n": None},
-                                   {"domain": "elsewhere"}, {"n_fitted_on": "many"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [{"token_set_f1": 101}, {"attack": "nonsense"}, {"n": None}, {"domain": "elsewhere"},
+     {"n_fitted_on": "many"}],
+    ids=str,
+)  # fmt: skip
 def test_rows_of_more_texts_that_make_no_sense_are_refused(
     tmp_path: Path, wrong: dict[str, Any]
 ) -> None:

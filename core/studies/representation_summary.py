@@ -137,7 +137,9 @@ class Representations:
             and score.f1.ci95.low > leak.f1.ci95.high
         ]
         most = max(above, key=lambda score: score.f1.value, default=None)
-        return [s for s in above if s.attack == leak.attack and s != most] + ([most] if most else [])
+        return [s for s in above if s.attack == leak.attack and s != most] + (
+            [most] if most else []
+        )
 
     def most_read(self, encoder: str, domain: str) -> AttackScore | None:
         """Return the attack that reads most from an encoder, of all that were measured."""
