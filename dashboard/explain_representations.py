@@ -89,8 +89,8 @@ def _differences() -> None:
     st.markdown(
         "**Where ours differs from the thesis, Corò (2022).** English news of five classes instead "
         "of an Italian newspaper of eight. Fewer texts: the thesis fits its encoders on 500,000 "
-        "articles of an encyclopaedia and its attack on up to 849,692 sentences. In the thesis, encoders "
-        "are fitted cross-domain throughout, and in-domain is the attack alone; here, "
+        "articles of an encyclopaedia and its attack on up to 849,692 sentences. In the thesis, "
+        "encoders are fitted cross-domain throughout, and in-domain is the attack alone; here, "
         "*in-domain* fits both on the collection under attack, and the usefulness is that of "
         "encoders fitted on it. Its Sentence-BERT is an Italian BERT; ours is all-MiniLM-L6-v2. It "
         "shows one attack, multi-set prediction; the hollow diamonds pair its Table 5.2 with the "

@@ -17,8 +17,6 @@ from dashboard.representation_state import chosen
 __all__ = ["QUESTION", "attack_name", "finding", "said", "title_of"]
 
 QUESTION = "Which way of turning text into vectors leaks least at equal usefulness?"
-_MACRO_F1 = "(from 0 to 100, how well the topics are told apart, each counting alike)"
-_F1 = "(from 0 to 100, how well the words read match those of the sentence)"
 
 
 def finding(slot: Any, found: Representations, points: Sequence[Point]) -> None:
@@ -29,8 +27,10 @@ def finding(slot: Any, found: Representations, points: Sequence[Point]) -> None:
         slot.info(_why_none(points), icon=":material/ads_click:")
         return
     slot.title(_verdict(best), anchor=False)
-    slot.markdown(f"{_useful(found, best, points)} {_leaks(found, best)}")
-    if more := found.taught_more(best.best.leak):
+    leak, useful = best.best.leak, best.best.useful
+    assert useful is not None
+    slot.markdown(f"{_compared(best, points)}\n\n- {_useful(useful)}\n- {_leaks(found, leak)}")
+    if more := found.taught_more(leak):
         slot.info(_with_more(found, best.best, more), icon=":material/trending_up:")
     if others := _others(best):
         slot.markdown(others)
@@ -73,19 +73,25 @@ def _verdict(best: Finding) -> str:
     return f"{name} is the most useful; what leaks less is less useful"
 
 
-def _useful(found: Representations, best: Finding, points: Sequence[Point]) -> str:
-    name, useful = title_of(best.best), best.best.useful
-    assert useful is not None
-    sorts = (
-        f"{name} sorts {VIEW_NAMES[chosen('view')]} of news by topic with a macro-F1 of "
-        f"**{said(useful)}** {_MACRO_F1}, on {useful.n:,} articles"
-    )
+def _compared(best: Finding, points: Sequence[Point]) -> str:
+    """Say among how many the answer was found, and which of those chosen are not among them."""
+    name, n, left_out = title_of(best.best), len(best.as_useful), _left_out(best, points)
     if best.n_compared == 1:
-        return f"{sorts}.{_left_out(best, points)}"
-    n = len(best.as_useful) - 1
-    beside = f"{n} other{' is' if n == 1 else 's are'} as useful" if n else "no other is as useful"
-    compared = f"{QUESTION} Of {best.n_compared} compared"
-    return f"{compared}, {sorts}; {beside}.{_left_out(best, points)}"
+        return f"{name} stands alone here: choose another encoder beside it.{left_out}"
+    if n == 1:
+        return f"{QUESTION} Of {best.n_compared} compared, none is as useful as {name}.{left_out}"
+    return (
+        f"{QUESTION} Of {best.n_compared} compared, {n} are as useful as the best; of these, the "
+        f"least is read from {name}.{left_out}"
+    )
+
+
+def _useful(score: Score) -> str:
+    return (
+        f"**Useful: {said(score)}.** Its macro-F1 when it sorts {VIEW_NAMES[chosen('view')]} of "
+        "news by topic: from 0 to 100, how well the topics are told apart, each counting alike, "
+        f"on {score.n:,} articles."
+    )
 
 
 def _left_out(best: Finding, points: Sequence[Point]) -> str:
@@ -105,16 +111,16 @@ def _left_out(best: Finding, points: Sequence[Point]) -> str:
     return f" Of the {n} chosen, it leaves out {'; and '.join(why)}."
 
 
-def _leaks(found: Representations, best: Finding) -> str:
-    leak = best.best.leak
+def _leaks(found: Representations, leak: AttackScore) -> str:
     by = attack_name(leak).lower()
     if len(chosen("attack")) > 1:
-        by += ", of the chosen attacks the one that reads most from it,"
+        by += ", of the chosen attacks the one that reads most from it"
     target = plain(collection_title(found.targets["inversion"]))
     return (
-        f"From its vectors, the {by} reads words back with an F1 of **{said(leak.f1)}** {_F1}, "
-        f"on {leak.f1.n:,} sentences of {target}; guessing without the vectors reaches "
-        f"{leak.f1.chance:.0f} on the same sentences."
+        f"**Leaks: {said(leak.f1)}.** The F1 of the words that are read from its vectors: from 0 "
+        f"to 100, how well they match those of the text, on {leak.f1.n:,} sentences of {target}. "
+        f"By the {by}. Guessing without the vectors reaches {leak.f1.chance:.0f} on the same "
+        "sentences."
     )
 
 
@@ -128,12 +134,15 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
             f"**{said(score.f1)}** (n = {score.f1.n:,})"
         )
     n = max(score.n_fitted_on for score in more)
+    is_same = any(score.attack == point.leak.attack for score in more)
+    lead = "Attacks that learnt from more text read more" if is_same else "Another attack read more"
     target = plain(collection_title(found.targets["inversion"]))
+    alone = {score.encoder for score in found.more_texts} == {point.leak.encoder}
     return (
-        f"**Attackers with more text read more.** The {point.leak.f1.value:.0f} is that of an "
-        f"attack that learnt from {point.leak.n_fitted_on:,} sentences. Having learnt from {n:,}, "
-        f"{', and '.join(told)} from {title_of(point)}, on sentences of {target} too. For the "
-        "other encoders this was not measured."
+        f"**{lead}.** The {point.leak.f1.value:.0f} is that of an attack that learnt from "
+        f"{point.leak.n_fitted_on:,} sentences. Having learnt from {n:,}, "
+        f"{', and '.join(told)} from {title_of(point)}, on sentences of {target} too."
+        + (" For the other encoders this was not measured." if alone else "")
     )
 
 

@@ -31,6 +31,10 @@ _MARKS = {
     Verdict.OPEN: "≈ not resolved",
 }
 
+_SCORES = ("useful, macro-F1", "Corò 2022: useful", "leaks, F1", "Corò 2022: leaks under MSP",
+           "guessing", "precision", "recall", "weighted F1", "F1, attack's own words",
+           "largest class alone")  # fmt: skip
+
 
 def shown_points(found: Representations) -> list[Point]:
     """Return the points of the chosen encoders and attacks."""
@@ -129,7 +133,10 @@ def table(points: Sequence[Point]) -> None:
         rows,
         key="numbers",
         hide_index=True,
-        column_config={"encoder": st.column_config.TextColumn("encoder", pinned=True)},
+        column_config={
+            "encoder": st.column_config.TextColumn("encoder", pinned=True),
+            **{name: st.column_config.NumberColumn(name, format="%.1f") for name in _SCORES},
+        },
     )
     st.download_button(
         "CSV",

@@ -78,14 +78,14 @@ def test_attacks_with_more_text_stand_beside_the_number(opened: Open) -> None:
     found = load_representations(SHIPPED)
     leak = found.leaks["minilm", "probe_mlc", "cross"]
     assert page.title[0].value.startswith("Under these attacks, ")
-    (note,) = (i.value for i in page.info if "with more text" in i.value)
+    (note,) = (i.value for i in page.info if "from more text" in i.value)
     same, most = found.taught_more(leak)
     for score in (same, most):
         low, high = score.f1.ci95.low, score.f1.ci95.high
         assert f"**{score.f1.value:.0f} [{low:.0f}, {high:.0f}]** (n = {score.f1.n:,})" in note
     assert f"{leak.n_fitted_on:,}" in note and f"{most.n_fitted_on:,}" in note
     page.multiselect(key=key_of("encoder")).set_value(["tfidf", "hashing"]).run()
-    assert not any("with more text" in i.value for i in page.info), "these have no such rows"
+    assert not any("from more text" in i.value for i in page.info), "these have no such rows"
 
 
 def test_a_missing_usefulness_is_told_where_it_matters(opened: Open) -> None:
@@ -99,7 +99,11 @@ def test_a_missing_usefulness_is_told_where_it_matters(opened: Open) -> None:
 
 def test_one_encoder_is_not_compared(opened: Open) -> None:
     page = opened(encoder="minilm")
-    assert "compared" not in told(page) and "no other is there" in page.title[0].value
+    assert (
+        "Of 1 compared" not in told(page)
+        and "stands alone here" in told(page)
+        and "no other is there" in page.title[0].value
+    )
     assert any("next to each other in this order" in i.value for i in page.info)
 
 
