@@ -96,8 +96,8 @@ def standing(refused: Sequence[str]) -> str:
 def _stands(name: str) -> str:
     value = chosen_here.chosen(name)
     told = {
-        "encoder": lambda: "the encoders " + ", ".join(map(encoder_title, value)),
-        "attack": lambda: "the attacks " + ", ".join(ATTACKS[a].title for a in value),
+        "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
+        "attack": lambda: ", ".join(ATTACKS[a].title for a in value) or "no attack",
         "domain": lambda: _DOMAIN_NAMES[value].lower(),
         "view": lambda: VIEW_NAMES[value],
         "corpus": lambda: SOURCES[value].title,

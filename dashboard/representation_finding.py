@@ -44,11 +44,12 @@ def finding(slot: Any, found: Representations, points: Sequence[Point]) -> None:
 def _why_none(points: Sequence[Point]) -> str:
     """Say why the rows chosen answer nothing."""
     if points:
-        names = "; ".join(dict.fromkeys(map(title_of, points)))
+        names = list(dict.fromkeys(map(title_of, points)))
+        they, are = ("it", "is") if len(names) == 1 else ("they", "are")
         return (
-            f"What leaks from these was measured, what they are good for was not: {names}. So "
-            "they cannot be compared at equal usefulness; the numbers stand below. Choose another "
-            "encoder beside them."
+            f"What leaks was measured, what {they} {are} good for was not: {'; '.join(names)}. So "
+            f"{they} cannot be compared at equal usefulness; the numbers stand below. Choose "
+            "another encoder, too."
         )
     if not chosen("encoder") or not chosen("attack"):
         return "Choose at least one encoder and one attack."
@@ -117,8 +118,9 @@ def _leaks(found: Representations, leak: AttackScore) -> str:
         by += ", of the chosen attacks the one that reads most from it"
     target = plain(collection_title(found.targets["inversion"]))
     return (
-        f"**Leaks: {said(leak.f1)}.** The F1 of the words that are read from its vectors: from 0 "
-        f"to 100, how well they match those of the text, on {leak.f1.n:,} sentences of {target}. "
+        f"**Leaks under these attacks: {said(leak.f1)}.** The F1 of the words that are read from "
+        "its vectors: from 0 to 100, how well they match those of the text, on "
+        f"{leak.f1.n:,} sentences of {target}. "
         f"By the {by}. Guessing without the vectors reaches {leak.f1.chance:.0f} on the same "
         "sentences."
     )

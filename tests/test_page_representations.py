@@ -91,7 +91,7 @@ def test_attacks_with_more_text_stand_beside_the_number(opened: Open) -> None:
 def test_a_missing_usefulness_is_told_where_it_matters(opened: Open) -> None:
     page = opened(encoder="fasttext", attack="probe_mlc")
     assert page.title[0].value == QUESTION and len(table(page, "guessing")) == 1
-    assert "was measured, what they are good for was not: FastText" in page.info[0].value
+    assert "was measured, what it is good for was not: FastText" in page.info[0].value
     page.multiselect(key=key_of("encoder")).set_value(["fasttext", "lsa_tfidf", "minilm"]).run()
     assert "Of 2 compared" in told(page)
     assert "Of the 3 chosen, it leaves out FastText \\(mean\\), whose usefulness" in told(page)
@@ -110,7 +110,7 @@ def test_one_encoder_is_not_compared(opened: Open) -> None:
 def test_what_is_shown_instead_of_an_unknown_attack_is_told(opened: Open) -> None:
     (warning,) = opened(attack="search").warning
     assert "attack\\=search" in warning.value
-    assert "Shown instead: the attacks Word probe" in warning.value
+    assert "Shown instead: Word probe" in warning.value
 
 
 def test_names_in_lists_hold_no_comma(opened: Open) -> None:
