@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import plotly.graph_objects as go
 
 from core.attacks.registry import ATTACKS
+from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.label_places import MARKER, Box, place_labels
 from core.plot_style import BASELINE, GRID, style
@@ -14,7 +17,13 @@ from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
 from core.studies.scores import Score
 
-__all__ = ["ATTACK_SYMBOLS", "ENCODER_STYLE", "encoder_title", "representations_figure"]
+__all__ = [
+    "ATTACK_SYMBOLS",
+    "ENCODER_STYLE",
+    "collection_title",
+    "encoder_title",
+    "representations_figure",
+]
 
 ENCODER_STYLE: dict[str, tuple[str, str]] = {
     "tfidf": ("tf-idf", "#0072B2"),
@@ -39,19 +48,40 @@ ATTACK_SYMBOLS = {
 }  # fmt: skip
 """A symbol for each attack, no two the same: here the colour tells the encoder."""
 
+_INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
+
 _PAPER_NAMES = {"minilm": "Sentence-BERT"}
 """What the thesis measured where ours is of its kind only."""
 
 
 def encoder_title(name: str) -> str:
-    """Return what an encoder is called in a sentence.
+    """Return what an encoder is called in a sentence or a list: without a comma.
 
     Examples
     --------
-    >>> encoder_title("lsa_tfidf"), encoder_title("st:a-model")
-    ('LSA on tf-idf', 'st:a-model')
+    >>> encoder_title("lsa_tfidf"), encoder_title("tfidf"), encoder_title("st:a-model")
+    ('LSA on tf-idf', 'Bag of words (tf-idf)', 'st:a-model')
     """
-    return name if ":" in name else ENCODERS[name].title
+    if ":" in name:
+        return name
+    title, _, kind = ENCODERS[name].title.partition(", ")
+    return f"{title} ({kind})" if kind else title
+
+
+def collection_title(name: str) -> str:
+    """Return what a collection is called in a sentence: of a file, the words of its name.
+
+    Words of two or three letters without a vowel are taken for initials.
+
+    Examples
+    --------
+    >>> collection_title("bbc_news.parquet"), collection_title("wikipedia")
+    ('BBC news', 'Wikipedia extract')
+    """
+    if name in CORPORA:
+        return CORPORA[name].title
+    words = Path(name).stem.replace("_", " ").replace("-", " ").split()
+    return " ".join(w.upper() if _INITIALS.fullmatch(w) else w for w in words) or name
 
 
 def representations_figure(
@@ -142,7 +172,7 @@ def _paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
             "line": {"width": 2},
         },
         customdata=[_PAPER_NAMES.get(p.encoder, encoder_title(p.encoder)) for p in paper],
-        hovertemplate="Corò (2022), %{customdata}<br>useful %{x:.2f}, leaks %{y:.2f}"
+        hovertemplate="Corò (2022), %{customdata}<br>useful %{x:.1f}, leaks %{y:.1f}"
         "<extra></extra>",
     )
 
@@ -153,7 +183,7 @@ def _names(
     paper: Sequence[PaperPoint],
     frame: tuple[float, float, float],
 ) -> None:
-    """Write each encoder's name at its highest point and at the thesis's, where there is room."""
+    """Write each encoder's name at its highest point and at Corò's, where there is room."""
     tops = strongest(points)
     ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
     theirs = [(p.useful, p.leak, p.encoder) for p in paper]

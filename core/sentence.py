@@ -10,8 +10,18 @@ from core.text import STOP_WORDS, check_text, word_set
 __all__ = ["check_sentence", "kin_of"]
 
 
-def check_sentence(text: str, *, counts_stop_words: bool = False) -> str:
+def check_sentence(
+    text: str,
+    *,
+    counts_stop_words: bool = False,
+    remedy: str = "Type a word with content.",
+) -> str:
     """Return the text if it holds a word to find.
+
+    Parameters
+    ----------
+    remedy : str
+        What to do about a text of stop words alone, which differs from place to place.
 
     Raises
     ------
@@ -28,7 +38,7 @@ def check_sentence(text: str, *, counts_stop_words: bool = False) -> str:
     if not counts_stop_words and found <= STOP_WORDS:
         raise InvalidInputError(
             "The text holds stop words alone (such as the, of, and), which are not scored. "
-            "Type a word with content, or switch on “Count stop words”."
+            + remedy
         )
     return text
 

@@ -23,7 +23,9 @@ __all__ = [
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 
-def sentence_input() -> None:
+def sentence_input(
+    placeholder: str = "Type a sentence; the fast attacks answer as you type",
+) -> None:
     """Draw the line that one types into; it answers while one types."""
     st.text_input(
         "Your sentence",
@@ -31,7 +33,7 @@ def sentence_input() -> None:
         live="300ms",
         autocomplete="off",
         persist_state="session",
-        placeholder="Type a sentence; the fast attacks answer as you type",
+        placeholder=placeholder,
         help="It stays in the memory of this computer: it is not stored, logged or sent anywhere. "
         "The attacks see its embedding alone; the text only serves to mark what they got right.",
     )

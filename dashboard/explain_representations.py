@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.attacks import ATTACKS
+from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ENCODERS
 from core.prepared import QUICK
-from core.representation_plots import encoder_title
+from core.representation_plots import collection_title, encoder_title
 from core.studies.representation_summary import Point, Representations
 from dashboard.calm import plain
 
@@ -64,20 +65,32 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
     fitted = " or ".join(f"{size:,}" for size in sizes) or "no"
     failed = f" {found.n_failed} cells could not be measured." if found.n_failed else ""
     st.markdown(
-        f"**Here.** Leakage on {plain(found.targets['inversion'])}, usefulness on "
-        f"{plain(found.targets['classification'])}. In the rows shown, encoders and attacks "
+        f"**Here.** Leakage on {_collection(found, 'inversion')}, usefulness on "
+        f"{_collection(found, 'classification')}. In the rows shown, encoders and attacks "
         f"are fitted on {fitted} sentences; the targets come from documents that are not among "
         f"them.{failed} Intervals are 95 % bootstraps over target sentences and test articles; "
         "over several seeds, the greater of the error within and the spread between them."
     )
 
+    if found.more_texts:
+        st.markdown(
+            "**Attacks with more texts.** Those that ship with Leakscope, on other sentences of "
+            "the same collection. They answer other words, and count on those that they share "
+            "with the texts, so that their F1 is close to being comparable, not exactly so."
+        )
+
+
+def _collection(found: Representations, study: str) -> str:
+    name = found.targets[study]
+    return f"{plain(collection_title(name))} ({plain(name)})"
+
 
 def _differences() -> None:
     st.markdown(
-        "**Where ours differs from the thesis.** English news of five classes instead of an "
-        "Italian newspaper of eight. Fewer texts: the thesis fits its encoders on 500,000 articles "
-        "of an encyclopaedia and its attack on up to 849,692 sentences. In the thesis, encoders "
-        "are fitted cross-domain throughout, and in-domain is the attack alone; here, "
+        "**Where ours differs from the thesis, Corò (2022).** English news of five classes instead "
+        "of an Italian newspaper of eight. Fewer texts: the thesis fits its encoders on 500,000 "
+        "articles of an encyclopaedia and its attack on up to 849,692 sentences. In the thesis, "
+        "encoders are fitted cross-domain throughout, and in-domain is the attack alone; here, "
         "*in-domain* fits both on the collection under attack, and the usefulness is that of "
         "encoders fitted on it. Its Sentence-BERT is an Italian BERT; ours is all-MiniLM-L6-v2. It "
         "shows one attack, multi-set prediction; the hollow diamonds pair its Table 5.2 with the "
@@ -103,10 +116,14 @@ def _encoders(points: Sequence[Point]) -> None:
     lines = []
     for name in dict.fromkeys(point.leak.encoder for point in points):
         family = FITTED_ENCODERS.get(name)
-        about = f" {family.summary} *{family.reference}.*" if family else ""
+        about = f" {family.summary} *{family.reference}.*" if family else _other(name)
         lines.append(f"- **{plain(encoder_title(name))}**.{about}")
     if lines:
         st.markdown("**The encoders.**\n" + "\n".join(lines))
+
+
+def _other(name: str) -> str:
+    return f" {ENCODERS[name].summary}." if name in ENCODERS else ""
 
 
 def caveats() -> None:

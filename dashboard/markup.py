@@ -35,9 +35,20 @@ _CLASSES = {
 def marked_sentence(reading: Reading) -> str:
     """Return the text with each word marked by what became of it."""
     words = "".join(_piece(piece, mark) for piece, mark in reading.pieces)
-    told = f"Recovered: {_listed(reading.marked(Mark.RECOVERED))}. "
-    told += f"Missed: {_listed(reading.marked(Mark.MISSED))}."
+    told = _told(reading)
     return f'<p class="ls-sentence" dir="auto">{words}</p><p class="ls-hidden">{told}</p>'
+
+
+def _told(reading: Reading) -> str:
+    """Return the marks in words; a word that cannot be scored is neither recovered nor missed."""
+    read, missed, unknown = (
+        reading.marked(mark) for mark in (Mark.RECOVERED, Mark.MISSED, Mark.UNKNOWN)
+    )
+    told = f"Recovered: {_listed(read)}. Missed: {_listed(missed)}."
+    if unknown:
+        told = told if read or missed else "None of its words can be scored."
+        told += f" Outside the attack's vocabulary: {_listed(unknown)}."
+    return told
 
 
 def _piece(piece: str, mark: Mark) -> str:

@@ -100,8 +100,11 @@ def _bars(reading: Reading, place: Any) -> None:
 
 
 def score_row(reading: Reading) -> None:
-    """Draw F1, precision and recall, each above what guessing reaches."""
-    own, prior = reading.scores, reading.prior
+    """Draw F1, precision and recall, each above what guessing reaches.
+
+    Where no word can be scored there is no score: zero would say that nothing leaks.
+    """
+    own, prior, is_scored = reading.scores, reading.prior, bool(reading.targets)
     with st.container(horizontal=True, gap="xsmall"):
         for title, value, guess, about in (
             ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
@@ -112,15 +115,17 @@ def score_row(reading: Reading) -> None:
         ):  # fmt: skip
             st.metric(
                 title,
-                f"{value:.0f}",
-                f"guessing: {guess:.0f}",
+                f"{value:.0f}" if is_scored else "–",
+                f"guessing: {guess:.0f}" if is_scored else "not scored",
                 delta_color="off",
                 delta_arrow="off",
                 width=98,
                 help=f"{about}. Below: the same for an attacker who never sees the vector and "
                 "always answers the most frequent words.",
             )
-    if reading.unknown:
+    if not is_scored:
+        st.markdown("None of its words is in this attack's list: **cannot be scored**.")
+    elif reading.unknown:
         n = len(reading.unknown)
         what = "1 word is" if n == 1 else f"{n} words are"
         st.caption(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,10 +13,12 @@ from core.encoders import ENCODERS
 from core.export import neutral_cell
 from core.prepared import QUICK, Prepared
 from core.protocols import Encoder, InversionAttack, Vectors
-from core.reading import Reading, read_vector
+from core.reading import Reading, TokenScores, read_vector
 from core.representation_plots import encoder_title
 from core.specs import AttackSpec, EncoderSpec
+from core.studies.representation_summary import AttackScore
 from dashboard import cache, markup, panels
+from dashboard.representation_finding import attack_name, said
 from dashboard.representation_jobs import SHIPPED_ATTACK
 
 __all__ = ["Answer", "answers_of", "cards", "overview"]
@@ -67,9 +69,22 @@ def _read(
     return read_vector(name, attack, encoder, text, vector, guess)
 
 
-def overview(found: Sequence[Answer]) -> None:
-    """Draw the scores of all encoders, and of guessing, as one table."""
-    rows = [_row(answer) for answer in found] + [_guess_row(found[0])]
+def overview(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
+    """Draw the scores of all encoders, and of guessing, as one table, and what it is not.
+
+    Parameters
+    ----------
+    best : mapping of str to AttackScore
+        The most that was read from each encoder in the studies.
+    """
+    st.info(
+        f"**Nothing read here does not mean that nothing leaks.** The "
+        f"{ATTACKS[QUICK.name].title.lower()} below is quick and weaker than the trained attacks "
+        "of the figure above. What the strongest measured attack reads from an encoder stands "
+        "beside it.",
+        icon=":material/bolt:",
+    )
+    rows = [_row(answer, best.get(answer.encoder)) for answer in found] + [_guess_row(found[0])]
     columns = st.column_config
     scores = {name: columns.NumberColumn(name, format="%.0f") for name in ("F1", "precision",
                                                                          "recall")}  # fmt: skip
@@ -77,36 +92,51 @@ def overview(found: Sequence[Answer]) -> None:
         rows,
         key="try-scores",
         hide_index=True,
+        placeholder="–",
         column_config={"encoder": columns.TextColumn("encoder", pinned=True), **scores},
     )
 
 
-def _row(answer: Answer) -> dict[str, object]:
-    reading, scores = answer.reading, answer.reading.scores
+def _row(answer: Answer, best: AttackScore | None) -> dict[str, object]:
+    reading = answer.reading
     return {
         "encoder": encoder_title(answer.encoder),
         "attack": _how(answer),
+        "words scored": f"{len(reading.targets)} of {_n_words(reading)}",
         "words read": f"{reading.n_recovered} of {len(reading.targets)}",
-        "F1": scores.f1,
-        "precision": scores.precision,
-        "recall": scores.recall,
+        **_scores(reading, reading.scores),
+        "most read, measured above": said(best.f1) if best else None,
         # The table has a download button of Streamlit's own, which writes cells as they are.
-        "recovered": neutral_cell(", ".join(w.word for w in reading.hits) or "none"),
+        "recovered": neutral_cell(", ".join(w.word for w in reading.hits) or _nothing(reading)),
     }
 
 
 def _guess_row(answer: Answer) -> dict[str, object]:
-    prior, targets = answer.reading.prior, answer.reading.targets
-    words = answer.guess & targets
+    reading = answer.reading
+    words = answer.guess & reading.targets
     return {
         "encoder": "none",
         "attack": "Guessing without any vector",
-        "words read": f"{len(words)} of {len(targets)}",
-        "F1": prior.f1,
-        "precision": prior.precision,
-        "recall": prior.recall,
-        "recovered": neutral_cell(", ".join(sorted(words)) or "none"),
+        "words scored": f"{len(reading.targets)} of {_n_words(reading)}",
+        "words read": f"{len(words)} of {len(reading.targets)}",
+        **_scores(reading, reading.prior),
+        "most read, measured above": None,
+        "recovered": neutral_cell(", ".join(sorted(words)) or _nothing(reading)),
     }
+
+
+def _scores(reading: Reading, scores: TokenScores) -> dict[str, object]:
+    """Return the scores; none where no word can be scored, which is no zero."""
+    values = {"F1": scores.f1, "precision": scores.precision, "recall": scores.recall}
+    return {name: value if reading.targets else None for name, value in values.items()}
+
+
+def _nothing(reading: Reading) -> str:
+    return "none" if reading.targets else "cannot be scored"
+
+
+def _n_words(reading: Reading) -> int:
+    return len(reading.targets) + len(reading.unknown)
 
 
 def _how(answer: Answer) -> str:
@@ -114,20 +144,20 @@ def _how(answer: Answer) -> str:
     return title if answer.n_texts is not None else f"{title}, as it ships"
 
 
-def cards(found: Sequence[Answer]) -> None:
+def cards(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
     """Draw what was read from each encoder: the marked sentence, wrong guesses and scores."""
     st.html(markup.legend([answer.reading for answer in found]))
     for place, answer in zip(panels.side_by_side(len(found)), found, strict=True):
         name = f"{answer.encoder}-{answer.reading.attack}"
         with place.container(border=True, key=f"card-{name}"):
-            _card(answer)
+            _card(answer, best.get(answer.encoder))
     guess = ", ".join(sorted(found[0].guess))
     st.caption(
         f"Whoever sees no vector always answers the same most frequent words, here: {guess}."
     )
 
 
-def _card(answer: Answer) -> None:
+def _card(answer: Answer, best: AttackScore | None) -> None:
     about = ENCODERS[answer.encoder].summary if answer.encoder in ENCODERS else None
     st.subheader(encoder_title(answer.encoder), anchor=False, help=about)
     st.caption(f"{_how(answer)}; {_knows(answer)}")
@@ -135,7 +165,17 @@ def _card(answer: Answer) -> None:
         st.caption("The vector is zero: this encoder knows none of these words.")
     st.html(markup.marked_sentence(answer.reading))
     st.html(markup.wrong_words(answer.reading))
+    if answer.reading.targets and answer.reading.unknown:
+        st.markdown(
+            f"Scored on **{len(answer.reading.targets)} of {_n_words(answer.reading)} words**: "
+            "this attack's list does not hold the others, so it cannot read them."
+        )
     panels.score_row(answer.reading)
+    if best:
+        st.markdown(
+            f"Measured above: {attack_name(best).lower()} reads **{said(best.f1)}** from this "
+            f"encoder (F1, n = {best.f1.n:,})."
+        )
 
 
 def _knows(answer: Answer) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.attacks import ATTACKS
@@ -16,7 +18,14 @@ from dashboard.links import link
 from dashboard.representation_state import key_of
 from dashboard.state import text
 
-__all__ = ["VIEW_NAMES", "encoder_picker", "link_popover", "measure_pickers", "try_pickers"]
+__all__ = [
+    "VIEW_NAMES",
+    "encoder_picker",
+    "link_popover",
+    "measure_pickers",
+    "standing",
+    "try_pickers",
+]
 
 VIEW_NAMES = dict(zip(VIEWS, ("titles", "first sentences", "whole texts"), strict=True))
 _DOMAIN_NAMES = {"in": "In-domain", "cross": "Cross-domain"}
@@ -70,13 +79,31 @@ def measure_pickers(found: Representations) -> None:
             "tells the topic: its title, title and first three sentences, or all of it",
         )
         st.toggle(
-            "The thesis's figures",
+            "Figures of Corò (2022)",
             key=key_of("paper"),
             persist_state="session",
-            help="Hollow diamonds: Corò (2022), on Italian news. Other texts, other classes: "
-            "compare the order, not the places.",
+            help="Hollow diamonds: what the thesis that this page repeats measured on Italian "
+            "news. Other texts, other classes: compare the order, not the places.",
         )
         link_popover()
+
+
+def standing(refused: Sequence[str]) -> str:
+    """Return what the controls stand at for which the address asked for something else."""
+    return "; ".join(_stands(name) for name in dict.fromkeys(r.partition("=")[0] for r in refused))
+
+
+def _stands(name: str) -> str:
+    value = chosen_here.chosen(name)
+    told = {
+        "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
+        "attack": lambda: ", ".join(ATTACKS[a].title for a in value) or "no attack",
+        "domain": lambda: _DOMAIN_NAMES[value].lower(),
+        "view": lambda: VIEW_NAMES[value],
+        "corpus": lambda: SOURCES[value].title,
+        "n": lambda: f"{value:,} sentences",
+    }
+    return told[name]()
 
 
 def link_popover() -> None:

@@ -86,8 +86,7 @@ def _offer(request: TryRequest) -> None:
     )
     st.caption(
         "Each encoder is fitted once for these sentences and kept on this computer; your sentence "
-        "is not. All nine together took 32 s for 2,000 sentences and 65 s for 5,000, on two "
-        "shared processor cores; from disk, 3 s."
+        "is not."
     )
 
 

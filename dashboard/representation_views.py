@@ -1,9 +1,8 @@
-"""What was measured, as the page of representations shows it: finding, figure, order, tables."""
+"""What was measured, as the page of representations shows it: figure, order, tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -12,23 +11,29 @@ from core.export import table_csv
 from core.representation_plots import encoder_title, representations_figure
 from core.studies.representation_order import (
     Comparison,
-    Finding,
     PaperPoint,
     Verdict,
     compare_pairs,
-    least_leaking,
     paper_points,
 )
-from core.studies.representation_summary import Point, Representations
+from core.studies.representation_summary import AttackScore, Point, Representations
 from core.studies.scores import Score
 from dashboard.calm import plain
 from dashboard.representation_controls import VIEW_NAMES
+from dashboard.representation_finding import title_of
 from dashboard.representation_state import chosen
 
-__all__ = ["QUESTION", "finding", "order", "picture", "shown_points", "table"]
+__all__ = ["most_read", "order", "picture", "shown_points", "table"]
 
-QUESTION = "Which way of turning text into vectors leaks least at equal usefulness?"
-_MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✕", Verdict.OPEN: "≈"}
+_MARKS = {
+    Verdict.HOLDS: "✓ holds",
+    Verdict.FAILS: "✕ does not hold",
+    Verdict.OPEN: "≈ not resolved",
+}
+
+_SCORES = ("useful, macro-F1", "Corò 2022: useful", "leaks, F1", "Corò 2022: leaks under MSP",
+           "guessing", "precision", "recall", "weighted F1", "F1, attack's own words",
+           "largest class alone")  # fmt: skip
 
 
 def shown_points(found: Representations) -> list[Point]:
@@ -36,67 +41,12 @@ def shown_points(found: Representations) -> list[Point]:
     return found.points(chosen("encoder"), chosen("attack"), chosen("domain"), chosen("view"))
 
 
-def finding(slot: Any, points: Sequence[Point]) -> None:
-    """Draw the answer to the page's question that the chosen rows give."""
-    best = least_leaking(points)
-    if best is None:
-        slot.title(QUESTION, anchor=False)
-        slot.info(
-            "Choose at least one encoder and one attack that were measured.",
-            icon=":material/ads_click:",
-        )
-        return
-    leak, useful = best.best.leak, best.best.useful
-    assert useful is not None
-    name, n = _title(best.best), len(best.as_useful)
-    slot.title(_verdict(name, best), anchor=False)
-    others = f"{n - 1} other{'s' if n > 2 else ''} as useful" if n > 1 else "no other as useful"
-    told = (
-        f"{QUESTION} Of {best.n_compared} compared, {name} sorts "
-        f"{VIEW_NAMES[chosen('view')]} of news with a macro-F1 of **{_said(useful)}** "
-        f"(n = {useful.n:,}), with {others}. Under {ATTACKS[leak.attack].title.lower()}, of the "
-        f"chosen attacks the one that reads most from it, its words come back with an F1 of "
-        f"**{_said(leak.f1)}** (n = {leak.f1.n:,}); guessing without the vector reaches "
-        f"{leak.f1.chance:.0f}."
-    )
-    rest = [p for p in best.as_useful if p is not best.best]
-    if rest:
-        told += " The others: " + ", ".join(f"{_title(p)} {_said(p.leak.f1)}" for p in rest)
-        told += ", each under the attack that reads most from it."
-    if best.tied:
-        names = ", ".join(map(_title, best.tied))
-        told += f" The intervals of {name} and {names} overlap: these rows do not tell them apart."
-    if best.leak_less:
-        told += " Less useful, but less is read: " + ", ".join(
-            f"{_title(p)} {_said(p.leak.f1)}, useful {_said(p.useful)}"
-            for p in best.leak_less if p.useful
-        ) + "."  # fmt: skip
-    slot.markdown(told)
-    slot.caption(
-        "95 % intervals in brackets. As useful: the interval reaches that of the most useful "
-        "encoder shown. What is read is a lower bound: another attack may read more."
-    )
-
-
-def _verdict(name: str, best: Finding) -> str:
-    if best.n_compared == 1:
-        return f"{name} leaks, and no other is chosen to set beside it"
-    if best.tied:
-        n = len(best.tied)
-        return f"{name} and {n} other{'s' if n > 1 else ''} leak least of the most useful"
-    if len(best.as_useful) > 1:
-        return f"{name} leaks least of the most useful"
-    if not best.leak_less:
-        return f"{name} is the most useful, and none leaks less"
-    return f"{name} is the most useful; what leaks less is less useful"
-
-
-def _title(point: Point) -> str:
-    return plain(encoder_title(point.leak.encoder))
-
-
-def _said(score: Score) -> str:
-    return f"{score.value:.0f} [{score.ci95.low:.0f}, {score.ci95.high:.0f}]"
+def most_read(found: Representations | None) -> dict[str, AttackScore]:
+    """Return the most that was read from each chosen encoder, whichever attack is chosen."""
+    if found is None:
+        return {}
+    best = {name: found.most_read(name, chosen("domain")) for name in chosen("encoder")}
+    return {name: score for name, score in best.items() if score is not None}
 
 
 def picture(points: Sequence[Point]) -> None:
@@ -117,27 +67,27 @@ def picture(points: Sequence[Point]) -> None:
             "Down is private, right is useful. The name stands at the attack that reads most. Bars "
             "are 95 % intervals; the dotted line is an attacker who never sees the vector."
         )
-    without = [_title(p) for p in points if p.useful is None]
+    without = [title_of(p) for p in points if p.useful is None]
     if without:
-        names = ", ".join(dict.fromkeys(without))
+        names = "; ".join(dict.fromkeys(without))
         st.caption(f"Not in the figure, for want of a measured usefulness: {names}.")
     measured = {p.leak.encoder for p in points}
     missing = [plain(encoder_title(n)) for n in chosen("encoder") if n not in measured]
     if missing and points:
-        st.caption(f"Not measured: {', '.join(missing)}. They can be tried on a sentence below.")
+        st.caption(f"Not measured: {'; '.join(missing)}. They can be tried on a sentence below.")
 
 
 def order(points: Sequence[Point]) -> None:
-    """Draw the thesis's ordering, checked step by step on the rows shown."""
+    """Draw the ordering of Corò (2022), checked step by step on the rows shown."""
     st.markdown(
-        "The thesis, Corò (2022), finds that the more complex the model, the less can be read: "
-        "tf-idf ≥ hashing ≥ LSA ≥ Doc2Vec ≥ Sentence-BERT, the first two close together (its own "
-        "F1 of hashing is the higher one). Here MiniLM stands in for its Sentence-BERT. Each step "
-        "on the rows shown:"
+        "Corò (2022), a thesis on Italian news, finds that the more complex the model, the less "
+        "can be read: tf-idf ≥ hashing ≥ LSA ≥ Doc2Vec ≥ Sentence-BERT, the first two close "
+        "together (its own F1 of hashing is the higher one). Here MiniLM stands in for its "
+        "Sentence-BERT. Each step on the rows shown:"
     )
     steps = compare_pairs(points, chosen("domain"))
     if not steps:
-        st.info("Choose two encoders that follow each other in this order.",
+        st.info("Choose two encoders that stand next to each other in this order.",
                 icon=":material/ads_click:")  # fmt: skip
         return
     for attack in dict.fromkeys(step.more.attack for step in steps):
@@ -167,15 +117,15 @@ def _step(step: Comparison) -> dict[str, object]:
         "leaks more": encoder_title(more.encoder),
         "leaks less": encoder_title(less.encoder),
         "attack": ATTACKS[more.attack].title,
-        "here": f"{_MARKS[step.verdict]} {step.verdict.value}",
-        "F1 of the first": f"{_said(more.f1)}",
-        "F1 of the second": f"{_said(less.f1)}",
-        "thesis (MSP)": f"{step.paper[0]:.2f} and {step.paper[1]:.2f}",
+        "here": _MARKS[step.verdict],
+        "F1 of the first": _told(more.f1),
+        "F1 of the second": _told(less.f1),
+        "Corò 2022 (MSP)": f"{step.paper[0]:.1f} and {step.paper[1]:.1f}",
     }
 
 
 def table(points: Sequence[Point]) -> None:
-    """Draw all numbers behind the figure, the thesis's beside ours, and the file of them."""
+    """Draw all numbers behind the figure, those of Corò (2022) too, and the file of them."""
     paper = {p.encoder: p for p in paper_points(chosen("encoder"), chosen("domain"),
                                                 chosen("view"))}  # fmt: skip
     rows = [_row(point, paper.get(point.leak.encoder)) for point in points]
@@ -183,7 +133,10 @@ def table(points: Sequence[Point]) -> None:
         rows,
         key="numbers",
         hide_index=True,
-        column_config={"encoder": st.column_config.TextColumn("encoder", pinned=True)},
+        column_config={
+            "encoder": st.column_config.TextColumn("encoder", pinned=True),
+            **{name: st.column_config.NumberColumn(name, format="%.1f") for name in _SCORES},
+        },
     )
     st.download_button(
         "CSV",
@@ -206,10 +159,10 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "attack": ATTACKS[leak.attack].title,
         "useful, macro-F1": round(useful.value, 1) if useful else None,
         "useful, 95 %": _interval(useful) if useful else None,
-        "C22: useful": paper.useful if paper else None,
+        "Corò 2022: useful": round(paper.useful, 1) if paper else None,
         "leaks, F1": round(leak.f1.value, 1),
         "leaks, 95 %": _interval(leak.f1),
-        "C22: leaks under MSP": paper.leak if paper else None,
+        "Corò 2022: leaks under MSP": round(paper.leak, 1) if paper else None,
         "guessing": round(leak.f1.chance, 1),
         "precision": round(leak.precision, 1),
         "recall": round(leak.recall, 1),
@@ -220,6 +173,10 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "leaks, n": leak.f1.n,
         "fitted on": leak.n_fitted_on,
     }
+
+
+def _told(score: Score) -> str:
+    return f"{score.value:.1f} [{score.ci95.low:.1f}, {score.ci95.high:.1f}]"
 
 
 def _interval(score: Score) -> str:

@@ -50,7 +50,11 @@ if unknown:
         icon=":material/link_off:",
     )  # fmt: skip
 try:
-    check_sentence(text, counts_stop_words=state.counts_stop_words())
+    check_sentence(
+        text,
+        counts_stop_words=state.counts_stop_words(),
+        remedy="Type a word with content, or switch on “Count stop words”.",
+    )
 except CoreError as error:
     headline.title("Which words does the vector give away?", anchor=False)
     show_error(error, title="There is nothing to invert")

@@ -12,6 +12,7 @@ from dashboard import (
     explain_representations,
     representation_cards,
     representation_controls,
+    representation_finding,
     representation_jobs,
     representation_state,
     representation_views,
@@ -30,27 +31,28 @@ refused = representation_state.adopt_representation_link(cache.samples()[0]["tex
 representation_jobs.adopt_try_job()
 if refused:
     st.warning(
-        f"The address asks for what does not exist here: {plain(', '.join(refused))}.",
+        f"The address asks for what is not measured or offered here: {plain(', '.join(refused))}. "
+        f"Shown instead: {plain(representation_controls.standing(refused))}.",
         icon=":material/link_off:",
     )
 
 points = []
 representation_controls.encoder_picker(found)
 if found is None:
-    headline.title(representation_views.QUESTION, anchor=False)
+    headline.title(representation_finding.QUESTION, anchor=False)
 else:
     representation_controls.measure_pickers(found)
     points = representation_views.shown_points(found)
-    representation_views.finding(headline, points)
+    representation_finding.finding(headline, found, points)
     representation_views.picture(points)
     if points:
-        st.header("Does the thesis's order hold?", anchor=False)
+        st.header("Does the order that Corò (2022) found hold?", anchor=False)
         representation_views.order(points)
-        st.header("The numbers, beside the thesis's", anchor=False)
+        st.header("The numbers, beside those of Corò (2022)", anchor=False)
         representation_views.table(points)
 
 st.header("See one sentence read from all of them", anchor=False)
-controls.sentence_input()
+controls.sentence_input("Type a sentence, then press the button below")
 controls.sample_buttons()
 representation_controls.try_pickers()
 request = representation_state.try_request()
@@ -60,8 +62,9 @@ try:
         st.info("Choose an encoder above that can be fitted here.", icon=":material/ads_click:")
     elif ready := representation_jobs.prepared_encoders(request):
         answers = representation_cards.answers_of(text, ready)
-        representation_cards.overview(answers)
-        representation_cards.cards(answers)
+        best = representation_views.most_read(found)
+        representation_cards.overview(answers, best)
+        representation_cards.cards(answers, best)
 except CoreError as error:
     show_error(error, title="There is nothing to invert")
 representation_state.drop_stale_representation_link()

@@ -83,6 +83,12 @@ def test_screen_readers_are_told_what_the_marks_say() -> None:
         READING))] == ["-1+1"]  # fmt: skip
 
 
+def test_words_that_cannot_be_scored_are_neither_recovered_nor_missed() -> None:
+    html = markup.marked_sentence(replace(READING, pieces=(("שלום", Mark.UNKNOWN),)))
+    assert "None of its words can be scored" in html and "vocabulary: שלום" in html
+    assert "Recovered" not in html and "Missed" not in html
+
+
 def test_the_legend_explains_the_marks_that_occur() -> None:
     told = parsed(markup.legend([READING])).text
     assert "recovered" in told and "stop word" in told and "outside" not in told

@@ -108,7 +108,7 @@ def test_an_unknown_attack_in_a_link_is_named(opened: Open) -> None:
         ("   ", "empty"),
         ("word " * 20_000, "100,000"),
         ("\N{GRINNING FACE}", "nothing to recover"),
-        ("the of and", "stop words alone"),
+        ("the of and", "switch on “Count stop words”"),
         ("null\0byte", "null byte"),
     ],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from core.encoders.fitted import FITTED_ENCODERS
 from core.errors import ArtifactError
 from core.label_places import place_labels
 from core.representation_plots import ATTACK_SYMBOLS, ENCODER_STYLE, representations_figure
+from core.studies import more_texts
 from core.studies.representation_order import (
     Verdict,
     compare_pairs,
@@ -18,7 +20,12 @@ from core.studies.representation_order import (
     paper_points,
     strongest,
 )
-from core.studies.representation_summary import FILES, SHIPPED, load_representations
+from core.studies.representation_summary import (
+    FILES,
+    MORE_TEXTS,
+    SHIPPED,
+    load_representations,
+)
 
 BROKEN = ["{", "[]", "{}", '{"study": "x", "rows": [1]}', '{"rows": []}']
 
@@ -37,6 +44,13 @@ def use(encoder: str, value: float, half: float = 2.0, **more: Any) -> dict[str,
     return row | {"macro_f1": value, "macro_f1_ci95": [value - half, value + half]} | more
 
 
+def taught(encoder: str, f1: float, n: int, **more: Any) -> dict[str, Any]:
+    row = {"encoder": encoder, "attack": "msp", "domain": "in", "n": 500, "seed": 0,
+           "n_fitted_on": n, "prior_f1": 4.0, "token_set_f1": f1}  # fmt: skip
+    return row | {"token_set_f1_ci95": [f1 - 1, f1 + 1]} | more
+
+
+TAUGHT = [taught("minilm", 85, 9000), taught("minilm", 95, 9000, attack="search")]
 LEAKS = [
     leak("tfidf", 90), leak("hashing", 91), leak("lsa_tfidf", 60), leak("lsa_hashing", 58),
     leak("doc2vec", 59, 1.0), leak("minilm", 70), leak("tfidf", 40, attack="probe"),
@@ -46,8 +60,14 @@ USES = [use("tfidf", 80), use("hashing", 79), use("lsa_tfidf", 60), use("lsa_has
         use("minilm", 82, domain="cross")]  # fmt: skip
 
 
-def written(folder: Path, leaks: list[dict[str, Any]], uses: list[dict[str, Any]]) -> Path:
-    for (study, name), rows in zip(FILES.items(), (leaks, uses), strict=True):
+def written(
+    folder: Path,
+    leaks: list[dict[str, Any]],
+    uses: list[dict[str, Any]],
+    more: list[dict[str, Any]] = TAUGHT,
+) -> Path:
+    files = {**FILES, more_texts.STUDY: MORE_TEXTS}
+    for (study, name), rows in zip(files.items(), (leaks, uses, more), strict=True):
         (folder / name).write_text(json.dumps({"study": study, "rows": rows}))
     return folder
 
@@ -98,6 +118,65 @@ def test_a_missing_or_damaged_file_is_told_with_its_command(
         load_representations(folder)
 
 
+@pytest.mark.parametrize("content", [None, *BROKEN])
+def test_a_missing_or_damaged_file_of_more_texts_is_told_with_its_command(
+    folder: Path, content: str | None
+) -> None:
+    path = folder / MORE_TEXTS
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(ArtifactError, match=re.escape(more_texts.COMMAND)):
+        load_representations(folder)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"token_set_f1": 101}, {"attack": "nonsense"}, {"n": None}, {"domain": "elsewhere"},
+     {"n_fitted_on": "many"}],
+    ids=str,
+)  # fmt: skip
+def test_rows_of_more_texts_that_make_no_sense_are_refused(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(ArtifactError, match="Make them anew"):
+        load_representations(written(tmp_path, LEAKS, USES, [TAUGHT[0] | wrong]))
+
+
+def test_attacks_that_learnt_from_more_are_named_where_they_read_more(tmp_path: Path) -> None:
+    # tf-idf: learnt from no more than the row itself, and intervals that overlap.
+    more = [*TAUGHT, taught("tfidf", 99, 100), taught("hashing", 93, 9000)]
+    found = load_representations(written(tmp_path, LEAKS, USES, more))
+    told = {
+        name: [(s.attack, s.f1.value, s.n_fitted_on) for s in found.taught_more(leak)]
+        for (name, attack, _), leak in found.leaks.items()
+        if attack == "msp"
+    }
+    assert told.pop("minilm") == [("msp", 85, 9000), ("search", 95, 9000)]
+    assert not any(told.values())
+    best = found.most_read("minilm", "in")
+    assert best is not None and (best.attack, best.f1.value) == ("search", 95)
+    assert found.most_read("minilm", "cross") is None
+
+
+def test_what_ships_of_more_texts_is_what_was_measured() -> None:
+    results = Path(__file__).parents[1] / "docs" / "results" / "inversion-bbc.json"
+    shipped = json.loads((SHIPPED / MORE_TEXTS).read_text())
+    assert shipped["rows"] == more_texts.collect(results)
+    found = load_representations(SHIPPED)
+    leak = found.leaks["minilm", "probe_mlc", "cross"]
+    same, most = found.taught_more(leak)
+    assert (same.attack, most.attack) == ("probe_mlc", "search")
+    assert leak.f1.ci95.high < same.f1.ci95.low < most.f1.ci95.low
+    assert leak.n_fitted_on < same.n_fitted_on == most.n_fitted_on
+    assert not found.taught_more(found.leaks["glove", "probe_mlc", "cross"])
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_results_of_another_study_are_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "rows.json").write_text(content)
+    with pytest.raises(ArtifactError):
+        more_texts.main(["--results", str(tmp_path / "rows.json"), "--out", str(tmp_path / "o")])
+
+
 @pytest.mark.parametrize(
     "row",
     [leak("tfidf", float("nan")), leak("tfidf", 101), leak("nonsense", 50),
@@ -107,7 +186,7 @@ def test_a_missing_or_damaged_file_is_told_with_its_command(
     ids=str,
 )  # fmt: skip
 def test_rows_that_make_no_sense_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match="Make both anew"):
+    with pytest.raises(ArtifactError, match="Make them anew"):
         load_representations(written(tmp_path, [row], USES))
 
 

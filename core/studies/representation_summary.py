@@ -12,12 +12,22 @@ from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ON_TEXTS
 from core.errors import ArtifactError
 from core.store import read_json
+from core.studies import more_texts
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.runner import failures
 from core.studies.scores import Score, mean_over_seeds
 
-__all__ = ["FILES", "SHIPPED", "Leak", "Point", "Representations", "load_representations"]
+__all__ = [
+    "FILES",
+    "MORE_TEXTS",
+    "SHIPPED",
+    "AttackScore",
+    "Leak",
+    "Point",
+    "Representations",
+    "load_representations",
+]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "representations"
 """What was measured on news, by encoder."""
@@ -25,17 +35,19 @@ SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "representations"
 FILES = {"inversion": "inversion.json", "classification": "classification.json"}
 """The study, and the file that holds its rows."""
 
+MORE_TEXTS = "more_texts.json"
+"""What attacks read that learnt from far more texts; `core.studies.more_texts` makes it from
+docs/results/inversion-bbc.json."""
+
 
 @dataclass(frozen=True)
-class Leak:
-    """What an attack reads from the vectors of an encoder.
+class AttackScore:
+    """How much an attack reads from the vectors of an encoder.
 
     Attributes
     ----------
     f1 : Score
         Token-set F1, with that of the prior-only attacker as `chance`.
-    own_vocabulary_f1 : float
-        The same over all words of the attack's own vocabulary (C22, Table A.2).
     n_fitted_on : int
         Auxiliary texts.
     """
@@ -44,11 +56,23 @@ class Leak:
     attack: str
     domain: str
     f1: Score
+    n_fitted_on: int
+
+
+@dataclass(frozen=True)
+class Leak(AttackScore):
+    """What an attack reads, fitted on as many texts as those beside it.
+
+    Attributes
+    ----------
+    own_vocabulary_f1 : float
+        F1 over all words of the attack's own vocabulary (C22, Table A.2).
+    """
+
     precision: float
     recall: float
     weighted_f1: float
     own_vocabulary_f1: float
-    n_fitted_on: int
 
 
 @dataclass(frozen=True)
@@ -73,12 +97,15 @@ class Representations:
         Study to the name of its collection.
     n_failed : int
         Cells that could not be measured.
+    more_texts : tuple of AttackScore
+        What attacks read that learnt from far more texts, where that was measured.
     """
 
     leaks: dict[tuple[str, str, str], Leak]
     uses: dict[tuple[str, str, str], Score]
     targets: dict[str, str]
     n_failed: int
+    more_texts: tuple[AttackScore, ...] = ()
 
     @property
     def encoders(self) -> list[str]:
@@ -96,6 +123,30 @@ class Representations:
         domains = (domain,) if is_fitted else (domain, *DOMAINS)
         return next((s for d in domains if (s := self.uses.get((encoder, d, view)))), None)
 
+    def taught_more(self, leak: AttackScore) -> list[AttackScore]:
+        """Return what reads more from the same encoder for having learnt from more texts.
+
+        The same attack first, then the one that reads most; those alone whose interval lies
+        above that of `leak`.
+        """
+        above = [
+            score
+            for score in self.more_texts
+            if (score.encoder, score.domain) == (leak.encoder, leak.domain)
+            and score.n_fitted_on > leak.n_fitted_on
+            and score.f1.ci95.low > leak.f1.ci95.high
+        ]
+        most = max(above, key=lambda score: score.f1.value, default=None)
+        return [s for s in above if s.attack == leak.attack and s != most] + (
+            [most] if most else []
+        )
+
+    def most_read(self, encoder: str, domain: str) -> AttackScore | None:
+        """Return the attack that reads most from an encoder, of all that were measured."""
+        known = [*self.leaks.values(), *self.more_texts]
+        own = [score for score in known if (score.encoder, score.domain) == (encoder, domain)]
+        return max(own, key=lambda score: score.f1.value, default=None)
+
     def points(
         self, encoders: Sequence[str], attacks: Sequence[str], domain: str, view: str
     ) -> list[Point]:
@@ -109,7 +160,7 @@ class Representations:
 
 
 def load_representations(folder: Path = SHIPPED) -> Representations:
-    """Read what `python -m core study inversion` and `classification` wrote.
+    """Read what `python -m core study inversion`, `classification` and `more_texts` wrote.
 
     Means over seeds, of the most auxiliary texts and without variants of an attack.
 
@@ -127,18 +178,19 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
             _uses(uses),
             {study: str(rows[0]["target"]) for study, rows in parts.items()},
             sum(len(failures(rows)) for rows in parts.values()),
+            _more_texts(folder),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        files = " or ".join(FILES.values())
+        files = " or ".join([*FILES.values(), MORE_TEXTS])
         raise ArtifactError(
-            f"{files} in {folder} does not hold rows that can be read ({error}). Make both anew: "
-            + " ".join(map(_command, FILES))
+            f"{files} in {folder} does not hold rows that can be read ({error}). Make them anew: "
+            + " ".join(map(_command, (*FILES, more_texts.STUDY)))
         ) from error
     return found
 
 
 def _rows(folder: Path, study: str) -> list[dict[str, Any]]:
-    path = folder / FILES[study]
+    path = folder / FILES.get(study, MORE_TEXTS)
     try:
         data = read_json(path)
         rows = data["rows"]
@@ -154,6 +206,8 @@ def _rows(folder: Path, study: str) -> list[dict[str, Any]]:
 
 
 def _command(study: str) -> str:
+    if study == more_texts.STUDY:
+        return str(more_texts.COMMAND)
     out = SHIPPED.relative_to(SHIPPED.parents[1]) / FILES[study]
     return f"python -m core study {study} --target FILE --out {out.as_posix()}"
 
@@ -174,6 +228,18 @@ def _leaks(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Leak]:
             n_fitted_on=int(own[0]["n_fitted_on"]),
         )
     return found
+
+
+def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
+    rows = _rows(folder, more_texts.STUDY)
+    found = []
+    for key in dict.fromkeys((r["encoder"], r["attack"], r["domain"]) for r in rows):
+        encoder, attack, domain = key
+        _check(encoder=encoder, attack=attack, domain=domain)
+        own = [r for r in rows if (r["encoder"], r["attack"], r["domain"]) == key]
+        f1 = mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own])
+        found.append(AttackScore(*key, f1=f1, n_fitted_on=int(own[0]["n_fitted_on"])))
+    return tuple(found)
 
 
 def _mean(rows: Sequence[dict[str, Any]], name: str) -> float:
