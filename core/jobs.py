@@ -52,6 +52,9 @@ class Jobs:
         How long a finished job, and with it the text it holds, is kept after it was last seen.
     abandon_seconds : float
         A running job that nobody looked at for so long is stopped.
+    crowded_seconds : float
+        The same while another job waits. Above a minute: a browser lets a page in a hidden tab
+        look once a minute.
     on_thread_start : callable, optional
         Run once in the working thread, such as to bound the threads of a library.
     """
@@ -62,10 +65,12 @@ class Jobs:
         max_waiting: int = 8,
         keep_seconds: float = 600.0,
         abandon_seconds: float = 180.0,
+        crowded_seconds: float = 75.0,
         on_thread_start: Callable[[], None] | None = None,
     ) -> None:
         self.max_waiting, self.keep_seconds = max_waiting, keep_seconds
         self.abandon_seconds = abandon_seconds
+        self.crowded_seconds = min(crowded_seconds, abandon_seconds)
         self._on_thread_start = on_thread_start
         self._entries: dict[str, _Entry] = {}
         self._queue: deque[_Entry] = deque()
@@ -159,7 +164,8 @@ class Jobs:
 
     def _run(self, entry: _Entry, work: Work) -> None:
         def report(fraction: float, message: str) -> None:
-            is_abandoned = time.monotonic() - entry.asked > self.abandon_seconds
+            patience = self.crowded_seconds if self._queue else self.abandon_seconds
+            is_abandoned = time.monotonic() - entry.asked > patience
             if entry.must_stop or is_abandoned:
                 raise StoppedError("Stopped.")
             entry.fraction, entry.message = min(max(fraction, 0.0), 1.0), message

@@ -8,16 +8,24 @@ from html import escape
 import plotly.graph_objects as go
 
 from core.names.rates import Rate
-from core.plot_style import style
+from core.plot_style import GRID, style
 
 __all__ = ["name_map"]
 
-_SHADES = [
-    [0.0, "rgb(245, 243, 240)"],
-    [0.5, "rgb(240, 170, 110)"],
-    [1.0, "rgb(232, 125, 45)"],
-]
-"""Towards the colour of what leaked; light enough for dark figures throughout."""
+_SHADES = (
+    ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
+    ("#12161B", "rgb(86, 44, 13)", "rgb(160, 72, 0)"),
+)
+"""From the page's background, light or dark, towards the colour of what leaked: 0 % is the least
+conspicuous."""
+
+_INK = ("#1B1F24", "#E8EBEE")
+"""Of the figures in the cells: a contrast of 4.5 or more on every shade."""
+
+_FRAME = ("#0072B2", "#56B4E9")
+
+_TOOLS = 34
+"""Pixels above the names, for the tool bar."""
 
 _LEVEL = 6
 """Columns whose names fit side by side; more stand aslant."""
@@ -30,6 +38,7 @@ def name_map(
     *,
     notes: Sequence[str] = (),
     chosen: tuple[int, int] | None = None,
+    is_dark: bool = False,
 ) -> go.Figure:
     """Return the matrix with its values printed in the cells; each cell can be clicked.
 
@@ -42,6 +51,8 @@ def name_map(
         A line below each column's name, such as a training count.
     chosen : (row, column), optional
         The cell to frame.
+    is_dark : bool
+        Whether the page's background is.
 
     Notes
     -----
@@ -51,8 +62,9 @@ def name_map(
     across, down = list(range(len(columns))), list(range(len(rows)))
     shown = [[None if rate.n == 0 else rate.value for rate in row] for row in cells]
     figure.add_heatmap(
-        x=across, y=down, z=shown, zmin=0, zmax=100, colorscale=_SHADES, showscale=False,
-        xgap=2, ygap=2, texttemplate="%{z:.0f}", textfont={"color": "#1B1F24", "size": 15},
+        x=across, y=down, z=shown, zmin=0, zmax=100, showscale=False,
+        colorscale=[[i / 2, shade] for i, shade in enumerate(_SHADES[is_dark])],
+        xgap=2, ygap=2, texttemplate="%{z:.0f}", textfont={"color": _INK[is_dark], "size": 15},
         hoverinfo="skip",
     )  # fmt: skip
     # Plotly selects points of scatter plots alone: one without colour lies on every cell.
@@ -66,19 +78,23 @@ def name_map(
     )  # fmt: skip
     if chosen is not None:
         i, j = chosen
-        figure.add_shape(type="rect", x0=j - 0.47, x1=j + 0.47, y0=i - 0.47, y1=i + 0.47,
-                         line={"color": "#0072B2", "width": 4})  # fmt: skip
-    top = 64 if len(columns) <= _LEVEL else 110
+        figure.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=i - 0.5, y1=i + 0.5,
+                         line={"color": _FRAME[is_dark], "width": 4})  # fmt: skip
+    top = _TOOLS + (64 if len(columns) <= _LEVEL else 110)
     style(figure, height=top + 12 + 48 * len(rows))
-    figure.update_layout(margin={"t": top, "b": 12, "r": 8}, clickmode="event+select")
+    figure.update_layout(
+        margin={"t": top, "b": 12, "r": 8}, clickmode="event+select", plot_bgcolor=GRID
+    )
+    beside, above = 0.008 * len(columns), 0.05  # about three pixels, for the frame of a cell
     figure.update_xaxes(
         tickvals=across, ticktext=_headings(columns, notes), side="top", showgrid=False,
-        zeroline=False, range=[-0.5, len(columns) - 0.5], tickfont={"size": 13},
+        zeroline=False, range=[-0.5 - beside, len(columns) - 0.5 + beside], tickfont={"size": 13},
         tickangle=0 if len(columns) <= _LEVEL else -60,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=down, ticktext=[_label(name) for name in rows], automargin=True, showgrid=False,
-        zeroline=False, range=[len(rows) - 0.5, -0.5], ticklabelstandoff=4, tickfont={"size": 13},
+        zeroline=False, range=[len(rows) - 0.5 + above, -0.5 - above], ticklabelstandoff=4,
+        tickfont={"size": 13},
     )  # fmt: skip
     return figure
 

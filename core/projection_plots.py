@@ -64,6 +64,7 @@ def map_figure(
     found: NDArray[np.int64] | None = None,
     typed: NDArray[np.float32] | None = None,
     moved: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    selected: Sequence[int] = (),
 ) -> go.Figure:
     """Return the map: a trace for each colour and shape that occurs, drawn by WebGL.
 
@@ -81,13 +82,16 @@ def map_figure(
         Place of the typed sentence, drawn as a star.
     moved : pair of float32 arrays (m, c), optional
         Before and after a defence, joined by lines.
+    selected : sequence of int, optional
+        Points to show in full while all others fade; in two dimensions alone.
     """
     figure = go.Figure()
     is_flat = layout.coordinates.shape[1] == 2
     labels = np.asarray(hover, dtype=object)
     for rows, look in _traces(colour, shape, is_flat):
         _add(figure, layout.coordinates[rows], customdata=rows, hovertext=labels[rows],
-             hoverinfo="text", mode="markers", **look(len(layout.coordinates)))  # fmt: skip
+             hoverinfo="text", mode="markers", **look(len(layout.coordinates)),
+             **_marks(rows, selected if is_flat else ()))  # fmt: skip
     if moved is not None:
         _add_moves(figure, *moved)
     if found is not None and len(found):
@@ -128,6 +132,14 @@ class _Look:
         marker = {"symbol": self.symbol, "size": size if self.is_flat else size / 2,
                   "color": self.colour, "opacity": opacity}  # fmt: skip
         return {"name": self.name, "marker": marker}
+
+
+def _marks(rows: NDArray[np.int64], selected: Sequence[int]) -> dict[str, Any]:
+    """Return which points of a trace are selected; without any selection, nothing at all."""
+    if not len(selected):
+        return {}
+    # A list: Plotly decodes packed arrays for coordinates alone.
+    return {"selectedpoints": np.flatnonzero(np.isin(rows, selected)).tolist()}
 
 
 def _short(name: str) -> str:

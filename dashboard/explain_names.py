@@ -32,8 +32,8 @@ def how_it_is_computed() -> None:
         )
 
 
-def caveats() -> None:
-    """Draw what the page does not say."""
+def caveats(measured: str = "") -> None:
+    """Draw what the page does not say; `measured` adds what holds for the news."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
             "- A surname that is also an everyday word, or stands in the sentence for another "
@@ -41,6 +41,7 @@ def caveats() -> None:
             "- The first name is exchanged but not asked for.\n"
             "- A handful of sentences gives wide intervals: compare cells by them, not by their "
             "values.\n"
-            "- A name that these attacks miss is not thereby safe: an attacker who is after it can "
-            "train for it, or probe."
+            + measured
+            + "- A name that these attacks miss is not thereby safe: an attacker who is after it "
+            "can train for it, or probe."
         )

@@ -19,7 +19,7 @@ from core.projection.moves import Moves, move_points
 from core.projection.points import Points, corpus_points
 from core.projection.quality import Agreement
 from core.projection.selection import folded
-from core.projection.shipped import CORPUS, N_POINTS, find_shipped
+from core.projection.shipped import CORPUS, N_POINTS, find_shipped, find_vectors
 from core.projection.spec import ProjectionSpec
 from core.projection_plots import hover_texts
 from core.protocols import Encoder, OnProgress, Vectors
@@ -181,24 +181,37 @@ def _draw(request: MapRequest, points: Points | None, on_progress: OnProgress) -
         )
     on_progress(0.0, "Loading the encoder")
     encoder = cache.encoder(request.on)
+    vectors = None if points.is_private else _known_vectors(points, encoder)
+    share = _SHARE_OF_ENCODING if vectors is None else 0.0
+    if vectors is None:
+        vectors = _encoded(points, encoder, lambda done, told: on_progress(share * done, told))
+    draw = project if points.is_private else project_cached
+    layout = draw(
+        vectors,
+        request.spec,
+        lambda done, told: on_progress(share + (1 - share) * done, told),
+    )
+    return DrawnMap.of(points, vectors, layout)
+
+
+def _known_vectors(points: Points, encoder: Encoder) -> Vectors | None:
+    """Return the vectors that come with the project, where they are of these texts."""
+    try:
+        return find_vectors(points, encoder.name, encoder.fingerprint)
+    except CoreError:  # damaged: they can be encoded anew
+        return None
+
+
+def _encoded(points: Points, encoder: Encoder, on_progress: OnProgress) -> Vectors:
     if not points.is_private:
         from core.encoders.cache import CachedEncoder
 
         encoder = CachedEncoder(encoder)
     n = len(points)
-    vectors = encoder.encode(
+    return encoder.encode(
         points.texts,
-        lambda done, _: on_progress(
-            _SHARE_OF_ENCODING * done, f"Encoding, {round(done * n):,} of {n:,} texts"
-        ),
+        lambda done, _: on_progress(done, f"Encoding, {round(done * n):,} of {n:,} texts"),
     )
-    draw = project if points.is_private else project_cached
-    layout = draw(
-        vectors,
-        request.spec,
-        lambda done, told: on_progress(_SHARE_OF_ENCODING + (1 - _SHARE_OF_ENCODING) * done, told),
-    )
-    return DrawnMap.of(points, vectors, layout)
 
 
 def adopt_map_job() -> None:

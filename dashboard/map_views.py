@@ -44,7 +44,7 @@ _WORDS = {"eta": "η: less noise to the right", "sigma": "Standard deviation of 
 def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     """Draw the answer to the page's question: whether neighbours belong together."""
     points, layout = drawn.points, drawn.layout
-    asked = [name for name in ("document", colour) if name in points.columns]
+    asked = [name for name in (colour, "document") if name in points.columns]
     found = {name: _agreement(drawn, name) for name in dict.fromkeys(asked)}
     told = {name: a for name, a in found.items() if a is not None}
     if not told:
@@ -55,11 +55,12 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     told = {_called(points, name): a for name, a in told.items()}
     name, first = next(iter(told.items()))
     is_more = first.ci95.low > first.chance
+    than = "less than" if first.ci95.high < first.chance else "no more than"
     slot.title(
         f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}, by "
         f"chance {first.chance:.2g}"
         if is_more
-        else f"Neighbours on this map share their {plain(name)} no more than by chance",
+        else f"Neighbours on this map share their {plain(name)} {than} by chance",
         anchor=False,
     )
     means = (
@@ -80,8 +81,10 @@ def _called(points: Points, column: str) -> str:
 
 
 def _also(name: str, a: Agreement) -> str:
-    told = f"{a.value:.1f} of {a.k} ({_interval(a)}; by chance {a.chance:.2g})"
-    return f" For {plain(name)} it is {told}."
+    return (
+        f" Of the same {plain(name)} are {a.value:.1f} of {a.k} neighbours (95 % interval "
+        f"{_interval(a)}); by chance it would be {a.chance:.2g}."
+    )
 
 
 def _interval(a: Agreement) -> str:
@@ -132,6 +135,8 @@ def draw_map(
     sought = str(map_state.chosen("search"))
     found = matching_rows(drawn.folded, sought)
     title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
+    shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
+             None if moves is None else moves.after.tobytes())  # fmt: skip
     figure = map_figure(
         layout,
         drawn.hover,
@@ -141,10 +146,11 @@ def draw_map(
         found=found,
         typed=typed,
         moved=(moves.before, moves.after) if moves else None,
+        selected=map_state.marked_rows(request, shown),
     )
     event = st.plotly_chart(
         figure,
-        key=f"map-{layout.spec.n_components}",
+        key=f"map-{layout.spec.n_components}-{map_state.chart_number()}",
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
         config=_CHART,
@@ -156,8 +162,6 @@ def draw_map(
         st.markdown(f"{len(found):,} of {len(points):,} texts hold “{plain(sought.strip())}”.")
     picked = [_row_of(p) for p in (event.selection.points if event else [])]
     rows = sorted({row for row in picked if row is not None and row < len(points)})
-    shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
-             None if moves is None else moves.after.tobytes())  # fmt: skip
     return map_state.selection_of(request, rows, shown)
 
 

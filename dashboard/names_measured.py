@@ -16,7 +16,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.names_views import MAP_TITLE
 
-__all__ = ["measured"]
+__all__ = ["dependence", "measured"]
 
 _DOMAINS = {"in": "news", "cross": "encyclopaedia"}
 
@@ -40,6 +40,11 @@ def measured() -> None:
         "texts."
     )
     st.dataframe([_sums(row) for row in matrices], key="measured", hide_index=True)
+    st.caption(
+        "In brackets the 95 % interval; n counts sentences. *Wrongly said*: surnames of the list "
+        "that are not in the sentence, of all that could have been. *Guessing*: the words that an "
+        "attacker answers who never sees the vector."
+    )
     small = next((r for r in matrices if r["n_names"] <= 12 and r["domain"] == "in"), None)
     if small is not None:
         _matrix(small)
@@ -50,6 +55,10 @@ def measured() -> None:
         key="measured-probes",
         hide_index=True,
     )
+    st.caption(
+        "Guessing finds one in so many candidates. That is computed, not measured, so it has no "
+        "interval."
+    )
 
 
 def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) -> None:
@@ -59,12 +68,40 @@ def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) 
     if plain and blind:
         few, probe = plain[0], blind[0]
         st.markdown(
-            f"An attack that was trained on other documents of the same news reads the surname of "
-            f"the {few['n_names']} people named most often in **{said(few['diagonal'])}** per cent "
-            f"of their sentences. Which of {probe['n_candidates']} names that it was never trained "
-            f"on is in a vector, the encoder itself tells in **{said(probe['hits_1'])}** per cent: "
-            "the nearest candidate, each encoded alone."
+            f"An attack that was trained on other documents of the same news reads the surname "
+            f"from {_in_words(few['diagonal'], 'sentences')} about the {few['n_names']} people "
+            f"named most often. Which of {probe['n_candidates']} names that it was never trained "
+            "on is in a vector, the encoder itself tells for "
+            f"{_in_words(probe['hits_1'], 'vectors')}: the nearest candidate, each encoded alone."
         )
+
+
+def _in_words(rate: dict[str, Any], of: str) -> str:
+    low, high = rate["ci95"]
+    return (
+        f"**{rate['value']:.0f} %** of {rate['n']:,} {of} (95 % interval {low:.0f} to {high:.0f})"
+    )
+
+
+def dependence() -> str:
+    """Return what the intervals of the first row of the table leave out; empty without one."""
+    try:
+        rows = cache.name_rows() if SHIPPED.exists() else []
+    except CoreError:  # told where the table would stand
+        return ""
+    few = next((r for r in rows if r["kind"] == "substitution" and r["domain"] == "in"), None)
+    if few is None:
+        return ""
+    shares = [
+        100 * found[i] / n
+        for i, (found, n) in enumerate(zip(few["found"], few["n_sentences"], strict=True))
+    ]
+    return (
+        f"- On news, the {few['diagonal']['n']} sentences are about {few['n_names']} people, and "
+        "sentences about one person are not independent of each other: the interval is of these "
+        f"sentences, not of people at large. Person by person, {min(shares):.0f} % to "
+        f"{max(shares):.0f} % were read.\n"
+    )
 
 
 def _sums(row: dict[str, Any]) -> dict[str, Any]:
@@ -74,8 +111,8 @@ def _sums(row: dict[str, Any]) -> dict[str, Any]:
         "names added": bool(row["n_added"]),
         "as written, %": said(row["diagonal"]),
         "with another name, %": said(row["exchanged"]),
-        "wrongly said, %": f"{row['wrongly_said']['value']:.1f}",
-        "guessing, %": f"{row['prior']['value']:.0f}",
+        "wrongly said, %": said(row["wrongly_said"], decimals=1),
+        "guessing, %": said(row["prior"], decimals=1),
     }
 
 
@@ -97,7 +134,8 @@ def _matrix(row: dict[str, Any]) -> None:
     st.markdown(MAP_TITLE)
     st.plotly_chart(
         name_map(row["people"], row["people"], cells,
-                 notes=[f"{n:,}" for n in row["training"]]),
+                 notes=[f"{n:,}" for n in row["training"]],
+                 is_dark=st.context.theme.type == "dark"),
         key="measured-map",
         config={"displaylogo": False, "displayModeBar": "hover"},
         alt=f"How often each of {row['n_names']} surnames was read in news, by whose sentences and "

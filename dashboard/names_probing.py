@@ -9,30 +9,47 @@ from core.export import neutral_cell
 from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
 from core.studies.names_tables import said
-from dashboard import names_state
+from dashboard import cache, names_state
 
 __all__ = ["probing"]
+
+_FEW, _FEW_WORD = 5, "five"
+"""How many of the best candidates are looked at besides the first."""
 
 
 def probing(found: NameExperiment) -> None:
     """Draw what each attacker finds, and the candidates of one vector by their cosine."""
     n = len(found.substitution.names)
+    more = f" and {100 * _FEW / n:.0f} % among {_FEW_WORD}" if n > _FEW else ""
     st.markdown(
         f"This attacker knows that one of these **{n} names** is in the sentence and may encode "
         "texts, but was trained for none of them. The candidate whose text comes nearest to the "
-        f"vector wins. Guessing finds {100 / n:.0f} % at once and {100 * min(5, n) / n:.0f} % "
-        f"among five. Asked of {len(found.probed)} vectors of the heat map. Besides the names, "
-        "the attacker knows:\n\n"
+        f"vector wins. Guessing finds {100 / n:.0f} % at once{more}, by construction. Asked of "
+        f"{len(found.probed)} vectors of the heat map. Besides the names, the attacker knows:\n\n"
         + "\n".join(f"- **{k.title}**: {k.assumes}." for k in KNOWLEDGE.values())
     )
     rows = [
-        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1).to_dict()),
-         "among five, %": said(probe.hits(5).to_dict())}
+        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1).to_dict())}
+        | ({f"among {_FEW_WORD}, %": said(probe.hits(_FEW).to_dict())} if n > _FEW else {})
         for knows, probe in found.probes.items()
-    ]  # fmt: skip
+    ]
     st.dataframe(rows, key="probing", hide_index=True)
-    st.caption("In brackets the 95 % interval.")
+    st.caption(
+        f"In brackets the 95 % interval; n counts vectors. {_hardness(found)} Vectors of one "
+        "sentence depend on each other, so that the interval is rather too narrow."
+    )
     _one_vector(found)
+
+
+def _hardness(found: NameExperiment) -> str:
+    """Return how hard it is to tell these candidates apart."""
+    names = [name.full for name in found.substitution.names]
+    what = (
+        f"An easy example: {len(names)} invented names that are unlike each other."
+        if names == list(cache.name_samples()["names"])
+        else f"{len(names)} candidates are few, and names that are unlike are easy to tell apart."
+    )
+    return f"{what} Below, more candidates were measured."
 
 
 def _one_vector(found: NameExperiment) -> None:

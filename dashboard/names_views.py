@@ -24,12 +24,22 @@ QUESTION = "Whose name is in the vector?"
 _MOST_SHOWN = 10
 
 
-def told(rate: Rate) -> str:
-    """Return a rate in words, such as `60 % of 15 (95 % interval 36 to 80)`."""
+def told(rate: Rate, of: str = "", *, decimals: int = 0) -> str:
+    """Return a rate in words, such as `60 % of 15 vectors (95 % interval 36 to 80)`."""
     if not rate.n:
         return "none"
     low, high = rate.ci95.low, rate.ci95.high
-    return f"{rate.value:.0f} % of {rate.n} (95 % interval {low:.0f} to {high:.0f})"
+    spread = f"95 % interval {low:.{decimals}f} to {high:.{decimals}f}"
+    if rate.n_trials is None:
+        return f"{rate.value:.{decimals}f} % of {rate.n}{of and f' {of}'} ({spread})"
+    return (
+        f"{rate.value:.{decimals}f} % of {rate.n_trials:,}{of and f' {of}'} ({spread}, over the "
+        f"{_counted(rate.n)} that they come from)"
+    )
+
+
+def _counted(n_sentences: int) -> str:
+    return f"{n_sentences} sentence{'s' if n_sentences != 1 else ''}"
 
 
 def finding(slot: Any, found: NameExperiment, attack: str) -> None:
@@ -44,11 +54,11 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     by = ATTACKS[attack].title.lower()
     slot.markdown(
         f"Every name is put into every sentence, and the {by} reads each vector. From the "
-        f"sentences as they were written it read the surname of **{told(own)}**; with another "
-        f"name of the list in its place, of **{told(other)}**. Its vocabulary holds {n_known} of "
-        f"the {len(matrix.names)} surnames; the others it can never read, and the probe below "
-        "needs to know none. A surname of the list that is not in the sentence it answered in "
-        f"{matrix.wrongly_said().value:.1f} % of all chances."
+        f"sentences as they were written it read the surname of **{told(own, 'sentences')}**; with "
+        f"another name of the list in its place, of **{told(other, 'vectors')}**. Its vocabulary "
+        f"holds {n_known} of the {len(matrix.names)} surnames; the others it can never read, and "
+        "the probe below needs to know none. Surnames of the list that are not in the sentence it "
+        f"answered in {told(matrix.wrongly_said(), 'chances', decimals=1)}."
     )
 
 
@@ -66,6 +76,7 @@ def heat_map(found: NameExperiment) -> None:
             cells,
             notes=[_note(count) for count in found.training_counts],
             chosen=names_state.chosen_cell(),
+            is_dark=st.context.theme.type == "dark",
         ),
         key="names-map",
         on_select="rerun",
@@ -118,7 +129,7 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     positions = matrix.rows_of(matrix.rows[row])
     rate = matrix.cell(matrix.rows[row], matrix.names[column])
     name = plain(matrix.names[column].surname)
-    st.markdown(f"**{name}** was read from {told(rate)}.")
+    st.markdown(f"**{name}** was read from {told(rate, 'sentences')}.")
     attack = cache.opened(request.attack, ENCODER)
     guess = cache.guess(request.attack, ENCODER, False)
     readings = [

@@ -13,6 +13,9 @@ __all__ = ["follow"]
 EVERY = 0.5
 """Seconds between two looks at a running job."""
 
+_LEAST_SHARE, _LEAST_SECONDS = 0.03, 4.0
+"""Of a job that must be done, and run, before it is said how much longer it takes."""
+
 
 @st.fragment(run_every=EVERY)
 def follow(job_id: str) -> None:
@@ -35,4 +38,12 @@ def follow(job_id: str) -> None:
 def _sentence(job: Job) -> str:
     if job.state is JobState.WAITING:
         return "Waiting: other slow work is running."
-    return f"{job.message} ({job.seconds:.0f} s)"
+    return f"{job.message} ({job.seconds:.0f} s{_left(job)})"
+
+
+def _left(job: Job) -> str:
+    """Return how much longer it takes if it goes on as it did, once that can be said."""
+    if job.fraction < _LEAST_SHARE or job.seconds < _LEAST_SECONDS:
+        return ""
+    left = job.seconds * (1 / job.fraction - 1)
+    return f", about {left:.0f} s left" if left < 90 else f", about {left / 60:.0f} min left"

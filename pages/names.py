@@ -47,4 +47,4 @@ else:
 st.header("Measured on news", anchor=False)
 names_measured.measured()
 explain_names.how_it_is_computed()
-explain_names.caveats()
+explain_names.caveats(names_measured.dependence())

@@ -78,6 +78,7 @@ for name, icon, told in (
     ("inversion", "undo", "**Inversion**: your own sentence, by the attack you choose"),
     ("representations", "compare_arrows",
      "**Representations**: which encoder leaks least at equal usefulness"),
+    ("names", "badge", "**Names**: whose name can be read from a vector"),
     ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
     ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
     ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),

@@ -69,6 +69,6 @@ with place:
     rows = map_views.draw_map(request, drawn, colour, shape, typed, moves)
     map_controls.link_popover()
 map_state.drop_stale_map_link()
-map_selection.selected_texts(request, drawn, rows)
+map_selection.selected_texts(request, drawn, rows, encoder, defence)
 explain_map.how_it_is_computed(request.spec)
 explain_map.caveats()

@@ -165,3 +165,19 @@ def test_work_that_nobody_follows_any_more_is_stopped() -> None:
     gate.may_go_on.set()
     time.sleep(0.3)  # without a look at it
     assert final(jobs, job_id).state is JobState.STOPPED
+
+
+def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits() -> None:
+    jobs, alone, left = Jobs(crowded_seconds=0.2), Gate(), Gate()
+    first = jobs.start(alone)
+    assert alone.is_running.wait(10)
+    time.sleep(0.4)
+    alone.may_go_on.set()
+    assert final(jobs, first).state is JobState.DONE, "nobody waits"
+    second = jobs.start(left)
+    assert left.is_running.wait(10)
+    third = jobs.start(lambda _: "its turn")
+    time.sleep(0.4)
+    left.may_go_on.set()
+    assert final(jobs, third).result == "its turn"
+    assert final(jobs, second).state is JobState.STOPPED

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -53,12 +54,25 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert len(matrix) == 25 and len(probes) == 3
 
 
+def test_every_rate_says_what_its_interval_is_of(opened: Open) -> None:
+    page = opened()
+    assert re.search(
+        r"% of 60 vectors\*?\*? ?\(95 % interval \d+ to \d+, over the 15 sent", told(page)
+    )
+    assert re.search(r"answered in \d+\.\d % of 2[34]\d chances \(95 % interval", told(page))
+    assert "An easy example: 5 invented names" in " ".join(c.value for c in page.caption)
+    assert list(page.dataframe[1].value.columns) == ["also known", "found, %"], "five of five"
+
+
 def test_what_was_measured_is_shown(opened: Open) -> None:
     if not SHIPPED.exists():
         pytest.skip(f"nothing was measured: no {SHIPPED}")
     page = opened()
     sums, unseen = (frame.value for frame in page.dataframe[3:5])
     rows = load_rows(SHIPPED)
+    assert all("[" in cell and ", n " in cell for cell in sums["guessing, %"])
+    assert all("[" in cell and ", n " in cell for cell in sums["wrongly said, %"])
+    assert "not independent of each other" in told(page)
     assert len(sums) == sum(row["kind"] == "substitution" for row in rows) and len(unseen) >= 1
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -36,3 +37,12 @@ def test_missing_weights_are_told_with_the_remedy(
     page = small_app.run()
     assert not page.exception
     assert "core train" in page.error[0].value.replace("\\", "")
+
+
+def test_every_other_page_is_linked(small_app: AppTest) -> None:
+    page = small_app.run()
+    linked = {link.proto.page for link in page.get("page_link")}
+    pages = {path.stem for path in (Path(__file__).parents[1] / "pages").glob("*.py")}
+    assert {name for name in pages - {"overview"} if any(name in to for to in linked)} == (
+        pages - {"overview"}
+    )

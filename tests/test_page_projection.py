@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from core.corpora.memory_file import MemoryFile
 from core.projection import ProjectionSpec, project
 from core.projection.moves import MOVABLE
 from core.projection.points import upload_points
+from core.projection.quality import Agreement
 from core.projection.shipped import N_POINTS, SHIPPED
+from core.results import Interval
 from core.specs import EncoderSpec
 from core.store import load_artifact
-from dashboard import cache, map_jobs, map_selection, map_state, state
+from dashboard import cache, map_jobs, map_selection, map_state, map_views, state
 from dashboard.map_state import MapRequest, key_of
 
 TEXT = "The harbour master counted twelve ships."
@@ -67,7 +70,7 @@ def control(page: AppTest, kind: str, name: str):
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
-    assert "neighbours on this map share their document" in page.title[0].value and not page.error
+    assert "neighbours on this map share their collection" in page.title[0].value and not page.error
     assert f"{N_POINTS:,} of 18,064 sentences, drawn at random (seed 0)" in told(page)
     assert "Trustworthiness" in told(page) and "asked of 1,000 points" in told(page)
 
@@ -153,7 +156,7 @@ def test_an_upload_is_drawn_and_stays_in_the_session(opened: Open, leakscope_hom
 @pytest.mark.parametrize(
     ("name", "content", "wrong"),
     [("zip.csv", b"PK\x03\x04abc", "ZIP"), ("few.csv", b"text\nOne text.\n", "10 to 50,000"),
-     ("gap.csv", b"text,kind\nOne text,a\n,b\n", "line 3")],
+     ("gap.csv", b"text,kind\n,a\n,b\n", "no text")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_drawn_is_told(
     opened: Open, name: str, content: bytes, wrong: str
@@ -171,7 +174,83 @@ def test_a_selection_survives_a_change_of_the_figure() -> None:
     picked = _picker(store)
     assert picked(request, [1, 2], "a") == [1, 2]
     assert picked(request, [], "b") == [1, 2], "another figure forgets, the table does not"
-    assert picked(request, [], "b") == [], "the same figure without a selection: undone"
+    assert picked(request, [], "b") == [1, 2], "nor when the page is run again"
+    assert picked(request, [3], "b") == [3]
+    assert picked(request, [], "b") == [], "the same figure without its selection: undone"
+
+
+def test_a_figure_marks_what_it_forgot_and_stays_the_same_while_one_selects() -> None:
+    request = MapRequest(source="lee", n=500, on=EncoderSpec(), spec=ProjectionSpec())
+    store: dict[str, object] = {}
+    picked = _picker(store)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(map_state.st, "session_state", store)
+        assert map_state.marked_rows(request, "a") == ()
+        picked(request, [1, 2], "a")
+        assert map_state.marked_rows(request, "a") == (), "the chart knows by itself"
+        assert map_state.marked_rows(request, "b") == (1, 2)
+        picked(request, [], "b")
+        picked(request, [3], "b")
+        assert map_state.marked_rows(request, "b") == (1, 2), "a change would undo the new loop"
+        assert map_state.marked_rows(request, "c") == (3,)
+
+
+def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> None:
+    page = opened()
+    rows = list(range(0, 60, 2))
+    request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
+    page.session_state["_picked"] = map_state._Picked(request, rows, None)
+    page.run()
+    assert "without the defence" not in told(page) and "F1 of" in told(page)
+    control(page, "selectbox", "defence").set_value("text_to_text").run()
+    page.select_slider(key=key_of("strength")).set_value(30.0).run()
+    assert "with it (Text to text at η 30), n = " in told(page) and not page.error
+    table = next(f.value for f in page.dataframe if "protected f1" in f.value)
+    assert len(table) == len(rows) and (table["f1"] != table["protected f1"]).any()
+    page.button(key="clear-selection").click().run()
+    assert "Draw a loop" in told(page)
+
+
+def test_the_shipped_vectors_serve_other_maps(opened: Open, monkeypatch) -> None:
+    """Nothing of the bundled map is encoded again: here, nothing could be."""
+    encoder = cache.encoder(EncoderSpec())
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a text was encoded")
+
+    monkeypatch.setattr(type(encoder), "encode", refuse)
+    spec = ProjectionSpec(method="pca", n_components=3)
+    request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=spec)
+    found = map_jobs._draw(request, None, lambda *_: None)
+    assert found.layout.coordinates.shape == (N_POINTS, 3)
+
+
+def test_rows_without_a_text_are_skipped_and_counted(opened: Open) -> None:
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    gaps = f"{TABLE}\n,nurse,painted\n  ,judge,mislaid\n"
+    control(page, "file_uploader", "file").upload("gaps.csv", gaps.encode(), "text/csv").run()
+    page = drawn(page)
+    assert "All 16 rows (skipped besides: 2 without a text)" in told(page) and not page.error
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [(3.0, 2.6, 3.2, "less than by chance"), (3.2, 2.9, 3.6, "no more than by chance"),
+     (4.0, 3.7, 4.4, "4.0 of 10 neighbours")],
+)  # fmt: skip
+def test_the_finding_holds_the_interval_against_chance(
+    monkeypatch, value: float, low: float, high: float, words: str
+) -> None:
+    agreement = Agreement(value=value, ci95=Interval(low, high), chance=3.3, n=99, k=10)
+    monkeypatch.setattr(map_views, "_agreement", lambda *_: agreement)
+    file = MemoryFile("f.csv", b"text,kind\n" + b"One text,a\n" * 12)
+    points = upload_points(file, 12, others=("kind",))
+    vectors = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    map_of = map_jobs.DrawnMap.of(points, vectors, project(vectors, ProjectionSpec(method="pca")))
+    slot = Mock()
+    map_views.finding(slot, map_of, "kind")
+    assert words in slot.title.call_args.args[0]
 
 
 def _picker(store: dict[str, object]) -> Callable[..., list[int]]:

@@ -94,7 +94,7 @@ HOSTILE = {
     "ragged": ("ragged.csv", b"text,class\na b,c,d\n", "3 cells"),
     "open quote": ("open.csv", b'text\n"a b c\n', "double quote"),
     "no column": ("other.csv", b"words\na b\n", "no column"),
-    "empty cell": ("gap.csv", b"text,class\na b,x\n ,y\n", "line 3"),
+    "empty cells alone": ("gap.csv", b"text,class\n,x\n ,y\n", "holds no text"),
     "truncated": ("cut.parquet", FILES["table.parquet"][:-20], "truncated"),
     "not Parquet": ("fake.parquet", b"text\na b\n", "not Parquet"),
     "not JSON": ("fake.jsonl", b"[1, 2", "JSON"),

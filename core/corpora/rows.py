@@ -13,7 +13,7 @@ import regex
 from core.corpora.documents import Document, check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
 
-__all__ = ["Columns", "Row", "check_rows", "documents_of", "row_of"]
+__all__ = ["Columns", "Row", "check_rows", "documents_of", "is_empty", "row_of"]
 
 _OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -112,6 +112,13 @@ def check_rows(
         yield Row(row.place, text, label, author, document, tuple(map(_name, row.others)))
     if not n_rows:
         raise refusal(source, "", "holds no text. Give at least one.")
+
+
+def is_empty(row: Row) -> bool:
+    """Return whether a row has no text at all, not even one sign that is seen."""
+    text = row.text
+    is_missing = text is None or text != text  # NaN is unequal to itself
+    return is_missing or (isinstance(text, str) and "\0" not in text and not _WRITTEN.search(text))
 
 
 def _checked_text(source: Source, row: Row, column: str) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from itertools import islice
 
 from core.corpora.memory_file import MemoryFile
 from core.corpora.raw_files import check_file, read_lines, refusal
-from core.corpora.rows import Columns, Row, check_rows
+from core.corpora.rows import Columns, Row, check_rows, is_empty
 from core.corpora.tables import read_rows
 
 __all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX_UPLOAD_ROWS",
@@ -118,8 +119,10 @@ def guess_text_column(names: list[str]) -> str:
 
 def read_upload(
     file: MemoryFile, *, text: str = "text", others: tuple[str, ...] = ()
-) -> tuple[list[Row], bool]:
-    """Return the first rows of an upload, checked, and whether there are more than were read.
+) -> tuple[list[Row], bool, int]:
+    """Return the first rows of an upload, checked; whether it has more; how many were skipped.
+
+    Rows without a text are skipped: one empty cell must not refuse a table.
 
     Parameters
     ----------
@@ -138,7 +141,9 @@ def read_upload(
     columns = Columns(text=text, others=others)
     rows: list[Row] = []
     n_characters = 0
-    source = check_rows(file, read_rows(file, columns), columns, None)
+    skipped: list[str] = []
+    written = _with_text(read_rows(file, columns), skipped)
+    source = check_rows(file, written, columns, None)
     for row in islice(source, MAX_UPLOAD_ROWS):
         n_characters += len(row.text)
         if n_characters > MAX_CHARACTERS_READ:
@@ -149,4 +154,14 @@ def read_upload(
                 "or shorter texts.",
             )
         rows.append(row)
-    return rows, next(source, None) is not None
+    is_cut = next(source, None) is not None
+    return rows, is_cut, len(skipped)
+
+
+def _with_text(rows: Iterator[Row], skipped: list[str]) -> Iterator[Row]:
+    """Yield the rows with a text, and note the places of the others."""
+    for row in rows:
+        if is_empty(row):
+            skipped.append(row.place)
+        else:
+            yield row

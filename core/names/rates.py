@@ -18,12 +18,14 @@ __all__ = ["Rate", "mean_rate"]
 class Rate:
     """How often something happened in n trials, in [0, 100], with a 95 % interval.
 
-    With no trial, value and interval are NaN and [0, 100].
+    With no trial, value and interval are NaN and [0, 100]. `n` is what the interval is of:
+    independent trials, or samples of several trials each, whose number is then `n_trials`.
     """
 
     value: float
     ci95: Interval
     n: int
+    n_trials: int | None = None
 
     @classmethod
     def of(cls, found: int, n: int) -> Rate:
@@ -36,7 +38,7 @@ class Rate:
         return {"value": value, "ci95": [self.ci95.low, self.ci95.high], "n": self.n}
 
 
-def mean_rate(shares: NDArray[np.float64], *, seed: int = 0) -> Rate:
+def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed: int = 0) -> Rate:
     """Return the mean of shares in [0, 1] that lie within a sample each, such as a sentence.
 
     Trials within a sample depend on each other, so the samples are resampled (bootstrap); n
@@ -45,4 +47,4 @@ def mean_rate(shares: NDArray[np.float64], *, seed: int = 0) -> Rate:
     kept = 100 * shares[~np.isnan(shares)]
     if not len(kept):
         return Rate.of(0, 0)
-    return Rate(float(kept.mean()), bootstrap_interval(kept, seed=seed), len(kept))
+    return Rate(float(kept.mean()), bootstrap_interval(kept, seed=seed), len(kept), n_trials)

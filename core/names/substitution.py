@@ -80,7 +80,7 @@ class Substitution:
             Count these substitutions alone.
         """
         counted = ~self.is_own if among is None else ~self.is_own & among
-        return mean_rate(_share(self.read, counted), seed=seed)
+        return mean_rate(_share(self.read, counted), n_trials=int(counted.sum()), seed=seed)
 
     def wrongly_said(self, *, seed: int = 0) -> Rate:
         """Return how often a listed surname was answered that is not in the text.
@@ -93,7 +93,8 @@ class Substitution:
             [[[not k.words <= words for k in self.names] for words in row] for row in held]
         )
         n = len(self.sentences)
-        return mean_rate(_share(self.said.reshape(n, -1), absent.reshape(n, -1)), seed=seed)
+        shares = _share(self.said.reshape(n, -1), absent.reshape(n, -1))
+        return mean_rate(shares, n_trials=int(absent.sum()), seed=seed)
 
     def ranked_first(self) -> Rate:
         """Return how often the listed surname that the attack ranks highest is the right one.

@@ -16,7 +16,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Interval
 from core.specs import DefenceSpec
 
-__all__ = ["MOVABLE", "Moves", "chosen_rows", "move_points"]
+__all__ = ["MOVABLE", "Moves", "chosen_rows", "move_points", "protected_vectors"]
 
 MOVABLE = tuple(name for name in DEFENCES if name not in ("none", "random_projection"))
 """Defences whose vectors can be placed on a map of undefended ones: of the same space."""
@@ -66,8 +66,42 @@ def move_points(
 ) -> Moves:
     """Protect some points of a map and place them on it.
 
+    Parameters
+    ----------
+    texts, vectors, rows, defence
+        As for `protected_vectors`.
+
+    Raises
+    ------
+    InvalidInputError
+        As `protected_vectors`.
+    """
+    protected = protected_vectors(encoder, texts, vectors, rows, defence, on_progress)
+    found, _ = layout.nearest(protected, 1)
+    is_linked = (found[:, 0] == rows).astype(np.float64)
+    return Moves(
+        rows=rows,
+        before=layout.coordinates[rows],
+        after=layout.transform(protected),
+        vectors=protected,
+        linked=float(is_linked.mean()),
+        linked_ci95=bootstrap_interval(is_linked),
+        chance=1 / len(layout.coordinates),
+    )
+
+
+def protected_vectors(
+    encoder: Encoder,
+    texts: Sequence[str],
+    vectors: Vectors,
+    rows: NDArray[np.int64],
+    defence: DefenceSpec,
+    on_progress: OnProgress = no_progress,
+) -> Vectors:
+    """Return the (m, d) float32 vectors of some points of a map under a defence.
+
     A defence that acts on the vector alone is applied to the vectors at hand; the others encode
-    the texts anew.
+    the texts anew. What truncation cuts is zero.
 
     Parameters
     ----------
@@ -89,19 +123,8 @@ def move_points(
     is_on_vector = DEFENCES[defence.name].acts_on == "vector"
     base = _KnownVectors(encoder, asked, vectors[rows]) if is_on_vector else encoder
     protected = make_defence(defence).protect(base).encode(asked, on_progress)
-    missing = vectors.shape[1] - protected.shape[1]  # truncation: zeros for what is cut
-    protected = np.pad(protected, ((0, 0), (0, missing))).astype(np.float32)
-    found, _ = layout.nearest(protected, 1)
-    is_linked = (found[:, 0] == rows).astype(np.float64)
-    return Moves(
-        rows=rows,
-        before=layout.coordinates[rows],
-        after=layout.transform(protected),
-        vectors=protected,
-        linked=float(is_linked.mean()),
-        linked_ci95=bootstrap_interval(is_linked),
-        chance=1 / len(layout.coordinates),
-    )
+    missing = vectors.shape[1] - protected.shape[1]
+    return np.pad(protected, ((0, 0), (0, missing))).astype(np.float32)
 
 
 class _KnownVectors:

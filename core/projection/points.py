@@ -16,6 +16,9 @@ __all__ = ["Points", "corpus_points", "upload_points"]
 
 Column = tuple[str | None, ...]
 
+_COLLECTIONS = {"lee": "news (Lee)", "wikipedia": "Wikipedia"}
+"""What the parts of the bundled corpora are called on a map."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
@@ -34,6 +37,8 @@ class Points:
         Texts in the source, `texts` being all of them or a sample drawn by `seed`.
     is_cut : bool
         The source has more rows than were read.
+    n_empty : int
+        Rows of the source without a text, left out of all counts.
     is_private : bool
         Uploaded: nothing of it may be written to disk.
     """
@@ -45,6 +50,7 @@ class Points:
     n_available: int
     seed: int = 0
     is_cut: bool = False
+    n_empty: int = 0
     is_private: bool = False
 
     def __len__(self) -> int:
@@ -67,6 +73,8 @@ class Points:
         """
         n, unit = len(self.texts), f"{self.unit}s"
         cut = f" (the first {self.n_available:,} of the file; it has more)" if self.is_cut else ""
+        if self.n_empty:
+            cut += f" (skipped besides: {self.n_empty:,} without a text)"
         if n == self.n_available:
             return f"All {n:,} {unit}{cut}"
         return f"{n:,} of {self.n_available:,} {unit}{cut}, drawn at random (seed {self.seed})"
@@ -87,7 +95,8 @@ def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False)
     rows = _drawn(len(found), n, seed)
     part = found.take(rows)
     of_label = "collection" if name == "bundled" else "class"
-    columns: dict[str, Column] = {of_label: part.labels, "author": part.authors}
+    labels = tuple(_COLLECTIONS.get(c or "", c) for c in part.labels)
+    columns: dict[str, Column] = {of_label: labels, "author": part.authors}
     columns = {k: v for k, v in columns.items() if any(c is not None for c in v)}
     # Numbers of documents are names, not amounts.
     columns["document"] = tuple(f"{name} {i}" if i.isdigit() else i for i in part.document_ids)
@@ -111,10 +120,11 @@ def upload_points(
     Raises
     ------
     InvalidInputError
-        The file, a row or a column cannot be used; the message names the remedy.
+        The file, a row or a column cannot be used; the message names the remedy. Rows without a
+        text are skipped and counted.
     """
     others = tuple(c for c in others if c != text) if is_table(file) else ()
-    rows, is_cut = read_upload(file, text=text, others=others)
+    rows, is_cut, n_empty = read_upload(file, text=text, others=others)
     kept = [rows[i] for i in _drawn(len(rows), n, seed)]
     texts = tuple(row.text for row in kept)
     columns = {name: tuple(row.others[i] for row in kept) for i, name in enumerate(others)}
@@ -127,6 +137,7 @@ def upload_points(
         n_available=len(rows),
         seed=seed,
         is_cut=is_cut,
+        n_empty=n_empty,
         is_private=True,
     )
 

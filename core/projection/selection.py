@@ -40,26 +40,44 @@ def selection_rows(
     coordinates: NDArray[np.float32],
     rows: Sequence[int],
     readings: Mapping[int, Reading],
+    protected: Mapping[int, Reading] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one mapping a picked point: text, columns, place, and what an attack recovered."""
-    return [_row(points, coordinates[i], i, readings.get(i)) for i in rows]
+    """Return one mapping a picked point: text, columns, place, and what an attack recovered.
+
+    Parameters
+    ----------
+    readings, protected : mapping of position to Reading
+        Of the vectors as they are, and under a defence.
+    """
+    under = protected or {}
+    return [_row(points, coordinates[i], i, readings.get(i), under.get(i)) for i in rows]
 
 
 def _row(
-    points: Points, place: NDArray[np.float32], i: int, reading: Reading | None
+    points: Points,
+    place: NDArray[np.float32],
+    i: int,
+    reading: Reading | None,
+    protected: Reading | None,
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"text": points.texts[i]}
     row |= {f"column {name}": values[i] for name, values in points.columns.items()}
     row |= {f"map {axis}": float(value) for axis, value in enumerate(place, 1)}
     if reading is not None:
-        row |= {
-            "attack": reading.attack,
-            "recovered": " ".join(w.word for w in reading.hits),
-            "wrong": " ".join(w.word for w in reading.wrong),
-            "f1": reading.scores.f1,
-            "f1 by guessing": reading.prior.f1,
-        }
+        row |= {"attack": reading.attack, **_read(reading, "")}
+    if protected is not None:
+        row |= _read(protected, " with the defence")
+    if reading is not None:
+        row["f1 by guessing"] = reading.prior.f1
     return row
+
+
+def _read(reading: Reading, when: str) -> dict[str, Any]:
+    return {
+        f"recovered{when}": " ".join(w.word for w in reading.hits),
+        f"wrong{when}": " ".join(w.word for w in reading.wrong),
+        f"f1{when}": reading.scores.f1,
+    }
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

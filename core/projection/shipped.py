@@ -1,5 +1,7 @@
 """The map that comes with the project, so that the page opens without a wait.
 
+Its vectors serve every other method and dimension too: nothing of it is encoded again.
+
 `python -m core.projection.shipped` draws it anew. It holds places and vectors, no texts: those are
 read from the corpora, which come with gensim.
 """
@@ -20,7 +22,7 @@ from core.projection.spec import ProjectionSpec
 from core.protocols import Vectors
 from core.store import META, load_artifact, read_json, save_artifact
 
-__all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "main"]
+__all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "find_vectors", "main"]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "projection"
 CORPUS = "bundled"
@@ -30,7 +32,24 @@ N_POINTS = 2000
 def find_shipped(
     points: Points, encoder: str, fingerprint: str, spec: ProjectionSpec
 ) -> tuple[Vectors, Layout] | None:
-    """Return vectors and map if these points under this encoder ship with the project.
+    """Return vectors and map if this map of these points under this encoder ships.
+
+    Raises
+    ------
+    ArtifactError
+        A file is damaged; the message names it.
+    """
+    vectors = find_vectors(points, encoder, fingerprint)
+    if vectors is None:
+        return None
+    place = SHIPPED / encoder / "layout"
+    if ProjectionSpec(**read_json(place / META)["spec"]).identity != spec.identity:
+        return None
+    return vectors, load_layout(place, vectors, spec)
+
+
+def find_vectors(points: Points, encoder: str, fingerprint: str) -> Vectors | None:
+    """Return the (n, d) float32 vectors of these points if they ship; they were kept as float16.
 
     Raises
     ------
@@ -41,16 +60,12 @@ def find_shipped(
     if ":" in encoder or not (folder / "layout" / META).exists():
         return None
     told = read_json(folder / "layout" / META)
-    wanted = [points.content_hash, fingerprint]
-    if [told.get("texts"), told.get("fingerprint")] != wanted:
-        return None
-    if ProjectionSpec(**told["spec"]).identity != spec.identity:
+    if [told.get("texts"), told.get("fingerprint")] != [points.content_hash, fingerprint]:
         return None
     arrays, _ = load_artifact(folder / "vectors")
     if arrays["vectors"].shape[0] != len(points):
         raise ArtifactError(f"{folder} holds vectors of other texts. Restore it from the source.")
-    vectors = arrays["vectors"].astype(np.float32)
-    return vectors, load_layout(folder / "layout", vectors, spec)
+    return np.asarray(arrays["vectors"], np.float32)
 
 
 def main() -> None:

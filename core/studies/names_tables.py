@@ -64,7 +64,7 @@ def load_rows(path: Path = SHIPPED) -> list[dict[str, Any]]:
     return rows
 
 
-def said(rate: dict[str, Any]) -> str:
+def said(rate: dict[str, Any], *, decimals: int = 0) -> str:
     """Return a rate with its interval and the number of trials in a few characters.
 
     Examples
@@ -75,7 +75,8 @@ def said(rate: dict[str, Any]) -> str:
     if rate["value"] is None:
         return "–"
     low, high = rate["ci95"]
-    return f"{rate['value']:.0f} [{low:.0f}, {high:.0f}], n {rate['n']:,}"
+    told = f"{rate['value']:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"{told}, n {rate['n']:,}"
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:

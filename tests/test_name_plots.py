@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from core.name_plots import _INK, _SHADES, name_map
+from core.names.rates import Rate
+
+BACKGROUND = ("#FFFFFF", "#12161B")
+"""Of the page, as in .streamlit/config.toml."""
+
+
+def rgb(colour: str) -> tuple[int, ...]:
+    if colour.startswith("#"):
+        return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return tuple(int(part) for part in re.findall(r"\d+", colour))
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2."""
+    parts = [c / 255 for c in rgb(colour)]
+    lin = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * lin[0] + 0.7152 * lin[1] + 0.0722 * lin[2]
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_nothing_read_looks_like_the_page_and_every_number_can_be_read(is_dark: bool) -> None:
+    shades, ink = _SHADES[is_dark], luminance(_INK[is_dark])
+    assert rgb(shades[0]) == rgb(BACKGROUND[is_dark])
+    for shade in shades:
+        high, low = max(ink, luminance(shade)), min(ink, luminance(shade))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_the_frame_is_as_wide_as_its_cell_and_within_the_axes() -> None:
+    cells = [[Rate.of(1, 2), Rate.of(0, 2)]]
+    figure = name_map(["Quell"], ["Quell", "Orrin"], cells, chosen=(0, 0), is_dark=True)
+    (frame,) = figure.layout.shapes
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, -0.5, 0.5)
+    assert figure.layout.xaxis.range[0] < frame.x0 and figure.layout.yaxis.range[1] < frame.y0
