@@ -40,7 +40,10 @@ from core.specs import setting
             ["invert", "--text", "fine", "--attack", "prior", "--set", "keep_stop_words=maybe"],
             "--set keep_stop_words must be true or false, got 'maybe'",
         ),
-        (["invert", "--text", "fine", "--layer", "deep"], "--layer: must be a whole number, got 'deep'"),
+        (
+            ["invert", "--text", "fine", "--layer", "deep"],
+            "--layer: must be a whole number, got 'deep'",
+        ),
         (["invert", "--text", "fine", "--layer", "99"], "layer must lie in [0, 6]"),
         (["invert", "--text", "fine", "--device", "abacus"], "device 'abacus' is not available"),
         (["invert", "--text", "fine", "--precision", "float8"], "precision must be one of"),
