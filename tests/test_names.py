@@ -185,6 +185,13 @@ def test_rates_have_wilsons_interval_and_resampled_ones_leave_gaps_out() -> None
     assert mean.n == 3 and mean.value == pytest.approx(200 / 3)
 
 
+def test_what_never_happened_in_few_samples_may_yet_happen() -> None:
+    never = mean_rate(np.zeros(15), n_trials=300)
+    assert (never.value, never.n, never.n_trials) == (0.0, 15, 300)
+    assert never.ci95 == Rate.of(0, 15).ci95 and never.ci95.high > 15
+    assert mean_rate(np.ones(15)).ci95.low < 85
+
+
 class Listing:
     """An encoder whose vector of a text says where it stands in a list of what it encoded."""
 

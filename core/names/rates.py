@@ -42,9 +42,13 @@ def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed:
     """Return the mean of shares in [0, 1] that lie within a sample each, such as a sentence.
 
     Trials within a sample depend on each other, so the samples are resampled (bootstrap); n
-    counts samples. NaN shares, of samples without a trial, are left out.
+    counts samples. NaN shares, of samples without a trial, are left out. Where all shares are 0, or
+    all are 1, resampling knows no doubt: Wilson's interval for n trials stands in.
     """
     kept = 100 * shares[~np.isnan(shares)]
     if not len(kept):
         return Rate.of(0, 0)
+    if kept.min() == kept.max() and kept[0] in (0, 100):
+        found = Rate.of(int(kept.sum()) // 100, len(kept))
+        return Rate(found.value, found.ci95, found.n, n_trials)
     return Rate(float(kept.mean()), bootstrap_interval(kept, seed=seed), len(kept), n_trials)
