@@ -20,10 +20,10 @@ def measure() -> list[Measurement]:
     from umap import UMAP
 
     from core.projection import ProjectionSpec, project
-    from core.projection.neighbours import unit_rows
     from core.projection.quality import trustworthiness
+    from core.vectors import unit
 
-    everything = unit_rows(sentence_vectors(max(SIZES) + N_NEW))
+    everything = unit(sentence_vectors(max(SIZES) + N_NEW))
     fresh = everything[-N_NEW:]
     project(everything[:500], ProjectionSpec())  # compiles before the clock runs
     plain(UMAP, everything[:5000], SEED, n_epochs=5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,3 +148,15 @@ def test_safe_loading_passes_the_unpickling_check() -> None:
         "np.load('x', allow_pickle=False)\nload_file('x')\nfrom joblib import Parallel, delayed"
     )
     assert unpickling(ast.parse(source)) == []
+
+
+@pytest.mark.parametrize("path", EVERYWHERE, ids=name_of)
+def test_what_is_imported_within_functions_exists(path: Path) -> None:
+    """Of files that seldom run, such as benchmarks, nothing else would notice."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or str(node.module).partition(".")[0] not in LAYERS:
+            continue
+        module = importlib.import_module(str(node.module))
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{node.module}.{alias.name}")
