@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.corpora import bundled_sentences
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
+from core.protocols import no_progress
 
 V, H, D, BATCH, STEPS = 20_000, 512, 384, 64, 9
 N_BATCHES = 12
@@ -63,8 +65,15 @@ def quality() -> Measurement:
     """Train both on the same sentences for the same epochs and compare their validation F1."""
     encoder = CachedEncoder(load_encoder("minilm"))
     texts = bundled_sentences()[:SMALL_N]
-    settings = {"vocabulary_size": SMALL_V, "epochs": EPOCHS, "hidden": H, "batch_size": BATCH,
-                "learning_rate": 4e-4, "dropout": 0.2, "patience": EPOCHS}  # fmt: skip
+    settings: dict[str, Any] = {
+        "vocabulary_size": SMALL_V,
+        "epochs": EPOCHS,
+        "hidden": H,
+        "batch_size": BATCH,
+        "learning_rate": 4e-4,
+        "dropout": 0.2,
+        "patience": EPOCHS,
+    }
     ours = MSPAttack(**settings).fit(encoder, texts)
     plain = MSPAttack(**settings).fit(encoder, texts[:40])
     pairs = collect_pairs(
@@ -76,7 +85,7 @@ def quality() -> Measurement:
         validation_share=ours.validation_share,
     )
     plain.vocabulary_, plain.n_steps_ = pairs.vocabulary, ours.n_steps_
-    plain.network_ = plain._new_network(encoder, lambda f, m: None)
+    plain.network_ = plain._new_network(encoder, pairs, no_progress)
     best = train_plainly(plain, pairs)
     theirs, own = best, max(ours.log_.validation)
     return Measurement(

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Measurement
+from core.protocols import Vectors, WhiteBoxEncoder
 
 N_ROWS = 100_000
 ETA = 75.0
@@ -64,12 +65,14 @@ def measure() -> list[Measurement]:
     ]
 
 
-def _word_by_word(encoder, known, rows: list[str], rng: np.random.Generator) -> float:
+def _word_by_word(
+    encoder: WhiteBoxEncoder, known: Vectors, rows: list[str], rng: np.random.Generator
+) -> float:
     """Return the rows a second of the usual code: noise, all distances, the least, a token each."""
     start = time.perf_counter()
     for ids in encoder.token_ids(rows):
         for token in ids:
-            direction = rng.standard_normal(known.shape[1])
+            direction = rng.standard_normal(known.shape[1:])
             direction /= np.linalg.norm(direction)
             noisy = encoder.token_vectors[token].numpy() + direction * rng.gamma(384, 1 / ETA)
             np.argmin(np.linalg.norm(known - noisy.astype(np.float32), axis=1))

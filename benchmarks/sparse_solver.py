@@ -11,7 +11,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ def compare(
     tokens: Floats, targets: Floats, penalty: float, n_rounds: int
 ) -> dict[str, float | int | bool]:
     """Solve the same targets by both, `n_rounds` batches one after the other."""
-    solvers = {"adam": projected_adam, "ours": working_set}
+    solvers: dict[str, Callable[..., Floats]] = {"adam": projected_adam, "ours": working_set}
     seconds: dict[str, list[float]] = {name: [] for name in solvers}
     values: dict[str, list[float]] = {name: [] for name in solvers}
     residuals: dict[str, list[float]] = {name: [] for name in solvers}

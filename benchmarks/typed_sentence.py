@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks import Measurement, interleaved_medians
 from core.attacks import open_attack
 from core.encoders import load_encoder
 from core.errors import ArtifactError
-from core.protocols import Encoder
+from core.protocols import Encoder, InversionAttack, Vectors
 
 GOALS = {"mlc": 1.5, "probe_mlc": 1.5, "msp": 3.0}
 REPEATS = 200
@@ -31,7 +32,7 @@ def measure() -> list[Measurement]:
             attack = open_attack(name, encoder)
         except ArtifactError:  # no weights ship for it yet
             continue
-        tasks[name] = lambda i, attack=attack: attack.invert(encoder, encode(encoder, i))
+        tasks[name] = partial(answer, attack, encoder)
     seconds = interleaved_medians(tasks, repeats=REPEATS)
     alone = seconds.pop("encoding")
     return [
@@ -48,5 +49,9 @@ def measure() -> list[Measurement]:
     ]
 
 
-def encode(encoder: Encoder, turn: int):
+def answer(attack: InversionAttack, encoder: Encoder, turn: int) -> object:
+    return attack.invert(encoder, encode(encoder, turn))
+
+
+def encode(encoder: Encoder, turn: int) -> Vectors:
     return encoder.encode([SENTENCES[turn % len(SENTENCES)]])
