@@ -117,12 +117,16 @@ def check_rows(
 def is_empty(row: Row) -> bool:
     """Return whether a row has no text at all, not even one sign that is seen."""
     text = row.text
-    is_missing = text is None or text != text  # NaN is unequal to itself
-    return is_missing or (isinstance(text, str) and "\0" not in text and not _WRITTEN.search(text))
+    is_blank = isinstance(text, str) and "\0" not in text and not _WRITTEN.search(text)
+    return _is_missing(text) or is_blank
+
+
+def _is_missing(text: object) -> bool:
+    return text is None or text != text  # NaN is unequal to itself
 
 
 def _checked_text(source: Source, row: Row, column: str) -> str:
-    if row.text is None or row.text != row.text:  # NaN is unequal to itself
+    if _is_missing(row.text):
         raise refusal(
             source, row.place, f"has no {column!r}. Fill the cell in or take the row out."
         )

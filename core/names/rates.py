@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,5 @@ def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed:
     if not len(kept):
         return Rate.of(0, 0)
     if kept.min() == kept.max() and kept[0] in (0, 100):
-        found = Rate.of(int(kept.sum()) // 100, len(kept))
-        return Rate(found.value, found.ci95, found.n, n_trials)
+        return replace(Rate.of(int(kept.sum()) // 100, len(kept)), n_trials=n_trials)
     return Rate(float(kept.mean()), bootstrap_interval(kept, seed=seed), len(kept), n_trials)

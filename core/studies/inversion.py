@@ -29,6 +29,7 @@ from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import EvaluationResult
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from core.store import cache_dir, read_json, write_json
+from core.studies.cell_attacks import score_entries
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary
 
@@ -183,10 +184,7 @@ def _row(name: str, source: str, result: EvaluationResult, n_auxiliary: int) -> 
         "auxiliary": source,
         "n_auxiliary": n_auxiliary if source == "in" else None,
         "n": scores.n,
-        "precision": scores.precision,
-        "recall": scores.recall,
-        "token_set_f1": scores.token_set_f1,
-        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        **score_entries(scores),
         "weighted_f1": scores.weighted_f1,
         "name_recall": scores.name_recall,
         "prior_f1": prior.token_set_f1,

@@ -78,11 +78,16 @@ class SparseCodingAttack:
         open_encoder = require_white_box(encoder, "SparseCodingAttack")
         if vectors is not None:
             vectors = check_vectors(vectors, encoder.dimension, len(texts))
-        known, held = self._split(len(texts))
+        held_texts, held_vectors = texts[:0], vectors
+        if self.n_tuning:  # else nothing is copied: the vectors may be gigabytes
+            known, held = self._split(len(texts))
+            held_texts, texts = ([texts[i] for i in rows] for rows in (held, known))
+            if vectors is not None:
+                held_vectors, vectors = vectors[held], vectors[known]
         self.map_ = LinearMap.fit(
             open_encoder,
-            [texts[i] for i in known],
-            None if vectors is None else vectors[known],
+            texts,
+            vectors,
             layer=0,
             ridge=self.ridge,
             seed=self.seed,
@@ -91,11 +96,8 @@ class SparseCodingAttack:
         )
         self.chosen_ = None
         bind(self, encoder)
-        if len(held):
-            kept = None if vectors is None else vectors[held]
-            self.chosen_ = tune(
-                self, encoder, [texts[i] for i in held], kept, on_progress=on_progress
-            )
+        if held_texts:
+            self.chosen_ = tune(self, encoder, held_texts, held_vectors, on_progress=on_progress)
         return self
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
