@@ -19,6 +19,7 @@ import regex
 from numpy.typing import NDArray
 from scipy import sparse
 
+from core.assets import ASSETS
 from core.errors import InvalidInputError
 
 __all__ = [
@@ -38,10 +39,9 @@ MAX_CHARACTERS = 20_000
 
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]{2,}")
 _UNWRITTEN = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
-_ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
 
-def _read_stop_words(path: Path = _ASSETS / "stop_words_en.txt") -> frozenset[str]:
+def _read_stop_words(path: Path = ASSETS / "stop_words_en.txt") -> frozenset[str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(w for line in lines if not line.startswith("#") for w in line.split())
 

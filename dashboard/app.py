@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
+from core.assets import ASSETS, ROOT
 from dashboard import state
 from dashboard.calm import calm
 
-ROOT = Path(__file__).resolve().parents[1]
 IS_DARK = st.context.theme.type == "dark"
 PAGES = [
     st.Page(
@@ -66,13 +64,13 @@ PAGES = [
 
 st.set_page_config(
     page_title="Leakscope",
-    page_icon=str(ROOT / "assets" / "icon.svg"),
+    page_icon=str(ASSETS / "icon.svg"),
     layout="wide",
     initial_sidebar_state="collapsed",
 )
 st.html(ROOT / "dashboard" / "style.css")
 page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
-st.logo(str(ROOT / "assets" / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
+st.logo(str(ASSETS / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
 
 with calm():
     page.run()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from core.assets import ASSETS
 from core.errors import CoreError
 from core.jobs import Jobs
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = [
-    "ASSETS",
     "attack",
     "corpus_sentences",
     "deniability_engine",
@@ -44,8 +44,6 @@ __all__ = [
     "token_statistics",
     "tradeoff",
 ]
-
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 _LOADING = threading.RLock()
 """Held while the encoder or a corpus loads: sessions that start at once must not do it twice."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.assets import ASSETS
 from core.attacks.registry import ATTACKS, make_attack
 from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
@@ -32,7 +33,7 @@ __all__ = [
     "text_mark",
 ]
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "assets" / "weights"
+WEIGHTS = ASSETS / "weights"
 
 
 def _name_of(attack: TrainedAttack) -> str:

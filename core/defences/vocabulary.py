@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.assets import ASSETS
 from core.defences.candidates import candidate_ids
 from core.defences.deniability import DeniabilityEngine
 from core.errors import EncoderMismatchError, InvalidInputError
@@ -36,7 +37,7 @@ NAMED_ETAS = (30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0)
 """η at which MiniLM's tokens come back as often as BERT's at the η of Qu et al. (2021): the two
 scales differ with the dimension and the lengths of the token vectors."""
 
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "deniability"
+SHIPPED = ASSETS / "deniability"
 """The statistics that ship, a folder an encoder."""
 
 PANEL = 1024

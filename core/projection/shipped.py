@@ -9,10 +9,10 @@ read from the corpora, which come with gensim.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from core.assets import ASSETS
 from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.projection.cached import load_layout, save_layout
@@ -24,7 +24,7 @@ from core.store import META, load_artifact, read_json, save_artifact
 
 __all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "find_vectors", "main"]
 
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "projection"
+SHIPPED = ASSETS / "projection"
 CORPUS = "bundled"
 N_POINTS = 2000
 

@@ -14,12 +14,12 @@ import re
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.assets import ROOT
 from core.errors import CoreError
 from core.projection.spec import ProjectionSpec
 from core.projection.tsne_process import N_ROUNDS
@@ -27,7 +27,6 @@ from core.protocols import OnProgress, Vectors, no_progress
 
 __all__ = ["tsne_places"]
 
-_ROOT = Path(__file__).resolve().parents[2]
 _ROUND = re.compile(r"Iteration (\d+)")
 _LOOK_EVERY = 0.25
 """Seconds between two looks at whether to stop."""
@@ -52,7 +51,7 @@ def tsne_places(
     settings = {"n_components": spec.n_components, "perplexity": perplexity, "seed": spec.seed}
     process = subprocess.Popen(
         [sys.executable, "-m", "core.projection.tsne_process", json.dumps(settings)],
-        cwd=_ROOT,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) - 1))},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

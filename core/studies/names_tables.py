@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.names.probing import KNOWLEDGE
 from core.names.rates import Rate
@@ -13,7 +14,7 @@ from core.store import read_json
 
 __all__ = ["PAPER", "SHIPPED", "anonymised", "load_rows", "markdown", "said"]
 
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "names" / "minilm.json"
+SHIPPED = ASSETS / "names" / "minilm.json"
 """What was measured for the bundled encoder."""
 
 PAPER = (

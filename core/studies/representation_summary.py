@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.assets import ASSETS
 from core.attacks.registry import ATTACKS
 from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ON_TEXTS
@@ -29,7 +30,7 @@ __all__ = [
     "load_representations",
 ]
 
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "representations"
+SHIPPED = ASSETS / "representations"
 """What was measured on news, by encoder."""
 
 FILES = {"inversion": "inversion.json", "classification": "classification.json"}

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.store import read_json
 from core.studies.scores import Score, mean_over_seeds
 
 __all__ = ["SHIPPED", "Point", "Tradeoff", "load_tradeoff", "markdown", "strength"]
 
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tradeoff"
+SHIPPED = ASSETS / "tradeoff"
 """What was measured for the bundled encoder."""
 
 _STRENGTHS = {
