@@ -9,7 +9,7 @@ Nothing below this package imports the dashboard. In reading order:
 - `core.attacks`: vector → words, one attack a file in `core/attacks/inversion`;
 - `core.defences`: text → privatised text or vector, and how deniable its words are;
 - `core.metrics` and `core.evaluation`: how well an attack does, with intervals and a baseline;
-- `core.training` and `core.store`: attacks that stop, resume and are kept without pickle;
+- `core.training` and `core.store`: work that stops, resumes and is kept without pickle;
 - `core.projection`: maps of many vectors, and how far to trust them;
 - `core.studies`: the tables and figures of the documentation;
 - `core.__main__`: the command line, `python -m core --help`.

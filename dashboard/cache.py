@@ -173,10 +173,10 @@ def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
 @st.cache_resource(show_spinner=False, max_entries=2)
 def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
     """Draw the noise that the statistics of every session share; about 300 MB."""
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.candidates import candidate_ids
     from core.defences.deniability import DeniabilityEngine
     from core.defences.vocabulary import eta_grid
+    from core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
     with _LOADING:
@@ -189,8 +189,8 @@ def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
 
 def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] | None:
     """Return the statistics of all tokens and their distances; None where not yet measured."""
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.measured import find_statistics
+    from core.encoders.white_box import require_white_box
 
     folder = find_statistics(require_white_box(encoder(on), "deniability"))
     return None if folder is None else _loaded_statistics(on, folder)
@@ -198,10 +198,10 @@ def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _loaded_statistics(on: EncoderSpec, folder: Path) -> tuple[VocabularyDeniability, Geometry]:
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.geometry import load_geometry
     from core.defences.measured import GEOMETRY
     from core.defences.vocabulary import load_vocabulary
+    from core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
     return load_vocabulary(folder, open_encoder), load_geometry(folder / GEOMETRY, open_encoder)
@@ -226,8 +226,8 @@ def representations() -> Representations:
 @st.cache_data(show_spinner=False, max_entries=8)
 def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
     """Count the tokens of a corpus that is on this machine."""
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.eta_choice import corpus_counts
+    from core.encoders.white_box import require_white_box
 
     return corpus_counts(require_white_box(encoder(on), "counting"), corpus_sentences(corpus))
 

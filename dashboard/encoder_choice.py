@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.attacks.inversion.token_words import require_white_box
 from core.defences.measured import known_encoders, measure_statistics
+from core.encoders.white_box import require_white_box
 from core.jobs import JobState
 from core.protocols import OnProgress
 from core.specs import EncoderSpec

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.attacks.inversion.token_words import require_white_box
 from core.defences.registry import DEFENCES
+from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.export import neutral_cell
 from core.projection.layout import Layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.inversion.token_words import require_white_box
+from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.text import check_text
 from dashboard import (

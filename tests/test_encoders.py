@@ -10,7 +10,6 @@ import torch
 
 from core.encoders import ENCODERS, load_encoder
 from core.encoders import minilm as bundled_minilm
-from core.encoders.devices import autocast, pick_device, pick_precision
 from core.encoders.fitted import FITTED_ENCODERS
 from core.encoders.transformer import TransformerEncoder
 from core.errors import (
@@ -21,6 +20,7 @@ from core.errors import (
 )
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import EncoderSpec
+from core.training.devices import autocast, pick_device, pick_precision
 
 TEXTS = [
     "The minister resigned on Monday.",

@@ -37,13 +37,13 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--eta must be a positive number, got {arguments.eta}.")
     if not 2 <= arguments.n_draws <= 65_535:
         raise InvalidInputError(f"--n-draws must lie in [2, 65535], got {arguments.n_draws}.")
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.candidates import candidate_ids
     from core.defences.deniability import DeniabilityEngine
     from core.defences.metric_dp import TextPrivatizer
     from core.defences.noise import secure_generator
     from core.defences.sentence import DeniableSentence
     from core.encoders import load_encoder
+    from core.encoders.white_box import require_white_box
 
     with progress_line() as on_progress:
         encoder = require_white_box(load_encoder(encoder_spec(arguments)), "deniability")

@@ -87,10 +87,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _change(encoder: Encoder, arguments: argparse.Namespace) -> ChangeTexts:
     """Return what a mechanism does to a batch of texts."""
-    from core.attacks.inversion.token_words import require_white_box
     from core.defences.metric_dp import TextPrivatizer
     from core.defences.protected import generator_of
     from core.defences.registry import make_defence
+    from core.encoders.white_box import require_white_box
     from core.protocols import Vectors
     from core.specs import DefenceSpec
 

@@ -55,9 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Train, score on held-out sentences, write the attack and its record."""
     spec = attack_spec(arguments)
+    from core.attacks.inversion.train import TrainingPlan, train_attack
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
-    from core.training import TrainingPlan, train_attack
 
     with progress_line() as on_progress:
         corpus = _corpus(arguments)

@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.attacks.inversion.token_words import require_white_box
 from core.defences.candidates import CANDIDATES, candidate_ids
 from core.defences.nearest import NearestCandidate
 from core.defences.noise import check_eta, draw_noise
 from core.defences.protected import ProtectedEncoder, generator_of
+from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
 from core.specs import setting
 from core.text import check_texts

@@ -15,10 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.inversion.training import Loop, TrainingLog, train
-from core.attacks.inversion.word_classifier import fast_dtype
 from core.encoders.context_pairs import ContextPairs
-from core.encoders.devices import pick_device
 from core.encoders.dual_fitted import FittedDual
 from core.encoders.dual_network import DualNetwork, LSTMNetwork, TransformerNetwork, embed_ids
 from core.encoders.dual_training import (
@@ -32,6 +29,8 @@ from core.encoders.word_tokens import WordTokens
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.specs import setting, validate_settings
+from core.training.devices import fast_dtype, pick_device
+from core.training.loop import Loop, TrainingLog, train
 
 __all__ = ["DualEncoder", "LSTMDualEncoder", "TransformerDualEncoder"]
 

@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.encoders.devices import pick_device
 from core.encoders.dual_network import DualNetwork, embed_ids, pad, pool
 from core.encoders.dual_training import RetrievalAccuracy
 from core.encoders.word_tokens import PAD, UNK, WordTokens
@@ -19,6 +18,7 @@ from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedEr
 from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import settings_of, validate_settings
 from core.text import check_texts
+from core.training.devices import pick_device
 
 __all__ = ["FittedDual"]
 

@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.training import TrainingLog
 from core.encoders.minilm import minilm_folder
 from core.encoders.sbert_training import FineTuning
 from core.encoders.scored_pairs import ScoredPairs, SpearmanScore
@@ -21,6 +20,7 @@ from core.errors import ArtifactError, InvalidInputError, NotFittedError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.results import Interval
 from core.specs import setting, settings_of, validate_settings
+from core.training.loop import TrainingLog
 
 __all__ = ["SentenceBERT"]
 

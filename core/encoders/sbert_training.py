@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attacks.inversion.training import Loop, TrainingLog, train
-from core.attacks.inversion.word_classifier import fast_dtype
 from core.encoders.dual_training import seed_device
 from core.encoders.scored_pairs import MAX_SCORE, ScoredPairs, SpearmanScore
 from core.encoders.trainable_transformer import TrainableTransformer
 from core.protocols import OnProgress
+from core.training.devices import fast_dtype
+from core.training.loop import Loop, TrainingLog, train
 
 if TYPE_CHECKING:
     from core.encoders.sbert import SentenceBERT

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.encoders.devices import autocast, pick_device, pick_precision
 from core.errors import ModelUnavailableError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.text import check_texts
+from core.training.devices import autocast, pick_device, pick_precision
 
 __all__ = ["SentenceTransformerEncoder"]
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from core.encoders.devices import autocast, pick_device, pick_precision
 from core.errors import InvalidInputError, ModelUnavailableError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.text import check_texts
+from core.training.devices import autocast, pick_device, pick_precision
 
 __all__ = ["TransformerEncoder"]
 

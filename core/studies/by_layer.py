@@ -9,8 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from core.attacks.inversion.token_words import require_white_box
 from core.encoders import load_encoder
+from core.encoders.white_box import require_white_box
 from core.protocols import OnProgress, no_progress
 from core.specs import EncoderSpec
 from core.studies.domains import check_contents, content_of, open_domain

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.word_classifier import WordClassifier, fast_dtype
+from core.attacks.inversion.word_classifier import WordClassifier
 from core.protocols import Vectors
+from core.training.devices import fast_dtype
 
 __all__ = ["AnswerCorrector", "correction_loss", "positions"]
 

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from core.attacks.inversion.answer_corrector import AnswerCorrector, correction_loss
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.training import Loop, train
-from core.attacks.inversion.word_classifier import WordClassifier, fast_dtype
+from core.attacks.inversion.word_classifier import WordClassifier
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.text import Vocabulary
+from core.training.devices import fast_dtype
+from core.training.loop import Loop, train
 
 __all__ = ["Corrections", "Ranked"]
 

@@ -22,13 +22,13 @@ from core.attacks.inversion.sparse_input import (
     training_input,
     unhalved,
 )
-from core.attacks.inversion.training import Loop, TrainingLog, train
 from core.attacks.inversion.word_classifier import WordClassifier, word_bce
-from core.encoders.devices import pick_device
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
+from core.training.devices import pick_device
+from core.training.loop import Loop, TrainingLog, train
 from core.vectors import n_rows
 
 __all__ = ["MLCAttack"]

@@ -24,13 +24,13 @@ from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss, sto
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.sparse_input import half, input_layer, network_input, training_input
 from core.attacks.inversion.stopping import StepCalibration
-from core.attacks.inversion.training import Loop, TrainingLog, train
 from core.attacks.inversion.word_start import encode_words
-from core.encoders.devices import pick_device
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
+from core.training.devices import pick_device
+from core.training.loop import Loop, TrainingLog, train
 from core.vectors import is_sparse, mean_norm, n_rows
 
 __all__ = ["MSPAttack"]

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from core.attacks.inversion.msp_candidates import Candidates
 from core.attacks.inversion.sparse_input import network_input, stored_layer, unhalved
-from core.attacks.inversion.word_classifier import fast_dtype
 from core.protocols import Vectors
+from core.training.devices import fast_dtype
 
 __all__ = ["MSPNetwork", "decode", "msp_loss", "stored_network"]
 

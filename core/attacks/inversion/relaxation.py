@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.relaxed_search import RelaxedSearch, TokenEncodings
-from core.attacks.inversion.token_words import require_white_box
+from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Recovery

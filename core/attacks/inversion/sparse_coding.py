@@ -14,7 +14,8 @@ from core.attacks.inversion.linear_map import LinearMap
 from core.attacks.inversion.sparse_solvers import SOLVERS, Floats
 from core.attacks.inversion.sparse_tuning import tune
 from core.attacks.inversion.sparse_words import words_of_codes
-from core.attacks.inversion.token_words import regular_token_ids, require_white_box, whole_words
+from core.attacks.inversion.token_words import regular_token_ids, whole_words
+from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.results import Recovery

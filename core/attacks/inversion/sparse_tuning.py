@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.attacks.inversion.sparse_words import words_of_codes
-from core.attacks.inversion.token_words import regular_token_ids, require_white_box
+from core.attacks.inversion.token_words import regular_token_ids
+from core.encoders.white_box import require_white_box
 from core.metrics import score_words
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.text import STOP_WORDS, word_set

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.attacks.inversion.linear_map import LinearMap
 from core.attacks.inversion.relaxation import TUNED as RELAXATION_TUNED
 from core.attacks.inversion.relaxation import RelaxationAttack
-from core.attacks.inversion.token_words import require_white_box
+from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.specs import setting
 

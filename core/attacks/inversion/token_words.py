@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.protocols import Encoder, WhiteBoxEncoder
+from core.protocols import WhiteBoxEncoder
 from core.text import words
 
-__all__ = ["regular_token_ids", "require_white_box", "whole_words"]
+__all__ = ["regular_token_ids", "whole_words"]
 
 _WORD_STARTS = ("▁", "Ġ")
 """How SentencePiece and byte-level BPE mark a token that begins a word."""
-
-
-def require_white_box(encoder: Encoder, attack: str) -> WhiteBoxEncoder:
-    """Return the encoder if its weights are open to the attacker.
-
-    Raises
-    ------
-    InvalidInputError
-        It answers queries alone; the message names attack and encoder.
-    """
-    if not hasattr(encoder, "embed_token_vectors"):
-        raise InvalidInputError(
-            f"{attack} needs a white-box encoder: token vectors and gradients. {encoder.name!r} "
-            "is a black box. Choose `minilm` or an `mlm:ID` encoder, or a black-box attack."
-        )
-    return cast(WhiteBoxEncoder, encoder)
 
 
 def whole_words(tokens: Sequence[str]) -> list[str | None]:

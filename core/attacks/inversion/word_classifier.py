@@ -15,16 +15,9 @@ from torch import Tensor, nn
 
 from core.attacks.inversion.sparse_input import network_input
 from core.protocols import Vectors
+from core.training.devices import fast_dtype
 
-__all__ = ["WordClassifier", "fast_dtype", "word_bce"]
-
-
-def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the number format of large products: bfloat16 where the processor has it."""
-    if device.type == "cuda":
-        return torch.bfloat16
-    has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    return torch.bfloat16 if has_bf16 else torch.float32
+__all__ = ["WordClassifier", "word_bce"]
 
 
 class _ResidualMLP(nn.Module):

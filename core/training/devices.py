@@ -8,7 +8,7 @@ import torch
 
 from core.errors import InvalidInputError
 
-__all__ = ["autocast", "pick_device", "pick_precision"]
+__all__ = ["autocast", "fast_dtype", "pick_device", "pick_precision"]
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
@@ -45,3 +45,11 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
     if precision == "float32":
         return contextlib.nullcontext()
     return torch.autocast(device.type, getattr(torch, precision))
+
+
+def fast_dtype(device: torch.device) -> torch.dtype:
+    """Return the number format of large products: bfloat16 where the processor has it."""
+    if device.type == "cuda":
+        return torch.bfloat16
+    has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return torch.bfloat16 if has_bf16 else torch.float32

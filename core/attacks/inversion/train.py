@@ -15,10 +15,10 @@ from core.attacks.shipped import save_attack
 from core.errors import InvalidInputError
 from core.evaluation import evaluate
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
-from core.run_record import WorkClock, hardware, versions
 from core.specs import AttackSpec, settings_of
 from core.store import read_json
 from core.text import check_texts
+from core.training.record import WorkClock, hardware, versions
 
 __all__ = ["TrainingPlan", "split_held_out", "train_attack"]
 

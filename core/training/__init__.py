@@ -1,0 +1,1 @@
+"""Training, whatever learns: the resumable loop, the device it runs on, the record it leaves."""
