@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from benchmarks import Measurement
-from core.attacks.inversion.msp import MSPAttack
-from core.attacks.inversion.msp_candidates import draw_candidates
-from core.attacks.inversion.msp_network import MSPNetwork, msp_loss
+from core.attacks.inversion.msp.attack import MSPAttack
+from core.attacks.inversion.msp.candidates import draw_candidates
+from core.attacks.inversion.msp.network import MSPNetwork, msp_loss
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.corpora import bundled_sentences
 from core.encoders import load_encoder

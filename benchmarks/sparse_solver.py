@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks import Measurement
 from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.sparse_solvers import (
+from core.attacks.inversion.sparse.solvers import (
     kkt_residual,
     objective,
     projected_adam,

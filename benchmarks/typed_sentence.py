@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import Measurement, interleaved_medians
-from core.attacks import open_attack
+from core.attacks.inversion import open_attack
 from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.protocols import Encoder, InversionAttack, Vectors

@@ -6,9 +6,9 @@ Nothing below this package imports the dashboard. In reading order:
 - `core.text`: words, word sets and the vocabulary of an attack;
 - `core.corpora`: texts to attack and to train on;
 - `core.encoders`: text → vector, with a cache on disk;
-- `core.attacks`: vector → words, one attack a file in `core/attacks/inversion`;
+- `core.attacks`: vector → words in `core.attacks.inversion`, with training and scoring;
 - `core.defences`: text → privatised text or vector, and how deniable its words are;
-- `core.metrics` and `core.evaluation`: how well an attack does, with intervals and a baseline;
+- `core.metrics`: how well an attack does, with intervals;
 - `core.training` and `core.store`: work that stops, resumes and is kept without pickle;
 - `core.projection`: maps of many vectors, and how far to trust them;
 - `core.studies`: the tables and figures of the documentation;
@@ -16,7 +16,7 @@ Nothing below this package imports the dashboard. In reading order:
 
 Examples
 --------
->>> from core.attacks import open_attack
+>>> from core.attacks.inversion import open_attack
 >>> from core.encoders import load_encoder
 >>> encoder = load_encoder("minilm")
 >>> attack = open_attack("probe_mlc", encoder)

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 
 __all__ = ["BASELINE", "GRID", "LEAKED", "MISSED", "PALETTE", "WRONG", "attack_label", "style"]
 
@@ -34,7 +34,7 @@ GRID = "rgba(128,128,128,0.25)"
 
 def attack_label(attack: str) -> str:
     """Return the title of an attack, broken for an axis."""
-    return "<br>".join(wrap(ATTACKS[attack].title, 14))
+    return "<br>".join(wrap(INVERSION_ATTACKS[attack].title, 14))
 
 
 def style(figure: go.Figure, *, height: int) -> None:

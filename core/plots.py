@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.reading import Reading
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.plot_style import (
     BASELINE,
     GRID,
@@ -26,7 +27,6 @@ from core.plot_style import (
     style,
 )
 from core.protocols import Vectors
-from core.reading import Reading
 from core.results import RecoveredWord
 
 __all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
@@ -51,7 +51,7 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
     ]
     labels += [_label(w, "in the text, not answered") for w in nearly]
     style(figure, height=26 * len(labels))
-    meaning = "<br>".join(wrap(ATTACKS[reading.attack].score.capitalize(), 44))
+    meaning = "<br>".join(wrap(INVERSION_ATTACKS[reading.attack].score.capitalize(), 44))
     title_height = 68 + 17 * meaning.count("<br>")
     figure.update_layout(
         title={

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.label_places import MARKER, Box, place_labels
@@ -125,7 +125,7 @@ def representations_figure(
 
 
 def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
-    title = ATTACKS[attack].title
+    title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
     names = [p.leak.encoder for p, _ in members]
     # The legend tells attacks by their symbols alone, in grey.

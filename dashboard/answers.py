@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.reading import Reading, read_vector
 from core.jobs import JobState
 from core.protocols import Access, OnProgress, Vectors, no_progress
-from core.reading import Reading, read_vector
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from dashboard import cache, state
 from dashboard.calm import show_error
@@ -38,13 +38,13 @@ def base_settings(name: str) -> dict[str, Any]:
 
     Those of the weights that ship; else those found to serve this encoder, over the paper's.
     """
-    kind = ATTACKS[name].kind
+    kind = INVERSION_ATTACKS[name].kind
     papers = {key: declared.default for key, declared in settings_of(kind).items()}
     return papers | (cache.shipped_settings(name, ENCODER) or _tuned(name))
 
 
 def _tuned(name: str) -> dict[str, Any]:
-    module = import_module(ATTACKS[name].path.partition(":")[0])
+    module = import_module(INVERSION_ATTACKS[name].path.partition(":")[0])
     return dict(getattr(module, "TUNED", {}))
 
 
@@ -58,14 +58,14 @@ def request_for(name: str, text: str) -> Request:
     """Return the request for an attack on a text, with the visitor's settings."""
     stop_words = state.counts_stop_words()
     settings = settings_for(name)
-    if stop_words and ATTACKS[name].access is Access.WHITE_BOX:
+    if stop_words and INVERSION_ATTACKS[name].access is Access.WHITE_BOX:
         settings = {**settings, "keep_stop_words": True}
     return Request(text=text, spec=AttackSpec.of(name, settings), counts_stop_words=stop_words)
 
 
 def reading(request: Request, vector: Vectors) -> Reading | None:
     """Return the reading, or draw what starts and follows an attack that takes its time."""
-    is_live = ATTACKS[request.spec.name].is_live
+    is_live = INVERSION_ATTACKS[request.spec.name].is_live
     if is_live and cache.opens_at_once(request.spec.name, ENCODER):
         return live_reading(request, vector)
     return _slow_reading(request, vector)
@@ -96,7 +96,9 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
         follow(job.id)
     else:
         if job.state is JobState.FAILED:
-            show_error(job.error, title=f"{ATTACKS[request.spec.name].title} did not finish")
+            show_error(
+                job.error, title=f"{INVERSION_ATTACKS[request.spec.name].title} did not finish"
+            )
         else:
             st.caption(f"Stopped after {job.seconds:.0f} s. Nothing of it was kept.")
         _offer(request, vector, is_again=True)
@@ -111,7 +113,7 @@ def _take(request: Request, job_id: str, reading: Reading) -> Reading:
 
 def _offer(request: Request, vector: Vectors, *, is_again: bool = False) -> None:
     name = request.spec.name
-    if ATTACKS[name].is_live:
+    if INVERSION_ATTACKS[name].is_live:
         st.caption(
             "Encodes its word list or its sentences first: a minute or so, once on this computer. "
             "After that it answers as you type."
@@ -119,7 +121,7 @@ def _offer(request: Request, vector: Vectors, *, is_again: bool = False) -> None
     else:
         st.caption("Takes seconds to a minute, so it runs when you ask for it.")
     st.button(
-        f"Run {ATTACKS[name].title.lower()}{' again' if is_again else ''}",
+        f"Run {INVERSION_ATTACKS[name].title.lower()}{' again' if is_again else ''}",
         key=f"run-{name}",
         icon=":material/play_arrow:",
         help="It runs beside this page. You can go on reading, stop it, or reload the page.",

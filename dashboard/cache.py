@@ -61,7 +61,7 @@ def encoder(spec: EncoderSpec) -> Encoder:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def opened(name: str, on: EncoderSpec, _on_progress: OnProgress = no_progress) -> InversionAttack:
     """Open an attack with the settings that it has by itself."""
-    from core.attacks import open_attack
+    from core.attacks.inversion import open_attack
 
     ready = open_attack(name, encoder(on), _on_progress)
     open_names().add((name, on))
@@ -87,10 +87,12 @@ def attack(
 
 def opens_at_once(name: str, on: EncoderSpec) -> bool:
     """Return whether an attack need not encode a word list or a pool of sentences first."""
-    from core.attacks import ATTACKS
+    from core.attacks.inversion import INVERSION_ATTACKS
 
     is_stored = _shipped_meta(name, on).exists()
-    return is_stored or (name, on) in open_names() or not hasattr(ATTACKS[name].kind, "open")
+    return (
+        is_stored or (name, on) in open_names() or not hasattr(INVERSION_ATTACKS[name].kind, "open")
+    )
 
 
 @st.cache_resource(show_spinner=False)
@@ -102,7 +104,7 @@ def open_names() -> set[tuple[str, EncoderSpec]]:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def guess(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
     """Return the words that the attacker who never sees the vector answers."""
-    from core.reading import prior_words
+    from core.attacks.inversion.reading import prior_words
 
     return prior_words(encoder(on), opened(name, on), stop_words)
 
@@ -141,11 +143,11 @@ def corpus_sentences(name: str) -> tuple[str, ...]:
 @st.cache_data(show_spinner=False, max_entries=4)
 def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
     """Return what was measured when each shipped attack was trained, by attack."""
-    from core.attacks import ATTACKS
+    from core.attacks.inversion import INVERSION_ATTACKS
     from core.store import read_json
 
     records = {}
-    for name in ATTACKS:
+    for name in INVERSION_ATTACKS:
         try:
             record = dict(read_json(_shipped_meta(name, on)).get("training") or {})
         except CoreError:
@@ -165,7 +167,7 @@ def shipped_settings(attack: str, on: EncoderSpec) -> dict[str, Any]:
 
 
 def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
-    from core.attacks import shipped
+    from core.attacks.inversion import shipped
 
     return shipped.WEIGHTS / on.name.replace(":", "_").replace("/", "_") / attack / "model.json"
 

@@ -6,7 +6,7 @@ import random
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from dashboard import cache, state
 from dashboard.answers import ENCODER
 from dashboard.calm import calm
@@ -71,7 +71,7 @@ def attack_picker() -> None:
     """Draw the choice of attacks, side by side."""
     st.pills(
         "Attacks",
-        [name for name in ATTACKS if name != "prior"],
+        [name for name in INVERSION_ATTACKS if name != "prior"],
         selection_mode="multi",
         key=state.ATTACKS_KEY,
         persist_state="session",
@@ -83,9 +83,9 @@ def attack_picker() -> None:
 
 
 def _pill(name: str) -> str:
-    answers_at_once = ATTACKS[name].is_live and cache.opens_at_once(name, ENCODER)
+    answers_at_once = INVERSION_ATTACKS[name].is_live and cache.opens_at_once(name, ENCODER)
     icon = "bolt" if answers_at_once else "hourglass_top"
-    return f":material/{icon}: {ATTACKS[name].title}"
+    return f":material/{icon}: {INVERSION_ATTACKS[name].title}"
 
 
 def stop_words_toggle() -> None:

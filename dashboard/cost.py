@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.reading import Reading
 from core.protocols import Access
-from core.reading import Reading
 from dashboard import markup
 
 __all__ = ["cost_in_words", "needs"]
@@ -26,7 +26,7 @@ def needs(reading: Reading) -> None:
     training = reading.training
     n_queries = reading.recovery.n_queries
     rows = {
-        "Needs": _ACCESS[ATTACKS[reading.attack].access],
+        "Needs": _ACCESS[INVERSION_ATTACKS[reading.attack].access],
         "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} to answer",

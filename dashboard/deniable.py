@@ -13,11 +13,11 @@ import numpy as np
 import streamlit as st
 
 from core import deniability_plots as figures
+from core.attacks.inversion.export import neutral_cell
 from core.defences.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
 from core.defences.geometry import Geometry
 from core.defences.sentence import DeniableSentence, TokenDeniability
 from core.defences.vocabulary import VocabularyDeniability
-from core.export import neutral_cell
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from dashboard import cache, defence_state, markup

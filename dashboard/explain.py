@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -48,7 +48,7 @@ def how_it_is_computed(chosen: Sequence[str]) -> None:
             "maximise the expected F1. What an attack has above it, the vector gave away."
         )
         for name in chosen:
-            entry = ATTACKS[name]
+            entry = INVERSION_ATTACKS[name]
             reference = entry.reference[:1].upper() + entry.reference[1:]
             st.markdown(f"**{entry.title}** ({reference}). {entry.summary}")
             if name in _FORMULAS:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ENCODERS
-from core.prepared import QUICK
 from core.representation_plots import collection_title, encoder_title
+from core.studies.prepared import QUICK
 from core.studies.representation_summary import Point, Representations
 from dashboard.calm import plain
 
@@ -100,7 +100,7 @@ def _differences() -> None:
 
 def _sentence() -> None:
     settings = ", ".join(f"{name} {value:,}" for name, value in QUICK.settings)
-    title = ATTACKS[QUICK.name].title.lower()
+    title = INVERSION_ATTACKS[QUICK.name].title.lower()
     st.markdown(
         f"**The sentence.** Each encoder is fitted on the chosen collection and attacked by the "
         f"{title} ({settings}), the same for all: it encodes each word of the collection alone and "

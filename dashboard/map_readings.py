@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
+from core.attacks.inversion.reading import Reading
 from core.defences.registry import DEFENCES
 from core.errors import CoreError
 from core.metrics import bootstrap_interval
 from core.projection.moves import chosen_rows, protected_vectors
 from core.protocols import Encoder, Vectors
-from core.reading import Reading
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
 from dashboard import answers, map_state

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.export import neutral_cell, table_csv
+from core.attacks.inversion.export import neutral_cell, table_csv
+from core.attacks.inversion.reading import Reading
 from core.projection.selection import selection_json, selection_rows
 from core.protocols import Encoder
-from core.reading import Reading
 from core.specs import DefenceSpec
 from dashboard import answers, map_readings, map_state
 from dashboard.map_jobs import DrawnMap

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.attacks.inversion.export import neutral_cell
 from core.defences.registry import DEFENCES
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
-from core.export import neutral_cell
 from core.projection.layout import Layout
 from core.projection.looks import is_numeric, looks_of
 from core.projection.moves import MOVABLE, Moves, chosen_rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from core.reading import Mark, Reading
+from core.attacks.inversion.reading import Mark, Reading
 from core.results import RecoveredWord
 
 __all__ = [

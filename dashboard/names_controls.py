@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.names.experiment import MOST_NAMES
 from core.protocols import Access
 from dashboard import cache, names_state
@@ -29,7 +29,7 @@ def attacks_on_offer() -> list[str]:
     """Return the trained attacks that ship and take less than a second a vector."""
     return [
         name
-        for name, entry in ATTACKS.items()
+        for name, entry in INVERSION_ATTACKS.items()
         if entry.access in (Access.PAIRS, Access.QUERIES) and cache.shipped_settings(name, ENCODER)
     ]
 
@@ -62,7 +62,7 @@ def controls() -> None:
             required=True,
             wrap=True,
             persist_state="session",
-            format_func=lambda name: ATTACKS[name].title,
+            format_func=lambda name: INVERSION_ATTACKS[name].title,
             help="How the attacker turns a vector back into words. All of them were trained on "
             "encyclopaedia, novels and everyday sentences.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.export import neutral_cell
+from core.attacks.inversion.export import neutral_cell
 from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
 from core.studies.names_tables import said

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks import ATTACKS
-from core.export import neutral_cell, table_csv
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import neutral_cell, table_csv
+from core.attacks.inversion.reading import mark_recovery
 from core.name_plots import name_map
 from core.names.experiment import NameExperiment
 from core.names.rates import Rate
-from core.reading import mark_recovery
 from dashboard import cache, markup, names_state
 from dashboard.answers import ENCODER
 from dashboard.calm import plain
@@ -51,7 +51,7 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
         f"{other.value:.0f} % of the surnames put in"
     )  # fmt: skip
     slot.title(f"{n_read} read from the vector alone", anchor=False)
-    by = ATTACKS[attack].title.lower()
+    by = INVERSION_ATTACKS[attack].title.lower()
     slot.markdown(
         f"Every name is put into every sentence, and the {by} reads each vector. From the "
         f"sentences as they were written it read the surname of **{told(own, 'sentences')}**; with "

@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from core import plots
-from core.attacks import ATTACKS
-from core.export import readings_csv, readings_json
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import readings_csv, readings_json
+from core.attacks.inversion.reading import Reading
 from core.protocols import Vectors
-from core.reading import Reading
 from dashboard import markup
 from dashboard.cost import needs
 
@@ -41,7 +41,7 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     best = max(readings, key=lambda r: r.scores.f1)
     n_unknown = len(best.unknown)
     n = len(best.targets) + n_unknown
-    by = f"By {ATTACKS[best.attack].title.lower()}"
+    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}"
     if not best.targets:
         return "None of these words is in the attacker's vocabulary", f"{by}: nothing to score."
     n_guessed = round(best.prior.recall * len(best.targets) / 100)
@@ -67,7 +67,7 @@ def side_by_side(n: int) -> list[Any]:
 
 def attack_header(name: str) -> None:
     """Draw the title of an attack, with where it comes from."""
-    entry = ATTACKS[name]
+    entry = INVERSION_ATTACKS[name]
     st.subheader(entry.title, anchor=False, help=entry.summary)
     st.caption(entry.reference[:1].upper() + entry.reference[1:])
 
@@ -95,7 +95,8 @@ def _bars(reading: Reading, place: Any) -> None:
             key=f"bars-{reading.attack}",
             config=_CHART,
             alt=f"Score of each of the {len(reading.recovery.words)} words that "
-            f"{ATTACKS[reading.attack].title} answered; {reading.n_recovered} are in the text",
+            f"{INVERSION_ATTACKS[reading.attack].title} answered; {reading.n_recovered} are in "
+            "the text",
         )
 
 
@@ -136,7 +137,7 @@ def score_row(reading: Reading) -> None:
 
 def comparison(readings: Sequence[Reading]) -> None:
     """Draw the attacks' scores beside each other and beside pure guessing."""
-    told = ", ".join(f"{ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
+    told = ", ".join(f"{INVERSION_ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
     st.plotly_chart(
         plots.scores_beside_prior(readings),
         key="comparison",

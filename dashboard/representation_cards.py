@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import neutral_cell
+from core.attacks.inversion.reading import Reading, TokenScores, read_vector
 from core.encoders import ENCODERS
-from core.export import neutral_cell
-from core.prepared import QUICK, Prepared
 from core.protocols import Encoder, InversionAttack, Vectors
-from core.reading import Reading, TokenScores, read_vector
 from core.representation_plots import encoder_title
 from core.specs import AttackSpec, EncoderSpec
+from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore
 from dashboard import cache, markup, panels
 from dashboard.representation_finding import attack_name, said
@@ -79,9 +79,9 @@ def overview(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
     """
     st.info(
         f"**Nothing read here does not mean that nothing leaks.** The "
-        f"{ATTACKS[QUICK.name].title.lower()} below is quick and weaker than the trained attacks "
-        "of the figure above. What the strongest measured attack reads from an encoder stands "
-        "beside it.",
+        f"{INVERSION_ATTACKS[QUICK.name].title.lower()} below is quick and weaker than the trained "
+        "attacks of the figure above. What the strongest measured attack reads from an encoder "
+        "stands beside it.",
         icon=":material/bolt:",
     )
     rows = [_row(answer, best.get(answer.encoder)) for answer in found] + [_guess_row(found[0])]
@@ -140,7 +140,7 @@ def _n_words(reading: Reading) -> int:
 
 
 def _how(answer: Answer) -> str:
-    title = ATTACKS[answer.reading.attack].title
+    title = INVERSION_ATTACKS[answer.reading.attack].title
     return title if answer.n_texts is not None else f"{title}, as it ships"
 
 

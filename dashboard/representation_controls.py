@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.corpora import CORPORA as SOURCES
-from core.prepared import CORPORA, COUNTS
 from core.representation_plots import encoder_title
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
+from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
 from dashboard import representation_state as chosen_here
 from dashboard.links import link
@@ -54,7 +54,7 @@ def measure_pickers(found: Representations) -> None:
             key=key_of("attack"),
             persist_state="session",
             wrap=True,
-            format_func=lambda name: ATTACKS[name].title,
+            format_func=lambda name: INVERSION_ATTACKS[name].title,
             help="How the attacker turns vectors back into words. The sentence at the top goes by "
             "the one that reads most from each encoder.",
         )
@@ -97,7 +97,7 @@ def _stands(name: str) -> str:
     value = chosen_here.chosen(name)
     told = {
         "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
-        "attack": lambda: ", ".join(ATTACKS[a].title for a in value) or "no attack",
+        "attack": lambda: ", ".join(INVERSION_ATTACKS[a].title for a in value) or "no attack",
         "domain": lambda: _DOMAIN_NAMES[value].lower(),
         "view": lambda: VIEW_NAMES[value],
         "corpus": lambda: SOURCES[value].title,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.representation_plots import collection_title, encoder_title
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import AttackScore, Point, Representations
@@ -173,7 +173,7 @@ def title_of(point: Point) -> str:
 
 def attack_name(score: AttackScore) -> str:
     """Return the attack's title."""
-    return ATTACKS[score.attack].title
+    return INVERSION_ATTACKS[score.attack].title
 
 
 def said(score: Score) -> str:

@@ -9,10 +9,10 @@ import streamlit as st
 
 from core.errors import CoreError
 from core.jobs import JobState
-from core.prepared import Preparation, Prepared, prepare
 from core.protocols import Encoder, OnProgress
 from core.representation_plots import encoder_title
 from core.specs import EncoderSpec
+from core.studies.prepared import Preparation, Prepared, prepare
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.progress import follow

@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.prepared import CORPORA, COUNTS, PREPARABLE
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
+from core.studies.prepared import CORPORA, COUNTS, PREPARABLE
 from core.studies.representation_summary import Representations
 from dashboard.state import TEXT_KEY, text
 

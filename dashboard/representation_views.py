@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks import ATTACKS
-from core.export import table_csv
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import table_csv
 from core.representation_plots import encoder_title, representations_figure
 from core.studies.representation_order import (
     Comparison,
@@ -93,7 +93,7 @@ def order(points: Sequence[Point]) -> None:
     for attack in dict.fromkeys(step.more.attack for step in steps):
         own = [s.verdict for s in steps if s.more.attack == attack]
         counts = [f"{own.count(v)} {_plural(v, own.count(v))}" for v in Verdict if own.count(v)]
-        st.markdown(f"- **{ATTACKS[attack].title}**: of {len(own)} "
+        st.markdown(f"- **{INVERSION_ATTACKS[attack].title}**: of {len(own)} "
                     f"step{'s' if len(own) > 1 else ''}, {', '.join(counts)}.")  # fmt: skip
     st.dataframe([_step(s) for s in steps], key="order", hide_index=True)
     if len({p.leak.n_fitted_on for p in points}) > 1:
@@ -116,7 +116,7 @@ def _step(step: Comparison) -> dict[str, object]:
     return {
         "leaks more": encoder_title(more.encoder),
         "leaks less": encoder_title(less.encoder),
-        "attack": ATTACKS[more.attack].title,
+        "attack": INVERSION_ATTACKS[more.attack].title,
         "here": _MARKS[step.verdict],
         "F1 of the first": _told(more.f1),
         "F1 of the second": _told(less.f1),
@@ -156,7 +156,7 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
     leak, useful = point.leak, point.useful
     return {
         "encoder": encoder_title(leak.encoder),
-        "attack": ATTACKS[leak.attack].title,
+        "attack": INVERSION_ATTACKS[leak.attack].title,
         "useful, macro-F1": round(useful.value, 1) if useful else None,
         "useful, 95 %": _interval(useful) if useful else None,
         "Corò 2022: useful": round(paper.useful, 1) if paper else None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.specs import settings_of
 from dashboard import state
 from dashboard.answers import base_settings
@@ -46,7 +46,7 @@ def settings_of_chosen() -> None:
 
 def adjustable_settings(name: str) -> dict[str, Field[Any]]:
     """Return the settings that act when the attack answers, so that it need not be trained anew."""
-    declared = settings_of(ATTACKS[name].kind)
+    declared = settings_of(INVERSION_ATTACKS[name].kind)
     return {key: declared[key] for key in AT_ANSWERING.get(name, ())}
 
 
@@ -54,9 +54,9 @@ def _attack_settings(name: str) -> None:
     declared = adjustable_settings(name)
     base = base_settings(name)
     papers = {key: field.default for key, field in declared.items() if field.default != base[key]}
-    hints = typing.get_type_hints(ATTACKS[name].kind)
+    hints = typing.get_type_hints(INVERSION_ATTACKS[name].kind)
     values = base | state.settings_of_attack(name)
-    st.markdown(f"**{ATTACKS[name].title}**")
+    st.markdown(f"**{INVERSION_ATTACKS[name].title}**")
     with st.container(horizontal=True, gap="xsmall"):
         st.button(
             "Reset",

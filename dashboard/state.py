@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.reading import Reading
+from core.attacks.inversion.reading import Reading
 from dashboard.request import Request
 
 __all__ = [
@@ -49,7 +49,7 @@ def adopt_link(default_text: str, default_attacks: Sequence[str]) -> tuple[str, 
 
     `?text=…&attack=…&attack=…` (or `attack=a,b`), `&stop_words=1`, `&present=1`.
     """
-    from core.attacks import ATTACKS
+    from core.attacks.inversion import INVERSION_ATTACKS
 
     st.session_state.setdefault(TEXT_KEY, default_text)
     st.session_state.setdefault(ATTACKS_KEY, list(default_attacks))
@@ -62,10 +62,12 @@ def adopt_link(default_text: str, default_attacks: Sequence[str]) -> tuple[str, 
     if link[0] is not None:
         st.session_state[TEXT_KEY] = link[0]
     named = [name.strip() for value in link[1] for name in value.split(",") if name.strip()]
-    known = list(dict.fromkeys(name for name in named if name in ATTACKS and name != "prior"))
+    known = list(
+        dict.fromkeys(name for name in named if name in INVERSION_ATTACKS and name != "prior")
+    )
     if known:
         st.session_state[ATTACKS_KEY] = known
-    unknown = tuple(name for name in named if name not in ATTACKS)
+    unknown = tuple(name for name in named if name not in INVERSION_ATTACKS)
     st.session_state["_unknown_attacks"] = unknown
     if "stop_words" in params:
         st.session_state[STOP_WORDS_KEY] = params["stop_words"] == "1"
@@ -98,10 +100,10 @@ def set_text(value: str) -> None:
 
 def chosen_attacks() -> list[str]:
     """Return the chosen attacks in the registry's order."""
-    from core.attacks import ATTACKS
+    from core.attacks.inversion import INVERSION_ATTACKS
 
     chosen = st.session_state.get(ATTACKS_KEY) or []
-    return [name for name in ATTACKS if name in chosen]
+    return [name for name in INVERSION_ATTACKS if name in chosen]
 
 
 def counts_stop_words() -> bool:

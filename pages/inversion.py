@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from core.sentence import check_sentence
 from dashboard import answers, cache, controls, explain, markup, panels, settings, state
 from dashboard.calm import plain, show_error
 from dashboard.links import link
@@ -43,7 +43,7 @@ state.drop_stale_link()
 text, chosen = state.text(), state.chosen_attacks()
 answers.stop_old_jobs(text)
 if unknown:
-    names = ", ".join(ATTACKS)
+    names = ", ".join(INVERSION_ATTACKS)
     st.warning(
         plain(f"The address names attacks that do not exist: {', '.join(unknown)}. "
               f"There are {names}."),

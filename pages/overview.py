@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core import plots
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from dashboard import answers, cache, cost, markup, panels
 
 ATTACK = "probe_mlc"
@@ -33,7 +33,7 @@ with st.container(border=True):
     st.html(markup.wrong_words(reading))
     st.html(markup.legend([reading]))
     st.caption(
-        f"Attack: {ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
+        f"Attack: {INVERSION_ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
         "Computed on this computer a moment ago."
     )
 if st.button(
@@ -53,7 +53,9 @@ if measured:
         "word and no other; the dotted line is an attacker who never looks at the numbers."
     )
     records = {name: record["held_out"] for name, record in measured.items()}
-    told = ", ".join(f"{ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items())
+    told = ", ".join(
+        f"{INVERSION_ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items()
+    )
     st.plotly_chart(plots.shipped_scores(records), key="shipped", alt=f"F1 by attack: {told}")
 
 st.header("What to know", anchor=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from core.sentence import check_sentence
 from dashboard import (
     cache,
     controls,

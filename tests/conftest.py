@@ -133,7 +133,7 @@ def small_weights(
     tmp_path_factory: pytest.TempPathFactory, minilm: TransformerEncoder, bundled: list[str]
 ) -> Path:
     """A folder like assets/weights with attacks of MiniLM trained on 300 sentences for a moment."""
-    from core.attacks import make_attack, save_attack
+    from core.attacks.inversion import make_attack, save_attack
     from core.specs import AttackSpec
 
     folder = tmp_path_factory.mktemp("weights")
@@ -161,7 +161,7 @@ def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """The dashboard with `small_weights`, before its first run."""
     from streamlit.testing.v1 import AppTest
 
-    from core.attacks import shipped
+    from core.attacks.inversion import shipped
     from dashboard import cache
 
     def forget() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.reading import Mark, Reading, TokenScores
+from core.attacks.inversion.reading import Mark, Reading, TokenScores
 from core.results import RecoveredWord, Recovery
 
 HITS = (RecoveredWord("minister", 0.75),)

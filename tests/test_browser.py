@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from core.attacks import ATTACKS
-from core.attacks.shipped import WEIGHTS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.shipped import WEIGHTS
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
@@ -145,7 +145,7 @@ def assert_clean(log: Path, since: int) -> None:
     assert TEXT not in text, "what was typed is in the log"
 
 
-PROBE = ATTACKS["probe_mlc"].title
+PROBE = INVERSION_ATTACKS["probe_mlc"].title
 
 
 def test_the_overview_has_an_answer_and_leads_to_the_next_page(visit: Visit) -> None:
@@ -169,7 +169,7 @@ def test_typing_shows_recovered_words_as_one_types(visit: Visit) -> None:
 def test_a_link_opens_in_a_fresh_session(visit: Visit) -> None:
     page = visit.open("/inversion", text=TEXT, attack=["mlc", "probe_mlc"]).page
     for name in ("mlc", "probe_mlc"):
-        card = visit.answered(ATTACKS[name].title)
+        card = visit.answered(INVERSION_ATTACKS[name].title)
         sync_api.expect(card.locator(".ls-sentence")).to_contain_text("searched his")
     sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_have_value(TEXT)
 
@@ -188,7 +188,7 @@ def test_a_slow_attack_survives_a_reload_and_answers(visit: Visit) -> None:
     page.get_by_role("button", name="Run re-embedding search").click()
     page.wait_for_function("() => location.search.includes('job=')", timeout=PATIENCE)
     page.reload()
-    card = visit.answered(ATTACKS["search"].title)
+    card = visit.answered(INVERSION_ATTACKS["search"].title)
     sync_api.expect(card).to_contain_text("for this text")
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks import ATTACKS, load_attack, make_attack, save_attack
+from core.attacks.inversion import INVERSION_ATTACKS, load_attack, make_attack, save_attack
+from core.attacks.inversion.evaluation import evaluate
 from core.encoders.transformer import TransformerEncoder
 from core.errors import (
     ArtifactError,
@@ -21,7 +22,6 @@ from core.errors import (
     NotFittedError,
     StoppedError,
 )
-from core.evaluation import evaluate
 from core.protocols import Access, OnProgress, TrainedAttack, Vectors, no_progress
 from core.results import Recovery
 from core.specs import AttackSpec, settings_of
@@ -52,7 +52,7 @@ N_TEST = 6
 
 def tiny_spec(name: str) -> AttackSpec:
     settings: dict[str, Any] = {}
-    for key, spec in settings_of(ATTACKS[name].kind).items():
+    for key, spec in settings_of(INVERSION_ATTACKS[name].kind).items():
         if key in TINY:
             value, low, high = TINY[key], spec.metadata["low"], spec.metadata["high"]
             value = value if low is None else max(low, value)
@@ -71,7 +71,7 @@ class Fitted:
     answers: list[Recovery]
 
 
-@pytest.fixture(scope="module", params=list(ATTACKS))
+@pytest.fixture(scope="module", params=list(INVERSION_ATTACKS))
 def fitted(
     request: pytest.FixtureRequest, tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> Fitted:
@@ -111,9 +111,9 @@ def assert_same(answers: list[Recovery], others: list[Recovery], *, atol: float 
         assert answer.n_queries == other.n_queries
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", INVERSION_ATTACKS)
 def test_entry_tells_what_a_user_should_know(name: str) -> None:
-    entry = ATTACKS[name]
+    entry = INVERSION_ATTACKS[name]
     assert all([entry.title, entry.summary, entry.reference, entry.score])
     assert entry.kind.__doc__
     for key, spec in settings_of(entry.kind).items():
@@ -122,11 +122,11 @@ def test_entry_tells_what_a_user_should_know(name: str) -> None:
     assert fitted_attributes == []
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", INVERSION_ATTACKS)
 def test_settings_outside_their_range_are_refused_by_name(name: str) -> None:
     with pytest.raises(InvalidInputError, match=f"{name} has no setting 'nonsense'"):
         make_attack(AttackSpec.of(name, {"nonsense": 1}))
-    for key, spec in settings_of(ATTACKS[name].kind).items():
+    for key, spec in settings_of(INVERSION_ATTACKS[name].kind).items():
         bad = []
         if spec.metadata["low"] is not None:
             bad.append(spec.metadata["low"] - 1)
@@ -139,7 +139,7 @@ def test_settings_outside_their_range_are_refused_by_name(name: str) -> None:
                 make_attack(AttackSpec.of(name, {key: value}))
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", INVERSION_ATTACKS)
 def test_unfitted_attack_says_so(name: str, tiny_encoder: TransformerEncoder) -> None:
     with pytest.raises(NotFittedError):
         make_attack(name).invert(tiny_encoder, np.zeros((1, 32), np.float32))
@@ -160,12 +160,12 @@ def test_answers_are_well_formed(fitted: Fitted) -> None:
 
 
 def test_queries_are_reported_in_full(fitted: Fitted) -> None:
-    if ATTACKS[fitted.name].access is Access.WHITE_BOX:
+    if INVERSION_ATTACKS[fitted.name].access is Access.WHITE_BOX:
         pytest.skip("has the weights and need not ask")
     counting = CountingEncoder(fitted.encoder)
     answers = fitted.attack.invert(counting, fitted.tests)
     assert sum(answer.n_queries for answer in answers) >= counting.n_asked
-    if ATTACKS[fitted.name].access is not Access.QUERIES:
+    if INVERSION_ATTACKS[fitted.name].access is not Access.QUERIES:
         assert counting.n_asked == 0
 
 

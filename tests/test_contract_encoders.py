@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks import ATTACKS, load_attack, make_attack, save_attack
+from core.attacks.inversion import INVERSION_ATTACKS, load_attack, make_attack, save_attack
+from core.attacks.inversion.evaluation import evaluate
 from core.defences.registry import make_defence
 from core.encoders import ENCODERS, load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
 from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
-from core.evaluation import evaluate
 from core.protocols import Encoder, FittedEncoder
 from core.specs import AttackSpec, DefenceSpec, FittedEncoderSpec, settings_of
 from core.text import word_set
@@ -196,7 +196,7 @@ def test_settings_that_do_not_exist_are_refused(name: str) -> None:
 # Sparse vectors through cache and attacks.
 
 BAGS = ["tfidf", "hashing"]
-READERS = [name for name, entry in ATTACKS.items() if entry.reads_sparse]
+READERS = [name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -224,7 +224,7 @@ def test_attacks_read_bags_of_words(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     encoder = fitted[name]
-    known = settings_of(ATTACKS[attack_name].kind)
+    known = settings_of(INVERSION_ATTACKS[attack_name].kind)
     given = {"epochs": 25, "hidden": 64, "bottleneck": 64, "learning_rate": 0.01,
              "batch_size": 32, "vocabulary_size": 60, "n_neighbors": 5}  # fmt: skip
     spec = AttackSpec.of(attack_name, {k: v for k, v in given.items() if k in known})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.answer_corrector import AnswerCorrector, correction_loss
-from core.attacks.inversion.correction import Corrections, Ranked
-from core.attacks.inversion.word_classifier import WordClassifier
+from core.attacks.inversion.classifiers.network import WordClassifier
+from core.attacks.inversion.search.correction import Corrections, Ranked
+from core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
 from core.text import Vocabulary
 
 WORDS = tuple(f"w{chr(97 + i)}" for i in range(12))

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.registry import make_attack
-from core.corpora.documents import Corpus, Document
+from core.attacks.inversion.registry import make_attack
+from core.corpora.document import Document
+from core.corpora.documents import Corpus
 from core.encoders.context_pairs import ContextPairs, pairs_of
 from core.encoders.dual import DualEncoder, LSTMDualEncoder, TransformerDualEncoder
 from core.encoders.dual_network import pool

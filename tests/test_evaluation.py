@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.attacks.inversion.evaluation import attack_vocabulary, evaluate, restrict, sample_texts
 from core.attacks.inversion.prior import PriorAttack
 from core.errors import InvalidInputError, StoppedError
-from core.evaluation import attack_vocabulary, evaluate, restrict, sample_texts
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
@@ -189,7 +189,9 @@ def test_attacks_without_words_of_their_own_face_the_shipped_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shipped = Vocabulary(("kiwi",), (1,), 2)
-    monkeypatch.setattr("core.evaluation.shipped_vocabulary", lambda encoder: shipped)
+    monkeypatch.setattr(
+        "core.attacks.inversion.evaluation.shipped_vocabulary", lambda encoder: shipped
+    )
     attack, encoder = scripted()
     assert attack_vocabulary(attack, encoder) is KNOWN  # type: ignore[arg-type]
     attack.vocabulary_ = None  # type: ignore[assignment]

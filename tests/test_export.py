@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from example_reading import READING
 
-from core.export import neutral_cell, readings_csv, readings_json
+from core.attacks.inversion.export import neutral_cell, readings_csv, readings_json
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " ="])

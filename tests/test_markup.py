@@ -9,7 +9,7 @@ from example_reading import READING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.reading import Mark
+from core.attacks.inversion.reading import Mark
 from core.results import RecoveredWord, Recovery
 from dashboard import markup
 from dashboard.calm import plain

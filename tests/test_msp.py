@@ -9,11 +9,11 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from core.attacks.inversion import msp_network
-from core.attacks.inversion.msp_candidates import Candidates, all_candidates, draw_candidates
-from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss, stored_network
+from core.attacks.inversion.msp import network as msp_network
+from core.attacks.inversion.msp.candidates import Candidates, all_candidates, draw_candidates
+from core.attacks.inversion.msp.network import MSPNetwork, decode, msp_loss, stored_network
+from core.attacks.inversion.msp.stopping import StepCalibration
 from core.attacks.inversion.sparse_input import half, input_layer, network_input
-from core.attacks.inversion.stopping import StepCalibration
 
 V, D, H = 12, 6, 8
 TARGETS = [np.array([0, 3, 7]), np.array([5]), np.array([1, 2])]

@@ -75,7 +75,7 @@ def test_words_of_a_paragraph_are_those_of_its_sentences(articles: str, tmp_path
 
 
 def test_an_attack_on_paragraphs_names_as_many_words_as_they_hold(bundled: list[str]) -> None:
-    from core.attacks.inversion.msp import MSPAttack
+    from core.attacks.inversion.msp.attack import MSPAttack
     from core.encoders.fitted import make_encoder
 
     texts = [" ".join(bundled[i : i + 6]) for i in range(0, 360, 6)]

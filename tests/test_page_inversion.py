@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.jobs import JobState
 from core.specs import settings_of
 from dashboard import answers, cache, state
@@ -68,7 +68,7 @@ def messages(page: AppTest) -> str:
 def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     page = opened()
     assert "read from the vector alone" in page.title[0].value
-    assert cards(page) == [ATTACKS["msp"].title, ATTACKS["probe_mlc"].title]
+    assert cards(page) == [INVERSION_ATTACKS["msp"].title, INVERSION_ATTACKS["probe_mlc"].title]
     assert not page.error
     labels = [metric.label for metric in page.metric]
     assert labels == ["F1", "Precision", "Recall"] * 2
@@ -86,7 +86,7 @@ def test_typing_changes_the_answer(opened: Open) -> None:
 def test_a_link_opens_text_and_several_attacks(opened: Open) -> None:
     page = opened(text=TEXT, attack=["mlc", "probe_mlc"])
     assert page.text_input(key=state.TEXT_KEY).value == TEXT
-    assert cards(page) == [ATTACKS["mlc"].title, ATTACKS["probe_mlc"].title]
+    assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["probe_mlc"].title]
     page.text_input(key=state.TEXT_KEY).set_value("Another sentence about a garden.").run()
     assert "text" not in page.query_params, "the address no longer tells the truth"
 
@@ -97,7 +97,7 @@ def test_attacks_in_a_link_may_be_separated_by_commas(opened: Open) -> None:
 
 def test_an_unknown_attack_in_a_link_is_named(opened: Open) -> None:
     page = opened(text=TEXT, attack=["mlc", "nonsense"])
-    assert cards(page) == [ATTACKS["mlc"].title]
+    assert cards(page) == [INVERSION_ATTACKS["mlc"].title]
     assert "nonsense" in messages(page) and "probe_mlc" in messages(page)
 
 
@@ -154,7 +154,7 @@ def test_stop_words_can_count(opened: Open) -> None:
 
 def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> None:
     page = opened(text=TEXT, attack=["mlc", "sparse"])
-    assert cards(page) == [ATTACKS["mlc"].title, ATTACKS["sparse"].title]
+    assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["sparse"].title]
     page.button(key="run-sparse").click().run()
     for _ in range(40):
         page.run()
@@ -194,7 +194,7 @@ def test_a_reloaded_page_finds_its_job_again(
     anew.switch_page("../pages/inversion.py").run()
     assert not anew.exception
     assert anew.text_input(key=state.TEXT_KEY).value == TEXT
-    assert ATTACKS["search"].title in cards(anew)
+    assert INVERSION_ATTACKS["search"].title in cards(anew)
     assert len(anew.metric) == 3 * len(cards(anew))
 
 
@@ -251,7 +251,7 @@ def test_settings_change_the_answer_and_reset(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", AT_ANSWERING)
 def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: str) -> None:
-    assert set(AT_ANSWERING[name]) <= settings_of(ATTACKS[name].kind).keys()
+    assert set(AT_ANSWERING[name]) <= settings_of(INVERSION_ATTACKS[name].kind).keys()
     page = opened(text=TEXT, attack=name)
     page.session_state["more-settings"] = True
     page.run()

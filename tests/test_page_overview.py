@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.attacks import shipped
+from core.attacks.inversion import shipped
 from dashboard import cache, state
 
 

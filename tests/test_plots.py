@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from example_reading import READING
 
-from core.attacks import ATTACKS
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.reading import TokenScores
 from core.plot_style import LEAKED, MISSED, PALETTE
 from core.plots import scores_beside_prior, shipped_scores, vector_strip
 from core.plots import word_scores as plot_words
-from core.reading import TokenScores
 from core.results import RecoveredWord, Recovery
 
 
 def test_every_attack_has_a_look_of_its_own() -> None:
-    assert set(PALETTE) == set(ATTACKS)
+    assert set(PALETTE) == set(INVERSION_ATTACKS)
     assert len(set(PALETTE.values())) == len(PALETTE)
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core import prepared
+from core.attacks.inversion.reading import read_vector
 from core.corpora import load_corpus
 from core.encoders.fitted import FITTED_ON_TEXTS
 from core.errors import InvalidInputError, StoppedError
-from core.prepared import PREPARABLE, Preparation, prepare
-from core.reading import read_vector
 from core.specs import AttackSpec
+from core.studies import prepared
+from core.studies.prepared import PREPARABLE, Preparation, prepare
 
 QUICK = AttackSpec.of("probe", {"vocabulary_size": 300})
 TEXT = "The government said police had found the people after two days."

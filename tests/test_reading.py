@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.attacks.inversion.prior import PriorAttack
+from core.attacks.inversion.reading import Mark, Reading, TokenScores, prior_words, read_vector
+from core.attacks.inversion.sentence import check_sentence
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.reading import Mark, Reading, TokenScores, prior_words, read_vector
 from core.results import RecoveredWord, Recovery
-from core.sentence import check_sentence
 from core.text import STOP_WORDS, Vocabulary
 
 VOCABULARY = Vocabulary(

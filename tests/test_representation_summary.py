@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS
 from core.errors import ArtifactError
 from core.label_places import place_labels
@@ -252,8 +252,8 @@ def test_the_figure_draws_what_it_is_given(folder: Path) -> None:
 def test_every_encoder_and_attack_has_a_look_of_its_own() -> None:
     assert set(ENCODER_STYLE) == {*FITTED_ENCODERS, "minilm"}
     assert len({colour for _, colour in ENCODER_STYLE.values()}) == len(ENCODER_STYLE)
-    assert set(ATTACK_SYMBOLS) == set(ATTACKS)
-    assert len(set(ATTACK_SYMBOLS.values())) == len(ATTACKS)
+    assert set(ATTACK_SYMBOLS) == set(INVERSION_ATTACKS)
+    assert len(set(ATTACK_SYMBOLS.values())) == len(INVERSION_ATTACKS)
 
 
 def test_names_of_near_points_go_to_different_sides() -> None:

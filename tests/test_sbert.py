@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.registry import make_attack
+from core.attacks.inversion.registry import make_attack
 from core.encoders.sbert import SentenceBERT
 from core.encoders.sbert_training import cosine_loss, warm_up_and_decay
 from core.encoders.scored_pairs import ScoredPairs, SpearmanScore

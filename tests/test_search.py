@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.attacks.inversion.search_evidence import (
+from core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
     WordJudge,

@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from core.attacks.inversion.sparse_coding import SparseCodingAttack
-from core.attacks.inversion.sparse_solvers import (
+from core.attacks.inversion.sparse.attack import SparseCodingAttack
+from core.attacks.inversion.sparse.solvers import (
     SOLVERS,
     kkt_residual,
     objective,
     projected_adam,
     working_set,
 )
-from core.attacks.inversion.sparse_tuning import tune
-from core.attacks.inversion.sparse_words import words_of_codes
+from core.attacks.inversion.sparse.tuning import tune
+from core.attacks.inversion.sparse.words import words_of_codes
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError, StoppedError
 from core.text import STOP_WORDS, words

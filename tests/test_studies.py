@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from core.attacks import shipped
+from core.attacks.inversion import shipped
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, InvalidInputError
 from core.specs import AttackSpec

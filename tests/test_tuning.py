@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from core.attacks.registry import ATTACKS, make_attack
-from core.attacks.search_spaces import IN_SEARCH, SEARCH_SPACES, Between, OneOf
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from core.attacks.inversion.search_spaces import IN_SEARCH, SEARCH_SPACES, Between, OneOf
 from core.errors import ArtifactError, InvalidInputError
 from core.specs import AttackSpec, settings_of
 from core.studies import tuning
@@ -40,9 +40,9 @@ print(json.dumps(tuning.run(study, folder)))
 """
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", INVERSION_ATTACKS)
 def test_every_attack_declares_a_space_that_its_settings_allow(name: str) -> None:
-    known = settings_of(ATTACKS[name].kind)
+    known = settings_of(INVERSION_ATTACKS[name].kind)
     assert SEARCH_SPACES[name] or name == "prior"
     fixed = IN_SEARCH.get(name, {})
     for setting, choice in SEARCH_SPACES[name].items():

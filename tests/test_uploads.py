@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.attacks.inversion.export import table_csv
 from core.corpora import uploads
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import column_names, guess_text_column, read_upload
 from core.errors import InvalidInputError
-from core.export import table_csv
 from core.projection import ProjectionSpec, project
 from core.projection.points import upload_points
 from core.projection.selection import folded, matching_rows, selection_rows

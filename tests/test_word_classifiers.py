@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from core.attacks.inversion.decision import best_count, best_counts
-from core.attacks.inversion.word_classifier import WordClassifier, word_bce
 
 
 def small_model(hidden: int = 0) -> WordClassifier:
@@ -24,7 +24,7 @@ def small_model(hidden: int = 0) -> WordClassifier:
 
 def test_loss_is_eq_8_by_pytorchs_own_cross_entropy(monkeypatch):
     monkeypatch.setattr(
-        "core.attacks.inversion.word_classifier.fast_dtype", lambda device: torch.float32
+        "core.attacks.inversion.classifiers.network.fast_dtype", lambda device: torch.float32
     )
     model = small_model()
     x = torch.from_numpy(np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32))

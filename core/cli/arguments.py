@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_error
 from core.errors import InvalidInputError
 from core.specs import AttackSpec, EncoderSpec, settings_of
@@ -78,7 +78,7 @@ def add_attack_arguments(parser: argparse.ArgumentParser, *, default: str | None
         "--attack",
         default=default,
         required=default is None,
-        help=f"one of {', '.join(ATTACKS)}{shown}",
+        help=f"one of {', '.join(INVERSION_ATTACKS)}{shown}",
     )
     group.add_argument(
         "--set",
@@ -98,10 +98,10 @@ def attack_spec(arguments: argparse.Namespace) -> AttackSpec:
     InvalidInputError
         No such attack or setting, or a value of another type.
     """
-    entry = ATTACKS.get(arguments.attack)
+    entry = INVERSION_ATTACKS.get(arguments.attack)
     if entry is None:
-        known = ", ".join(ATTACKS)
-        near = similar(arguments.attack, ATTACKS)
+        known = ", ".join(INVERSION_ATTACKS)
+        near = similar(arguments.attack, INVERSION_ATTACKS)
         raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.{near}")
     return AttackSpec.of(
         arguments.attack, parse_settings(arguments.attack, entry.kind, arguments.settings)

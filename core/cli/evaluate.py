@@ -48,14 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate and print the scores. The texts' vectors are not written to disk."""
+    from core.attacks.inversion.evaluation import sample_texts
     from core.corpora.files import read_texts
-    from core.evaluation import sample_texts
 
     spec = attack_spec(arguments)
     texts = sample_texts(read_texts(arguments.texts), arguments.limit, arguments.seed)
+    from core.attacks.inversion.evaluation import evaluate
     from core.cli.trained import open_for
     from core.encoders import load_encoder
-    from core.evaluation import evaluate
 
     second = _vocabulary_of(arguments.also_known_to)
     with progress_line() as on_progress:
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _vocabulary_of(folder: Path | None) -> Vocabulary | None:
     if folder is None:
         return None
-    from core.attacks.shipped import load_attack
+    from core.attacks.inversion.shipped import load_attack
     from core.errors import InvalidInputError
 
     vocabulary: Vocabulary | None = getattr(load_attack(folder), "vocabulary_", None)

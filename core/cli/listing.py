@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_json
 from core.errors import InvalidInputError
 from core.specs import settings_of
@@ -25,10 +25,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Print what there is."""
     if arguments.attack is None:
         data = {"encoders": _encoders(), "attacks": _attacks(), "corpora": _corpora()}
-    elif arguments.attack in ATTACKS:
+    elif arguments.attack in INVERSION_ATTACKS:
         data = {"attacks": [_attack(arguments.attack)]}
     else:
-        known = ", ".join(ATTACKS)
+        known = ", ".join(INVERSION_ATTACKS)
         raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.")
     if arguments.json:
         show_json(data)
@@ -56,11 +56,11 @@ def _corpora() -> list[dict[str, Any]]:
 
 
 def _attacks() -> list[dict[str, Any]]:
-    return [_attack(name) for name in ATTACKS]
+    return [_attack(name) for name in INVERSION_ATTACKS]
 
 
 def _attack(name: str) -> dict[str, Any]:
-    entry = ATTACKS[name]
+    entry = INVERSION_ATTACKS[name]
     settings = [
         {"name": key, "default": spec.default}
         | {part: spec.metadata[part] for part in ("help", "low", "high", "choices", "paper")}

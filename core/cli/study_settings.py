@@ -6,7 +6,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.arguments import read_value, similar
 from core.errors import InvalidInputError
 from core.specs import settings_of
@@ -24,9 +24,10 @@ def checked_attacks(given: Sequence[str] | None, usual: Sequence[str]) -> tuple[
     """
     attacks = tuple(given or usual)
     for name in attacks:
-        if name not in ATTACKS:
+        if name not in INVERSION_ATTACKS:
             raise InvalidInputError(
-                f"--attacks must be of {', '.join(ATTACKS)}, got {name!r}." + similar(name, ATTACKS)
+                f"--attacks must be of {', '.join(INVERSION_ATTACKS)}, got {name!r}."
+                + similar(name, INVERSION_ATTACKS)
             )
     return attacks
 
@@ -47,10 +48,10 @@ def _read(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
     if not equals:
         raise InvalidInputError(f"--set and --variant take NAME=VALUE, got {pair!r}.")
     for attack in attacks:
-        kind = ATTACKS[attack].kind
+        kind = INVERSION_ATTACKS[attack].kind
         if name in settings_of(kind):
             return name, read_value(name, typing.get_type_hints(kind)[name], text)
-    known = sorted({s for attack in attacks for s in settings_of(ATTACKS[attack].kind)})
+    known = sorted({s for attack in attacks for s in settings_of(INVERSION_ATTACKS[attack].kind)})
     raise InvalidInputError(
         f"None of this study's attacks has a setting {name!r}; they have "
         f"{', '.join(known) or 'none'}.{similar(name, known)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.attacks.registry import make_attack
-from core.attacks.shipped import load_attack, open_attack
+from core.attacks.inversion.evaluation import attack_name
+from core.attacks.inversion.registry import make_attack
+from core.attacks.inversion.shipped import load_attack, open_attack
 from core.errors import EncoderMismatchError, InvalidInputError
-from core.evaluation import attack_name
 from core.protocols import Encoder, InversionAttack, OnProgress
 from core.specs import AttackSpec, validate_settings
 

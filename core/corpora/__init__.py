@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from core.corpora.documents import Corpus, Document, check_limit
+from core.corpora.document import Document
+from core.corpora.documents import Corpus, check_limit
 from core.corpora.passages import Paragraph, Sentences
 from core.corpora.rows import Columns
 from core.corpora.sentences import split_sentences

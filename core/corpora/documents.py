@@ -1,4 +1,4 @@
-"""Documents and the corpora they form: read once, never changed, identified by their content."""
+"""Corpora, which documents form: read once, never changed, identified by their content."""
 
 from __future__ import annotations
 
@@ -7,31 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from core.corpora.document import Document
 from core.corpora.passages import Paragraph, Sentences, gather_paragraphs, gather_sentences
 from core.corpora.splits import split_by_class, split_by_document
 from core.errors import InvalidInputError
 
 __all__ = ["Corpus", "Document", "check_limit", "digest_fields"]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text with its name, and its class and author where these are known.
-
-    Parameters
-    ----------
-    id : str
-        Unique within a corpus.
-    text : str
-        As its author wrote it. An empty line separates paragraphs.
-    label, author : str or None
-        Class (topic, source, polarity …) and author.
-    """
-
-    id: str
-    text: str
-    label: str | None = None
-    author: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +79,12 @@ class Corpus:
 
     def sentences(self, min_words: int = 8, max_words: int = 40) -> Sentences:
         """Return the sentences whose length lies within the bounds, each once (C22 §4.3.1)."""
-        return gather_sentences(self, min_words, max_words)
+        return gather_sentences(
+            self.documents,
+            min_words,
+            max_words,
+            language=None if self.is_split else self.language,
+        )
 
     def paragraphs(self, min_words: int = 128, max_words: int = 168) -> tuple[Paragraph, ...]:
         """Return consecutive sentences of one document joined to that length (C22 §4.3.1)."""
@@ -106,13 +92,23 @@ class Corpus:
 
     def split_by_document(self, fractions: Sequence[float], seed: int = 0) -> tuple[Corpus, ...]:
         """Draw documents into parts that share none; see core.corpora.splits."""
-        return split_by_document(self, fractions, seed)
+        parts = split_by_document(self.documents, fractions, seed, name=self.name)
+        n = len(parts)
+        return tuple(
+            replace(self, name=f"{self.name}, part {i} of {n}", documents=part)
+            for i, part in enumerate(parts, 1)
+        )
 
     def split_by_class(
         self, classes: Collection[str], leave_out: Collection[str] = ()
     ) -> tuple[Corpus, Corpus]:
         """Return the in-domain and the cross-domain corpus; see core.corpora.splits."""
-        return split_by_class(self, classes, leave_out)
+        inside, outside = split_by_class(self.documents, classes, leave_out, name=self.name)
+        said = ", ".join(label for label in self.labels if label in classes)
+        return (
+            replace(self, name=f"{self.name}: {said}", documents=inside),
+            replace(self, name=f"{self.name}: all but {said}", documents=outside),
+        )
 
     def only(self, classes: Collection[str]) -> Corpus:
         """Return the documents of these classes.

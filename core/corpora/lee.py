@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from core.corpora.documents import Corpus, Document
+from core.corpora.document import Document
+from core.corpora.documents import Corpus
 from core.corpora.gensim_files import gensim_file
 
 __all__ = ["load_lee"]

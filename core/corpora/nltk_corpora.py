@@ -14,7 +14,8 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from core.corpora.detokenise import detokenise, paragraphs_of_lines
-from core.corpora.documents import Corpus, Document, check_limit
+from core.corpora.document import Document
+from core.corpora.documents import Corpus, check_limit
 from core.errors import ArtifactError, InvalidInputError, ModelUnavailableError
 
 __all__ = ["load_nltk"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from core.corpora.document import Document
 from core.corpora.sentences import split_sentences
 from core.errors import InvalidInputError
 from core.text import words
-
-if TYPE_CHECKING:
-    from core.corpora.documents import Corpus
 
 __all__ = ["Paragraph", "Sentences", "gather_paragraphs", "gather_sentences"]
 
@@ -55,13 +53,20 @@ class Paragraph:
     author: str | None = None
 
 
-def gather_sentences(corpus: Corpus, min_words: int, max_words: int) -> Sentences:
-    """Return the sentences of a corpus that have min_words to max_words words, each text once.
+def gather_sentences(
+    documents: Sequence[Document], min_words: int, max_words: int, *, language: str | None = "en"
+) -> Sentences:
+    """Return the sentences of documents that have min_words to max_words words, each text once.
 
     Implements the filter of Corò (2022), §4.3.1: white space collapsed, 8 to 40 words of at
     least two characters.
     Differs from the paper: the case is kept, since `core.text.words` lowers it where words are
     compared; a text that appears again is left out; sentences are cut by another library.
+
+    Parameters
+    ----------
+    language : str or None
+        Two-letter code, for the sentence splitter; None: each document is one sentence already.
 
     Raises
     ------
@@ -70,18 +75,18 @@ def gather_sentences(corpus: Corpus, min_words: int, max_words: int) -> Sentence
     """
     _check_bounds(min_words, max_words)
     rows: dict[str, tuple[str, str | None, str | None]] = {}
-    for document in corpus.documents:
-        for text in _sentences_of(document.text, corpus):
+    for document in documents:
+        for text in _sentences_of(document.text, language):
             if text not in rows and min_words <= len(words(text)) <= max_words:
                 rows[text] = (document.id, document.label, document.author)
     ids, labels, authors = zip(*rows.values(), strict=True) if rows else ((), (), ())
     return Sentences(tuple(rows), ids, labels, authors)
 
 
-def _sentences_of(text: str, corpus: Corpus) -> list[str]:
-    if corpus.is_split:
+def _sentences_of(text: str, language: str | None) -> list[str]:
+    if language is None:
         return [" ".join(text.split())]
-    return split_sentences(text, corpus.language)
+    return split_sentences(text, language)
 
 
 def gather_paragraphs(

@@ -10,7 +10,8 @@ from typing import Any
 
 import regex
 
-from core.corpora.documents import Document, check_limit
+from core.corpora.document import Document
+from core.corpora.documents import check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
 
 __all__ = ["Columns", "Row", "check_rows", "documents_of", "is_empty", "row_of"]

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.corpora.document import Document
 from core.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from core.corpora.documents import Corpus, Document
 
 __all__ = ["split_by_class", "split_by_document"]
 
 
 def split_by_document(
-    corpus: Corpus, fractions: Sequence[float], seed: int = 0
-) -> tuple[Corpus, ...]:
-    """Draw the documents into as many corpora as there are fractions.
+    documents: Sequence[Document], fractions: Sequence[float], seed: int = 0, *, name: str
+) -> tuple[tuple[Document, ...], ...]:
+    """Draw documents into as many parts as there are fractions.
 
     Documents with the same text fall on the same side. Within a part, documents keep their
     order. Corò (2022) splits by paragraph, so that one article may lie on both sides; here none
@@ -32,6 +28,8 @@ def split_by_document(
         Positive shares of the distinct texts; their sum is 1.
     seed : int
         The same seed and content give the same parts.
+    name : str
+        Of their corpus, for messages.
 
     Raises
     ------
@@ -43,29 +41,29 @@ def split_by_document(
             f"fractions must be positive and sum to 1, got {tuple(fractions)}; e.g. (0.8, 0.2)."
         )
     groups: dict[str, int] = {}
-    for document in corpus.documents:
-        groups.setdefault(_same_text(document), len(groups))
+    for document in documents:
+        groups.setdefault(document.folded, len(groups))
     bounds = np.rint(np.cumsum(fractions) * len(groups)).astype(int)
     if np.any(np.diff(bounds, prepend=0) < 1):
         raise InvalidInputError(
-            f"Corpus {corpus.name!r} has {len(groups)} distinct documents, too few for parts of "
+            f"Corpus {name!r} has {len(groups)} distinct documents, too few for parts of "
             f"{tuple(fractions)}. Give more documents or fewer parts."
         )
     rank = np.random.default_rng(seed).permutation(len(groups))
     part_of = np.searchsorted(bounds, rank, side="right")
     parts: list[list[Document]] = [[] for _ in fractions]
-    for document in corpus.documents:
-        parts[part_of[groups[_same_text(document)]]].append(document)
-    n = len(parts)
-    return tuple(
-        replace(corpus, name=f"{corpus.name}, part {i} of {n}", documents=tuple(part))
-        for i, part in enumerate(parts, 1)
-    )
+    for document in documents:
+        parts[part_of[groups[document.folded]]].append(document)
+    return tuple(map(tuple, parts))
 
 
 def split_by_class(
-    corpus: Corpus, classes: Collection[str], leave_out: Collection[str] = ()
-) -> tuple[Corpus, Corpus]:
+    documents: Sequence[Document],
+    classes: Collection[str],
+    leave_out: Collection[str] = (),
+    *,
+    name: str,
+) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
     """Return the documents of the classes (in-domain) and those of all others (cross-domain).
 
     Implements step 1 of Corò (2022), Figure 4.4. Documents without a class belong to neither
@@ -79,29 +77,21 @@ def split_by_class(
     """
     if isinstance(classes, str) or isinstance(leave_out, str):
         raise InvalidInputError("classes and leave_out take lists of names, got a string.")
-    unknown = sorted({*classes, *leave_out} - set(corpus.labels))
+    labels = tuple(dict.fromkeys(d.label for d in documents if d.label is not None))
+    unknown = sorted({*classes, *leave_out} - set(labels))
     if unknown or not classes:
-        known = ", ".join(corpus.labels) or "none: its documents have no label"
+        known = ", ".join(labels) or "none: its documents have no label"
         raise InvalidInputError(
-            f"classes of corpus {corpus.name!r} must be among: {known}; got {unknown or 'none'}."
+            f"classes of corpus {name!r} must be among: {known}; got {unknown or 'none'}."
         )
-    inside = tuple(d for d in corpus.documents if d.label in classes)
-    held = frozenset(_same_text(d) for d in inside)
+    inside = tuple(d for d in documents if d.label in classes)
+    held = frozenset(d.folded for d in inside)
     skipped = {None, *classes, *leave_out}
-    others = (d for d in corpus.documents if d.label not in skipped)
-    outside = tuple(d for d in others if _same_text(d) not in held)
+    others = (d for d in documents if d.label not in skipped)
+    outside = tuple(d for d in others if d.folded not in held)
     if not outside:
         raise InvalidInputError(
-            f"Corpus {corpus.name!r} has no document outside {sorted(classes)}, so nothing is "
+            f"Corpus {name!r} has no document outside {sorted(classes)}, so nothing is "
             "left for the cross-domain side. Name fewer classes."
         )
-    said = ", ".join(label for label in corpus.labels if label in classes)
-    return (
-        replace(corpus, name=f"{corpus.name}: {said}", documents=inside),
-        replace(corpus, name=f"{corpus.name}: all but {said}", documents=outside),
-    )
-
-
-def _same_text(document: Document) -> str:
-    """Return what two documents with the same text have in common, white space aside."""
-    return " ".join(document.text.split())
+    return inside, outside

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import iterparse
 
-from core.corpora.documents import Corpus, Document
+from core.corpora.document import Document
+from core.corpora.documents import Corpus
 from core.corpora.gensim_files import gensim_file
 from core.corpora.wikitext import article_paragraphs
 

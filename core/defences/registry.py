@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
-from core.errors import InvalidInputError
 from core.protocols import Defence
-from core.specs import DefenceSpec, settings_of, validate_settings
+from core.registry import Entry, find, make
+from core.specs import DefenceSpec
 
 __all__ = ["DEFENCES", "DefenceEntry", "make_defence"]
 
 
 @dataclass(frozen=True)
-class DefenceEntry:
+class DefenceEntry(Entry):
     """What a user should know before choosing a defence, and where its class is."""
 
-    title: str
-    summary: str
-    reference: str
-    guarantee: str
-    """What is promised, in words; empty where nothing is."""
     acts_on: str
     """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
-    path: str
-    """module:Class, imported only when used."""
-
-    @property
-    def kind(self) -> type[Any]:
-        """The defence class."""
-        module, _, name = self.path.partition(":")
-        loaded: type[Any] = getattr(import_module(module), name)
-        return loaded
+    guarantee: str = ""
+    """What is promised, in words; empty where nothing is."""
 
 
 _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
@@ -43,81 +29,74 @@ DEFENCES: dict[str, DefenceEntry] = {
         "No defence",
         "The vector as the encoder gives it: what every defence is held against.",
         "baseline",
-        "",
-        "vector",
-        f"{_VECTOR}:NoDefence",
+        path=f"{_VECTOR}:NoDefence",
+        acts_on="vector",
     ),
     "text_to_text": DefenceEntry(
         "Text to text",
         "Every token is replaced by the one nearest to its noisy vector; a text is released.",
         "Qu et al. (2021), Eq. 4",
-        _D_CHI,
-        "text",
-        f"{_DP}:TextToText",
+        path=f"{_DP}:TextToText",
+        acts_on="text",
+        guarantee=_D_CHI,
     ),
     "token_representation": DefenceEntry(
         "Token representation",
         "Noise is added to every token vector before the encoder reads them.",
         "Qu et al. (2021), Eq. 3",
-        _D_CHI,
-        "tokens",
-        f"{_DP}:TokenRepresentation",
+        path=f"{_DP}:TokenRepresentation",
+        acts_on="tokens",
+        guarantee=_D_CHI,
     ),
     "sequence_representation": DefenceEntry(
         "Sequence representation",
         "The same noise is added to the vector of the whole text.",
         "Qu et al. (2021), Eq. 3",
-        _D_CHI,
-        "vector",
-        f"{_DP}:SequenceRepresentation",
+        path=f"{_DP}:SequenceRepresentation",
+        acts_on="vector",
+        guarantee=_D_CHI,
     ),
     "gaussian": DefenceEntry(
         "Gaussian noise",
         "Normal noise is added to the vector.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:GaussianNoise",
+        path=f"{_VECTOR}:GaussianNoise",
+        acts_on="vector",
     ),
     "rounding": DefenceEntry(
         "Rounding",
         "Numbers of the vector are rounded.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:Rounding",
+        path=f"{_VECTOR}:Rounding",
+        acts_on="vector",
     ),
     "int8": DefenceEntry(
         "8-bit quantising",
         "Numbers of the vector are kept to 255 levels.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:Int8",
+        path=f"{_VECTOR}:Int8",
+        acts_on="vector",
     ),
     "binary": DefenceEntry(
         "Binary quantising",
         "Only the signs of the vector are kept.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:Binary",
+        path=f"{_VECTOR}:Binary",
+        acts_on="vector",
     ),
     "truncation": DefenceEntry(
         "Truncation",
         "Only the first numbers of the vector are kept.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:Truncation",
+        path=f"{_VECTOR}:Truncation",
+        acts_on="vector",
     ),
     "random_projection": DefenceEntry(
         "Random projection",
         "The vector is multiplied by a random matrix that the attacker knows.",
         "common practice",
-        "",
-        "vector",
-        f"{_VECTOR}:RandomProjection",
+        path=f"{_VECTOR}:RandomProjection",
+        acts_on="vector",
     ),
 }
 
@@ -131,18 +110,6 @@ def make_defence(spec: DefenceSpec | str) -> Defence:
         No such defence or setting, or a value outside its range; the message names what is.
     """
     spec = DefenceSpec(name=spec) if isinstance(spec, str) else spec
-    entry = DEFENCES.get(spec.name)
-    if entry is None:
-        raise InvalidInputError(f"defence must be one of {', '.join(DEFENCES)}, got {spec.name!r}.")
-    known = settings_of(entry.kind).keys() | {"seed"}
-    for name, _ in spec.settings:
-        if name not in known:
-            raise InvalidInputError(
-                f"{spec.name} has no setting {name!r}; it has {', '.join(sorted(known))}."
-            )
-    try:
-        defence: Defence = entry.kind(**dict(spec.settings))
-    except TypeError as error:
-        raise InvalidInputError(f"{spec.name}: {error}.") from error
-    validate_settings(defence)
+    entry = find(DEFENCES, spec.name, "defence")
+    defence: Defence = make(entry, spec.name, dict(spec.settings), also=("seed",))
     return defence

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from core.errors import ArtifactError, InvalidInputError, NotFittedError
 from core.protocols import FittedEncoder
-from core.specs import FittedEncoderSpec, settings_of, validate_settings
+from core.registry import Entry, find, make
+from core.specs import FittedEncoderSpec, settings_of
 from core.store import load_artifact, save_artifact
 from core.text import check_texts
 
@@ -33,26 +33,14 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class FittedFamily:
+class FittedFamily(Entry):
     """What a user should know before fitting an encoder, and where its class is."""
 
-    title: str
-    summary: str
-    reference: str
-    path: str
-    """module:Class, imported only when used."""
     fixed: dict[str, Any] = field(default_factory=dict)
     """Settings that make this entry what it is."""
     learns_from: str = "texts"
     """`texts`; `neighbours`, texts in the order of their documents; or `scores`, pairs of texts
     with scores, by `fit_pairs`."""
-
-    @property
-    def kind(self) -> type[Any]:
-        """The encoder class."""
-        module, _, name = self.path.partition(":")
-        loaded: type[Any] = getattr(import_module(module), name)
-        return loaded
 
     @property
     def gives_sparse(self) -> bool:
@@ -153,17 +141,8 @@ def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
         No such encoder or setting, or a value outside its range.
     """
     spec = FittedEncoderSpec(name=spec) if isinstance(spec, str) else spec
-    family = FITTED_ENCODERS.get(spec.name)
-    if family is None:
-        known = ", ".join(FITTED_ENCODERS)
-        raise InvalidInputError(f"encoder must be one of {known}, got {spec.name!r}.")
-    known_settings = settings_of(family.kind)
-    for name, _ in spec.settings:
-        if name not in known_settings or name in family.fixed:
-            allowed = ", ".join(known_settings.keys() - family.fixed.keys()) or "none"
-            raise InvalidInputError(f"{spec.name} has no setting {name!r}; it has {allowed}.")
-    encoder: FittedEncoder = family.kind(**dict(spec.settings), **family.fixed)
-    validate_settings(encoder)
+    family = find(FITTED_ENCODERS, spec.name, "encoder")
+    encoder: FittedEncoder = make(family, spec.name, dict(spec.settings), fixed=family.fixed)
     encoder.name = spec.name
     return encoder
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoders.minilm import minilm_folder
-from core.encoders.sbert_training import FineTuning
+from core.encoders.sbert_training import FineTuning, Recipe
 from core.encoders.scored_pairs import ScoredPairs, SpearmanScore
 from core.encoders.trainable_transformer import TrainableTransformer
 from core.errors import ArtifactError, InvalidInputError, NotFittedError
@@ -141,12 +141,24 @@ class SentenceBERT:
         on_progress(0.0, "Opening the language model")
         source = minilm_folder() if self.base == "minilm" else self.base
         encoder = TrainableTransformer(source, **self._options())
-        run = FineTuning(self, encoder, known, held)
+        run = FineTuning(self._recipe(), encoder, known, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self._accept(encoder)
         self.validation_ = SpearmanScore.of(encoder, held, self.seed)
         on_progress(1.0, f"Trained on {len(known):,} pairs: validation {self.validation_}")
         return self
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            warmup_share=self.warmup_share,
+            weight_decay=self.weight_decay,
+            clip_norm=self.clip_norm,
+            seed=self.seed,
+            identity={"encoder": self.name, "settings": self.settings},
+        )
 
     def _options(self) -> dict[str, Any]:
         return {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +21,27 @@ from core.protocols import OnProgress
 from core.training.devices import fast_dtype
 from core.training.loop import Loop, TrainingLog, train
 
-if TYPE_CHECKING:
-    from core.encoders.sbert import SentenceBERT
+__all__ = ["FineTuning", "Recipe", "cosine_loss", "warm_up_and_decay"]
 
-__all__ = ["FineTuning", "cosine_loss", "warm_up_and_decay"]
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How long, how fast and from which seed to fine-tune.
+
+    Parameters
+    ----------
+    identity : dict
+        What a checkpoint must have in common with the run that takes it up.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    warmup_share: float
+    weight_decay: float
+    clip_norm: float
+    seed: int
+    identity: dict[str, Any]
 
 
 def cosine_loss(one: Tensor, two: Tensor, scores: Tensor) -> Tensor:
@@ -59,12 +77,12 @@ class FineTuning:
 
     def __init__(
         self,
-        settings: SentenceBERT,
+        recipe: Recipe,
         encoder: TrainableTransformer,
         known: ScoredPairs,
         held: ScoredPairs,
     ) -> None:
-        self.settings, self.encoder, self.known, self.held = settings, encoder, known, held
+        self.recipe, self.encoder, self.known, self.held = recipe, encoder, known, held
         self.network = encoder.open()
         self.fast = fast_dtype(encoder.device)
         self.said: dict[float, SpearmanScore] = {}
@@ -72,27 +90,26 @@ class FineTuning:
 
     def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
         """Train and leave the best epoch's weights in the encoder."""
-        settings = self.settings
+        recipe = self.recipe
         loop = Loop(
             n=len(self.known),
-            epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            seed=settings.seed,
+            epochs=recipe.epochs,
+            batch_size=recipe.batch_size,
+            seed=recipe.seed,
             identity={
-                "encoder": settings.name,
-                "settings": settings.settings,
+                **recipe.identity,
                 "base": self.base,
                 "pairs": self.known.digest,
                 "validation": self.held.digest,
             },
-            clip_norm=settings.clip_norm,
-            patience=settings.epochs + 1,
+            clip_norm=recipe.clip_norm,
+            patience=recipe.epochs + 1,
             is_half=False,
             say_score=self.say,
             unit="pairs",
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
         )
-        loop.rate_share = warm_up_and_decay(loop.epochs * loop.n_batches, settings.warmup_share)
+        loop.rate_share = warm_up_and_decay(loop.epochs * loop.n_batches, recipe.warmup_share)
         return train(self.network, self._optimizer(), self.loss, self.validate, loop, on_progress)
 
     def say(self, value: float) -> str:
@@ -106,12 +123,12 @@ class FineTuning:
         groups = [
             {
                 "params": [p for p in named if p.ndim > 1],
-                "weight_decay": self.settings.weight_decay,
+                "weight_decay": self.recipe.weight_decay,
             },
             {"params": [p for p in named if p.ndim <= 1], "weight_decay": 0.0},
         ]
         is_fused = self.encoder.device.type in ("cpu", "cuda")
-        return torch.optim.AdamW(groups, lr=self.settings.learning_rate, fused=is_fused)
+        return torch.optim.AdamW(groups, lr=self.recipe.learning_rate, fused=is_fused)
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Return the loss of a batch of pairs."""
@@ -128,6 +145,6 @@ class FineTuning:
     def validate(self) -> float:
         """Return Spearman's correlation ×100 on the validation pairs."""
         self.network.eval()
-        score = SpearmanScore.of(self.encoder, self.held, self.settings.seed)
+        score = SpearmanScore.of(self.encoder, self.held, self.recipe.seed)
         self.said[score.value] = score
         return score.value

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from core.attacks.inversion.evaluation import attack_vocabulary
 from core.errors import InvalidInputError
-from core.evaluation import attack_vocabulary
 from core.names.person import PLACEHOLDER, PersonName
 from core.names.probing import KNOWLEDGE, Probing, probe_names
 from core.names.sentences import NamedSentence

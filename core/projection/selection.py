@@ -10,8 +10,8 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.inversion.reading import Reading
 from core.projection.points import Points
-from core.reading import Reading
 
 __all__ = ["matching_rows", "selection_json", "selection_rows"]
 

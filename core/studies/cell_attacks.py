@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.protocols import Encoder, InversionAttack
 from core.results import Scores
 from core.specs import AttackSpec, settings_of
@@ -25,7 +25,7 @@ __all__ = [
 
 def has_setting(attack: str, setting: str) -> bool:
     """Whether an attack has a setting of that name."""
-    return setting in settings_of(ATTACKS[attack].kind)
+    return setting in settings_of(INVERSION_ATTACKS[attack].kind)
 
 
 def settings_for(attack: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:

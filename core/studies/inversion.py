@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.registry import ATTACKS, make_attack
-from core.attacks.shipped import (
+from core.attacks.inversion.evaluation import evaluate, restrict, sample_texts
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from core.attacks.inversion.shipped import (
     open_attack,
     shipped_digest,
     shipped_held_out,
@@ -24,7 +25,6 @@ from core.attacks.shipped import (
 from core.corpora import Columns, Corpus, load_corpus
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.evaluation import evaluate, restrict, sample_texts
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import EvaluationResult
 from core.specs import AttackSpec, EncoderSpec, settings_of
@@ -67,7 +67,7 @@ class InversionStudy:
 
     target: Path
     column: str = "text"
-    attacks: tuple[str, ...] = tuple(ATTACKS)
+    attacks: tuple[str, ...] = tuple(INVERSION_ATTACKS)
     auxiliary: tuple[str, ...] = ("cross", "in")
     n: int = 500
     n_slow: int = 50
@@ -164,7 +164,7 @@ def _train(
 ) -> InversionAttack:
     """Fit an attack with its shipped settings on the target's own domain."""
     settings = dict(shipped_settings(encoder, name))
-    known = settings_of(ATTACKS[name].kind)
+    known = settings_of(INVERSION_ATTACKS[name].kind)
     if "keep_stop_words" in known:
         settings["keep_stop_words"] = study.keep_stop_words
     if "validation_share" in known:
@@ -226,7 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m core.studies.inversion", description=__doc__)
     parser.add_argument("--target", type=Path, required=True, help="corpus file to attack")
     parser.add_argument("--column", default="text", help="column of the text (default: text)")
-    parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
+    parser.add_argument(
+        "--attacks", nargs="+", default=list(INVERSION_ATTACKS), choices=list(INVERSION_ATTACKS)
+    )
     parser.add_argument("--auxiliary", nargs="+", default=["cross", "in"], choices=list(_SAID))
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--n-slow", type=int, default=50, help="for relaxation and staged")

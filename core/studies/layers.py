@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion import relaxation, sparse_coding
 from core.attacks.inversion.prior import PriorAttack
+from core.attacks.inversion.relaxation import attack as relaxation
+from core.attacks.inversion.sparse import attack as sparse_coding
 from core.encoders.minilm import load_minilm
 from core.metrics import score_words
 from core.protocols import InversionAttack, OnProgress, Vectors, WhiteBoxEncoder, no_progress
@@ -142,8 +143,8 @@ def _measure(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study on files of sentences and write its result and its figure."""
+    from core.attacks.inversion.evaluation import sample_texts
     from core.corpora import load_corpus
-    from core.evaluation import sample_texts
     from core.studies.layers_plot import layers_figure, write_svg
 
     parser = argparse.ArgumentParser(prog="python -m core.studies.layers", description=__doc__)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.attacks.inversion.evaluation import sample_texts
 from core.attacks.inversion.prior import PriorAttack
-from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.corpora import Columns, load_corpus
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.evaluation import sample_texts
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m core.studies.learning", description=__doc__)
     parser.add_argument("--auxiliary", type=Path, required=True, help="corpus to learn from")
     parser.add_argument("--target", type=Path, required=True, help="corpus of another domain")
-    parser.add_argument("--attack", default="probe_mlc", choices=list(ATTACKS))
+    parser.add_argument("--attack", default="probe_mlc", choices=list(INVERSION_ATTACKS))
     parser.add_argument("--sizes", type=int, nargs="+", default=[4000, 8000, 16000, 32000, 64000])
     parser.add_argument("--n", type=int, default=500, help="sentences a target (default: 500)")
     parser.add_argument("--seed", type=int, default=0)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.attacks import shipped
+from core.attacks.inversion import shipped
 from core.errors import ArtifactError
 from core.store import META, read_json, write_json
 

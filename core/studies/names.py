@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.shipped import load_attack, save_attack
+from core.attacks.inversion.shipped import load_attack, save_attack
 from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.studies.cell_attacks import fit_attack, settings_for

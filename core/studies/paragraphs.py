@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from core.attacks.inversion.evaluation import restrict
 from core.attacks.inversion.prior import PriorAttack
 from core.encoders.fitted import FITTED_ON_TEXTS
-from core.evaluation import restrict
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import Scores

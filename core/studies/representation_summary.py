@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ON_TEXTS
 from core.errors import ArtifactError
@@ -267,7 +267,7 @@ def _uses(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Score]:
 def _check(**names: str) -> None:
     """Raise ValueError for a name that nothing here has."""
     families: dict[str, Container[str]]
-    families = {"attack": ATTACKS, "domain": DOMAINS, "view": VIEWS, "encoder": ENCODERS}
+    families = {"attack": INVERSION_ATTACKS, "domain": DOMAINS, "view": VIEWS, "encoder": ENCODERS}
     for kind, name in names.items():
         if name.partition(":")[0] not in families[kind]:
             raise ValueError(f"no {kind} is called {name[:40]!r}")

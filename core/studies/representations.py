@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.registry import ATTACKS
+from core.attacks.inversion.evaluation import evaluate, restrict
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
-from core.evaluation import evaluate, restrict
 from core.protocols import Access, OnProgress, no_progress
 from core.studies.cell_attacks import (
     attack_said,
@@ -123,9 +123,9 @@ def _applies(attack: str, encoder: str) -> bool:
     family = FITTED_ENCODERS.get(encoder.partition(":")[0])
     if family is None:  # a model by its id: what it is shows when it is opened
         return True
-    if ATTACKS[attack].access is Access.WHITE_BOX and not family.is_white_box:
+    if INVERSION_ATTACKS[attack].access is Access.WHITE_BOX and not family.is_white_box:
         return False
-    return ATTACKS[attack].reads_sparse or not family.gives_sparse
+    return INVERSION_ATTACKS[attack].reads_sparse or not family.gives_sparse
 
 
 def run(
@@ -144,7 +144,7 @@ def run(
     """
     cells = study.cells()
     if not cells:
-        readers = ", ".join(name for name, entry in ATTACKS.items() if entry.reads_sparse)
+        readers = ", ".join(name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse)
         raise InvalidInputError(
             "None of these attacks applies to any of these encoders. Sparse vectors are read by "
             f"{readers}; white-box attacks need token vectors, as in minilm or a dual encoder."

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.registry import make_attack
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.registry import make_attack
 from core.corpora import bundled_sentences
 from core.defences.metric_dp import TextPrivatizer
 from core.defences.registry import DEFENCES, make_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.evaluation import evaluate
 from core.metrics import wilson_interval
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.specs import AttackSpec, DefenceSpec, EncoderSpec

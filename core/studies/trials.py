@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.search_spaces import OneOf, Range
+from core.attacks.inversion.search_spaces import OneOf, Range
 from core.errors import ArtifactError, InvalidInputError
 from core.store import storage_errors
 

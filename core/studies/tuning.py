@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.registry import make_attack
-from core.attacks.search_spaces import IN_SEARCH, SEARCH_SPACES, Range
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.registry import make_attack
+from core.attacks.inversion.search_spaces import IN_SEARCH, SEARCH_SPACES, Range
 from core.errors import InvalidInputError
-from core.evaluation import evaluate
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec
 from core.studies.cell_attacks import fit_attack, score_entries, words_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.fitted import check_vectors
 from core.attacks.inversion.augmentation import substitute_words
-from core.attacks.inversion.fitted import check_vectors
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.text import STOP_WORDS, Vocabulary, check_texts

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.decision import best_count
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
@@ -56,7 +56,7 @@ class PriorAttack:
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
         """Use the counts that ship with the trained attacks."""
-        from core.attacks.shipped import shipped_vocabulary
+        from core.attacks.inversion.shipped import shipped_vocabulary
 
         return self.fit_vocabulary(encoder, shipped_vocabulary(encoder))
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
@@ -79,7 +79,7 @@ class ProbeAttack:
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
         """Encode the word list that ships with the trained attacks."""
-        from core.attacks.shipped import shipped_vocabulary
+        from core.attacks.inversion.shipped import shipped_vocabulary
         from core.encoders.cache import CachedEncoder
 
         return self.fit_vocabulary(CachedEncoder(encoder), shipped_vocabulary(encoder), on_progress)

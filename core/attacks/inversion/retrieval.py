@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting

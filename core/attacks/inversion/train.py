@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.registry import ATTACKS, make_attack
-from core.attacks.shipped import save_attack
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from core.attacks.inversion.shipped import save_attack
 from core.errors import InvalidInputError
-from core.evaluation import evaluate
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
 from core.store import read_json
@@ -137,7 +137,7 @@ def split_held_out(texts: Sequence[str], plan: TrainingPlan) -> tuple[list[str],
 
 def _seeded(plan: TrainingPlan) -> AttackSpec:
     """Give the plan's seed to an attack that has one, unless the plan sets it apart."""
-    entry = ATTACKS.get(plan.attack.name)
+    entry = INVERSION_ATTACKS.get(plan.attack.name)
     settings = dict(plan.attack.settings)
     if entry is not None and "seed" in settings_of(entry.kind):
         settings.setdefault("seed", plan.seed)

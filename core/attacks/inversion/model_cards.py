@@ -1,6 +1,6 @@
 """Model cards of the shipped attacks, written from what their files record.
 
-`python -m core.model_cards` writes README.md beside each trained attack.
+`python -m core.attacks.inversion.model_cards` writes README.md beside each trained attack.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from core.attacks.registry import ATTACKS
-from core.attacks.shipped import WEIGHTS
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.attacks.inversion.shipped import WEIGHTS
 from core.store import read_json
 
 __all__ = ["main", "model_card"]
@@ -25,7 +25,7 @@ def model_card(folder: Path) -> str:
     """Return the card of the attack in `folder` as Markdown."""
     meta = read_json(folder / "model.json")
     name, record = meta["attack"], meta["training"]
-    entry = ATTACKS[name]
+    entry = INVERSION_ATTACKS[name]
     lines = [
         f"# {name}: {entry.title}",
         "",

@@ -12,18 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
-from core.attacks.inversion.msp_candidates import (
+from core.attacks.inversion.msp.candidates import (
     Candidates,
     all_candidates,
     draw_candidates,
     rare_word_weights,
 )
-from core.attacks.inversion.msp_network import MSPNetwork, decode, msp_loss, stored_network
+from core.attacks.inversion.msp.network import MSPNetwork, decode, msp_loss, stored_network
+from core.attacks.inversion.msp.stopping import StepCalibration
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.sparse_input import half, input_layer, network_input, training_input
-from core.attacks.inversion.stopping import StepCalibration
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attacks.inversion.msp_candidates import Candidates
+from core.attacks.inversion.msp.candidates import Candidates
 from core.attacks.inversion.sparse_input import network_input, stored_layer, unhalved
 from core.protocols import Vectors
 from core.training.devices import fast_dtype

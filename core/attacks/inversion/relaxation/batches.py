@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attacks.inversion.soft_tokens import Choice, Schedule, relax_tokens
+from core.attacks.inversion.relaxation.soft_tokens import Choice, Schedule, relax_tokens
 from core.attacks.inversion.token_words import regular_token_ids, whole_words
 from core.protocols import Vectors, WhiteBoxEncoder
 from core.results import RecoveredWord, Recovery
 from core.text import STOP_WORDS
 
-if TYPE_CHECKING:
-    from core.attacks.inversion.relaxation import RelaxationAttack
-
-__all__ = ["RelaxedSearch", "TokenEncodings"]
+__all__ = ["RelaxedSearch", "SearchPlan", "TokenEncodings"]
 
 MEMORY = 384 * 2**20
 """Bytes for z, its gradient, Adam's two moments, the softmax and its gradient."""
@@ -61,8 +58,31 @@ class TokenEncodings:
         return (targets @ self.directions.T).topk(n_kept, dim=1).indices
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """What a position may hold, and how often and how the relaxation is started.
+
+    Parameters
+    ----------
+    length : int
+        Positions to fill.
+    candidates : str
+        `tokens`, or `words`: whole words only.
+    shortlist : int
+        Candidates kept a vector; 0 for all.
+    """
+
+    schedule: Schedule
+    length: int
+    candidates: str
+    shortlist: int
+    n_restarts: int
+    keep_stop_words: bool
+    seed: int
+
+
 class RelaxedSearch:
-    """One inversion by relaxation with the settings of an attack.
+    """One inversion by relaxation, as a plan has it.
 
     Parameters
     ----------
@@ -75,33 +95,26 @@ class RelaxedSearch:
     def __init__(
         self,
         encoder: WhiteBoxEncoder,
-        settings: RelaxationAttack,
+        plan: SearchPlan,
         layer: int | None,
         centre: NDArray[np.float32],
         encodings: TokenEncodings,
     ) -> None:
-        self.settings, self.centre, self.encodings = settings, centre, encodings
+        self.plan, self.centre, self.encodings = plan, centre, encodings
         self.embed = lambda vectors: encoder.embed_token_vectors(vectors, layer)
-        ids = regular_token_ids(encoder, words_only=settings.candidates == "words")
+        ids = regular_token_ids(encoder, words_only=plan.candidates == "words")
         names = whole_words(encoder.tokens)
-        left_out = frozenset() if settings.keep_stop_words else STOP_WORDS
+        left_out = frozenset() if plan.keep_stop_words else STOP_WORDS
         self.words = [None if names[i] in left_out else names[i] for i in ids]
         vectors = encoder.token_vectors.detach().float()
         self.token_vectors = vectors[torch.from_numpy(ids).to(vectors.device)]
-        self.length = settings.length or settings.mean_length_
-        self.n_kept = min(settings.shortlist or len(ids), len(ids))
-        self.key = (encoder.fingerprint, layer, settings.candidates)
-        self.schedule = Schedule(
-            learning_rate=settings.learning_rate,
-            temperature=settings.temperature,
-            final_temperature=settings.final_temperature,
-            n_steps=settings.n_steps,
-        )
+        self.n_kept = min(plan.shortlist or len(ids), len(ids))
+        self.key = (encoder.fingerprint, layer, plan.candidates)
 
     @property
     def chunk_size(self) -> int:
         """How many vectors fit into MEMORY at a time."""
-        return max(1, min(MAX_CHUNK, MEMORY // (6 * 4 * self.length * self.n_kept)))
+        return max(1, min(MAX_CHUNK, MEMORY // (6 * 4 * self.plan.length * self.n_kept)))
 
     def run(
         self, targets: Vectors, rows: NDArray[np.int64], report: Callable[[float], None]
@@ -116,18 +129,19 @@ class RelaxedSearch:
             )
             columns = self.encodings.nearest(goal - centre, self.n_kept)
             token_vectors = self.token_vectors[columns]
-        n_total = self.settings.n_restarts * self.schedule.n_steps
+        schedule = self.plan.schedule
+        n_total = self.plan.n_restarts * schedule.n_steps
         best: list[Recovery] = []
         losses = np.full(len(rows), np.inf)
-        for restart in range(self.settings.n_restarts):
-            done = restart * self.schedule.n_steps
+        for restart in range(self.plan.n_restarts):
+            done = restart * schedule.n_steps
             choice = relax_tokens(
                 self.embed,
                 goal,
                 token_vectors,
-                length=self.length,
-                schedule=self.schedule,
-                seeds=[[self.settings.seed, restart, int(row)] for row in rows],
+                length=self.plan.length,
+                schedule=schedule,
+                seeds=[[self.plan.seed, restart, int(row)] for row in rows],
                 on_step=lambda step, done=done: report((done + step) / n_total),  # type: ignore[misc]
             )
             answers = self._answers(choice, columns)

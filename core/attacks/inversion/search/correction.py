@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.inversion.answer_corrector import AnswerCorrector, correction_loss
+from core.attacks.inversion.classifiers.network import WordClassifier
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.word_classifier import WordClassifier
+from core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.text import Vocabulary
 from core.training.devices import fast_dtype

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.sparse_input import (
     half,
@@ -22,7 +23,6 @@ from core.attacks.inversion.sparse_input import (
     training_input,
     unhalved,
 )
-from core.attacks.inversion.word_classifier import WordClassifier, word_bce
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, rebind
-from core.attacks.inversion.relaxed_search import RelaxedSearch, TokenEncodings
+from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.inversion.relaxation.batches import RelaxedSearch, SearchPlan, TokenEncodings
+from core.attacks.inversion.relaxation.soft_tokens import Schedule
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
@@ -119,7 +120,7 @@ class RelaxationAttack:
         vectors = check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, self._name)
         targets, layer, centre = self._targets(vectors)
-        search = RelaxedSearch(open_encoder, self, layer, centre, self._encodings)
+        search = RelaxedSearch(open_encoder, self._plan(), layer, centre, self._encodings)
         n_chunk = search.chunk_size
         answers: list[Recovery] = []
         for start in range(0, len(targets), n_chunk):
@@ -131,6 +132,23 @@ class RelaxationAttack:
 
             answers += search.run(targets[rows], rows, report)
         return answers
+
+    def _plan(self) -> SearchPlan:
+        schedule = Schedule(
+            learning_rate=self.learning_rate,
+            temperature=self.temperature,
+            final_temperature=self.final_temperature,
+            n_steps=self.n_steps,
+        )
+        return SearchPlan(
+            schedule=schedule,
+            length=self.length or self.mean_length_,
+            candidates=self.candidates,
+            shortlist=self.shortlist,
+            n_restarts=self.n_restarts,
+            keep_stop_words=self.keep_stop_words,
+            seed=self.seed,
+        )
 
     def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
         """Return what the soft text must embed to, at which layer, and the mean of such targets.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.attacks.inversion.sparse_solvers import Floats
+from core.attacks.inversion.sparse.solvers import Floats
 from core.results import RecoveredWord, Recovery
 
 __all__ = ["words_of_codes"]

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.augmentation import substitute_words
-from core.attacks.inversion.correction import Corrections
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
-from core.attacks.inversion.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.search_evidence import (
+from core.attacks.inversion.search.correction import Corrections
+from core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
     WordJudge,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.prior import PriorAttack
-from core.attacks.registry import ATTACKS
-from core.attacks.shipped import shipped_vocabulary
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.attacks.inversion.shipped import shipped_vocabulary
 from core.errors import InvalidInputError
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
@@ -154,7 +154,9 @@ def attack_name(attack: Any) -> str:
     """Return the registry's name of an attack, or its class name where it has none."""
     kind = type(attack)
     path = f"{kind.__module__}:{kind.__name__}"
-    return next((name for name, entry in ATTACKS.items() if entry.path == path), kind.__name__)
+    return next(
+        (name for name, entry in INVERSION_ATTACKS.items() if entry.path == path), kind.__name__
+    )
 
 
 def _within(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.sparse_solvers import SOLVERS, Floats
-from core.attacks.inversion.sparse_tuning import tune
-from core.attacks.inversion.sparse_words import words_of_codes
+from core.attacks.inversion.sparse.solvers import SOLVERS, Floats
+from core.attacks.inversion.sparse.tuning import tune
+from core.attacks.inversion.sparse.words import words_of_codes
 from core.attacks.inversion.token_words import regular_token_ids, whole_words
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError

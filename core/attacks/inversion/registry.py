@@ -2,59 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
-from core.errors import InvalidInputError
 from core.protocols import Access, InversionAttack
-from core.specs import AttackSpec, settings_of, validate_settings
+from core.registry import Entry, find, make
+from core.specs import AttackSpec
 
-__all__ = ["ATTACKS", "AttackEntry", "make_attack"]
+__all__ = ["INVERSION_ATTACKS", "AttackEntry", "make_attack"]
 
 
 @dataclass(frozen=True)
-class AttackEntry:
+class AttackEntry(Entry):
     """What a user should know before choosing an attack, and where its class is."""
 
-    title: str
-    summary: str
-    reference: str
     access: Access
     is_live: bool
     """Answers within about the time of encoding the text, so it can run as one types."""
     score: str
     """What the score of a recovered word means."""
-    path: str
-    """module:Class, imported only when used."""
-
-    @property
-    def kind(self) -> type[Any]:
-        """The attack class."""
-        module, _, name = self.path.partition(":")
-        loaded: type[Any] = getattr(import_module(module), name)
-        return loaded
 
     @property
     def reads_sparse(self) -> bool:
         """Whether it reads the sparse vectors of bags of words."""
         return bool(getattr(self.kind, "reads_sparse", False))
 
-    @property
-    def make(self) -> Callable[..., InversionAttack]:
-        """The attack class as a factory."""
-        return self.kind
-
 
 _HERE = "core.attacks.inversion"
 
-ATTACKS: dict[str, AttackEntry] = {
+INVERSION_ATTACKS: dict[str, AttackEntry] = {
     "prior": AttackEntry(
         "Prior only",
         "Never looks at the vector and answers the most frequent words: what guessing gives.",
         "baseline",
-        Access.NOTHING,
+        access=Access.NOTHING,
         is_live=True,
         score="share of auxiliary texts that hold the word",
         path=f"{_HERE}.prior:PriorAttack",
@@ -63,7 +43,7 @@ ATTACKS: dict[str, AttackEntry] = {
         "Nearest sentences",
         "Looks up the auxiliary sentences with the most similar vectors and answers their words.",
         "baseline",
-        Access.PAIRS,
+        access=Access.PAIRS,
         is_live=True,
         score="similarity-weighted share of the neighbours that hold the word",
         path=f"{_HERE}.retrieval:RetrievalAttack",
@@ -72,7 +52,7 @@ ATTACKS: dict[str, AttackEntry] = {
         "Word probe",
         "Encodes every word of a list alone and answers the words nearest to the vector.",
         "ours, zero-shot",
-        Access.QUERIES,
+        access=Access.QUERIES,
         is_live=True,
         score="cosine between the vector and the word's own encoding, both less a mean",
         path=f"{_HERE}.probe:ProbeAttack",
@@ -81,64 +61,64 @@ ATTACKS: dict[str, AttackEntry] = {
         "Multi-label classifier",
         "One yes-or-no classifier per word, trained on pairs of texts and vectors.",
         "Song & Raghunathan (2020), Eq. 8",
-        Access.PAIRS,
+        access=Access.PAIRS,
         is_live=True,
         score="probability that the text holds the word",
-        path=f"{_HERE}.mlc:MLCAttack",
+        path=f"{_HERE}.classifiers.mlc:MLCAttack",
     ),
     "msp": AttackEntry(
         "Multi-set prediction",
         "A recurrent network that names one word after another, knowing which it has named.",
         "Song & Raghunathan (2020), Eq. 9; Corò (2022), Alg. 1",
-        Access.PAIRS,
+        access=Access.PAIRS,
         is_live=True,
         score="probability of the word at the step at which it was chosen",
-        path=f"{_HERE}.msp:MSPAttack",
+        path=f"{_HERE}.msp.attack:MSPAttack",
     ),
     "relaxation": AttackEntry(
         "Continuous relaxation",
         "Follows the encoder's gradients to a soft text whose vector matches.",
         "Song & Raghunathan (2020), Eq. 5",
-        Access.WHITE_BOX,
+        access=Access.WHITE_BOX,
         is_live=False,
         score="softmax weight of the token at its position",
-        path=f"{_HERE}.relaxation:RelaxationAttack",
+        path=f"{_HERE}.relaxation.attack:RelaxationAttack",
     ),
     "staged": AttackEntry(
         "Staged relaxation",
         "Maps the vector to a lower layer first, then follows the gradients there.",
         "Song & Raghunathan (2020), Eq. 6",
-        Access.WHITE_BOX,
+        access=Access.WHITE_BOX,
         is_live=False,
         score="softmax weight of the token at its position",
-        path=f"{_HERE}.staged:StagedAttack",
+        path=f"{_HERE}.relaxation.staged:StagedAttack",
     ),
     "sparse": AttackEntry(
         "Sparse coding",
         "Maps the vector to the mean of its word vectors and explains that mean by few words.",
         "Song & Raghunathan (2020), Eq. 7",
-        Access.WHITE_BOX,
+        access=Access.WHITE_BOX,
         is_live=False,
         score="coefficient of the token in the explained mean",
-        path=f"{_HERE}.sparse_coding:SparseCodingAttack",
+        path=f"{_HERE}.sparse.attack:SparseCodingAttack",
     ),
     "probe_mlc": AttackEntry(
         "Probe-started classifier",
         "The multi-label classifier, started from the encoder's own encoding of each word.",
         "ours",
-        Access.PAIRS,
+        access=Access.PAIRS,
         is_live=True,
         score="probability that the text holds the word",
-        path=f"{_HERE}.probe_mlc:ProbeMLCAttack",
+        path=f"{_HERE}.classifiers.probe_mlc:ProbeMLCAttack",
     ),
     "search": AttackEntry(
         "Re-embedding search",
         "Encodes its own answers and keeps the changes that bring the vector closer.",
         "ours",
-        Access.QUERIES,
+        access=Access.QUERIES,
         is_live=False,
         score="probability that the text holds the word, after re-encoding",
-        path=f"{_HERE}.search:SearchAttack",
+        path=f"{_HERE}.search.attack:SearchAttack",
     ),
 }
 
@@ -152,16 +132,6 @@ def make_attack(spec: AttackSpec | str) -> InversionAttack:
         No such attack or setting, or a value outside its range; the message names what is.
     """
     spec = AttackSpec(name=spec) if isinstance(spec, str) else spec
-    entry = ATTACKS.get(spec.name)
-    if entry is None:
-        raise InvalidInputError(f"attack must be one of {', '.join(ATTACKS)}, got {spec.name!r}.")
-    kind = entry.kind
-    known = settings_of(kind)
-    for name, _ in spec.settings:
-        if name not in known:
-            raise InvalidInputError(
-                f"{spec.name} has no setting {name!r}; it has {', '.join(known) or 'none'}."
-            )
-    attack: InversionAttack = kind(**dict(spec.settings))
-    validate_settings(attack)
+    entry = find(INVERSION_ATTACKS, spec.name, "attack")
+    attack: InversionAttack = make(entry, spec.name, dict(spec.settings))
     return attack

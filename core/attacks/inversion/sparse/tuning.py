@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from core.attacks.inversion.sparse_words import words_of_codes
+from core.attacks.inversion.sparse.solvers import Floats
+from core.attacks.inversion.sparse.words import words_of_codes
 from core.attacks.inversion.token_words import regular_token_ids
 from core.encoders.white_box import require_white_box
 from core.metrics import score_words
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.text import STOP_WORDS, word_set
 
-if TYPE_CHECKING:
-    from core.attacks.inversion.sparse_coding import SparseCodingAttack
-
-__all__ = ["tune"]
+__all__ = ["Coder", "tune"]
 
 PENALTIES = (0.01, 0.02, 0.04, 0.08, 0.16)
 """λ over the mean ‖v‖² of the token vectors: where these are twice as long, Eq. 7 has the same
@@ -24,8 +22,24 @@ answer at four times the λ."""
 THRESHOLDS = (0.002, 0.004, 0.005, 0.006, 0.007, 0.0075, 0.008, 0.009, 0.01, 0.012, 0.015, 0.02)
 
 
+class Coder(Protocol):
+    """What is tuned: something that solves Eq. 7 at any λ."""
+
+    keep_stop_words: bool
+
+    def codes(
+        self, encoder: WhiteBoxEncoder, vectors: Vectors, penalty: float | None = None
+    ) -> Floats:
+        """Return z of Eq. 7 at λ, a row a vector."""
+        ...
+
+    def answerable_words(self, encoder: WhiteBoxEncoder) -> list[str | None]:
+        """Return the word that each column of the codes may answer, or None."""
+        ...
+
+
 def tune(
-    attack: SparseCodingAttack,
+    attack: Coder,
     encoder: Encoder,
     texts: Sequence[str],
     vectors: Vectors | None = None,
@@ -38,7 +52,7 @@ def tune(
 
     Parameters
     ----------
-    attack : SparseCodingAttack
+    attack : Coder
         Fitted, on other texts than these; it is not changed.
     texts : sequence of str
         Never the texts that will be scored. A few hundred are enough.

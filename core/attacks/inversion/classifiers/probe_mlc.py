@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.attacks.inversion.mlc import MLCAttack
+from core.attacks.inversion.classifiers.mlc import MLCAttack
+from core.attacks.inversion.classifiers.network import WordClassifier
 from core.attacks.inversion.pairs import TrainingPairs
-from core.attacks.inversion.word_classifier import WordClassifier
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress
 from core.specs import setting

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.word_classifier import WordClassifier
+from core.attacks.inversion.classifiers.network import WordClassifier
 from core.protocols import Vectors
 from core.training.devices import fast_dtype
 

@@ -12,8 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.attacks.registry import make_attack
-from core.attacks.shipped import load_attack, save_attack
+from core.attacks.inversion.evaluation import sample_texts
+from core.attacks.inversion.reading import prior_words
+from core.attacks.inversion.registry import make_attack
+from core.attacks.inversion.shipped import load_attack, save_attack
 from core.corpora import load_corpus
 from core.encoders import ENCODERS, load_encoder
 from core.encoders.cache import CachedEncoder
@@ -25,9 +27,7 @@ from core.encoders.fitted import (
     save_encoder,
 )
 from core.errors import ArtifactError, InvalidInputError
-from core.evaluation import sample_texts
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.reading import prior_words
 from core.specs import AttackSpec, settings_of
 from core.store import META, cache_dir
 from core.studies.runner import cell_key

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from core.attacks.inversion.evaluation import attack_vocabulary
 from core.attacks.inversion.prior import PriorAttack
-from core.evaluation import attack_vocabulary
+from core.attacks.inversion.sentence import kin_of
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
-from core.sentence import kin_of
 from core.text import STOP_WORDS, mark_words, revealing_words, word_set
 
 __all__ = [

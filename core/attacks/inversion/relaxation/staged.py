@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.relaxation import TUNED as RELAXATION_TUNED
-from core.attacks.inversion.relaxation import RelaxationAttack
+from core.attacks.inversion.relaxation.attack import TUNED as RELAXATION_TUNED
+from core.attacks.inversion.relaxation.attack import RelaxationAttack
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.specs import setting

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.assets import ASSETS
-from core.attacks.registry import ATTACKS, make_attack
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
@@ -38,7 +38,7 @@ WEIGHTS = ASSETS / "weights"
 
 def _name_of(attack: TrainedAttack) -> str:
     kind = type(attack)
-    for name, entry in ATTACKS.items():
+    for name, entry in INVERSION_ATTACKS.items():
         if entry.path.endswith(f"{kind.__module__}:{kind.__name__}"):
             return name
     raise InvalidInputError(f"{kind.__name__} is not in the registry of attacks.")

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.attacks.registry import ATTACKS
-from core.reading import Mark, Reading, TokenScores
+from core.attacks.inversion.reading import Mark, Reading, TokenScores
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 
 __all__ = ["neutral_cell", "readings_csv", "readings_json", "table_csv"]
 
@@ -47,7 +47,7 @@ def readings_json(readings: Sequence[Reading]) -> str:
 
 
 def _as_dict(reading: Reading) -> dict[str, Any]:
-    entry = ATTACKS[reading.attack]
+    entry = INVERSION_ATTACKS[reading.attack]
     true = reading.targets
     return {
         "text": reading.text,

@@ -1,0 +1,1 @@
+"""Multi-set prediction: one word after another, by a recurrent network."""

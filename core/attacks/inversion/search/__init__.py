@@ -1,0 +1,1 @@
+"""Re-embedding search: answers are encoded, compared and corrected."""

@@ -1,0 +1,1 @@
+"""Sparse coding: few tokens that explain the mean of token vectors."""
