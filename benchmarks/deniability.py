@@ -19,9 +19,9 @@ N_QUERIES = 2048
 def measure() -> list[Measurement]:
     import faiss
 
-    from core.defences.candidates import candidate_ids
-    from core.defences.deniability import DeniabilityEngine
-    from core.defences.vocabulary import measure_vocabulary
+    from core.defences.deniability.engine import DeniabilityEngine
+    from core.defences.deniability.vocabulary import measure_vocabulary
+    from core.defences.metric_dp.candidates import candidate_ids
     from core.encoders.minilm import load_minilm
 
     encoder = load_minilm(device="cpu")
@@ -107,7 +107,7 @@ def measure() -> list[Measurement]:
 
 def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
     """Find η* of every token and draw, from which N_w at any η is a count."""
-    from core.defences.deniability import DeniabilityEngine
+    from core.defences.deniability.engine import DeniabilityEngine
 
     engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
     for start in range(0, len(tokens), 2048):
@@ -118,7 +118,7 @@ def _peak_gigabytes() -> float:
     """Return the greatest resident memory of a process that measures the vocabulary."""
     code = (
         "import resource, numpy as np\n"
-        "from core.defences.vocabulary import measure_vocabulary\n"
+        "from core.defences.deniability.vocabulary import measure_vocabulary\n"
         "from core.encoders.minilm import load_minilm\n"
         "measure_vocabulary(load_minilm(device='cpu'), etas=np.geomspace(30, 120, 16))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"

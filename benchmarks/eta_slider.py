@@ -19,9 +19,9 @@ SENTENCES = (
 def measure() -> list[Measurement]:
     import numpy as np
 
-    from core.defences.candidates import candidate_ids
-    from core.defences.deniability import DeniabilityEngine
-    from core.defences.sentence import DeniableSentence
+    from core.defences.deniability.engine import DeniabilityEngine
+    from core.defences.deniability.sentence import DeniableSentence
+    from core.defences.metric_dp.candidates import candidate_ids
     from core.encoders.minilm import load_minilm
 
     encoder = load_minilm(device="cpu")

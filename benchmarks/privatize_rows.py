@@ -21,7 +21,7 @@ def measure() -> list[Measurement]:
     import pandas as pd
 
     from core.corpora import bundled_sentences
-    from core.defences.candidates import candidate_ids
+    from core.defences.metric_dp.candidates import candidate_ids
     from core.encoders.minilm import load_minilm
 
     sentences = list(bundled_sentences())

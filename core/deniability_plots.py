@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.defences.geometry import Geometry
+from core.defences.deniability.geometry import Geometry
 from core.plot_style import BASELINE, GRID, LEAKED, MISSED, style
 
 __all__ = ["geometry_figure", "outcome_histograms", "token_curves"]

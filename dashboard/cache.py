@@ -18,9 +18,9 @@ from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec, validate_settings
 
 if TYPE_CHECKING:
-    from core.defences.deniability import DeniabilityEngine
-    from core.defences.geometry import Geometry
-    from core.defences.vocabulary import VocabularyDeniability
+    from core.defences.deniability.engine import DeniabilityEngine
+    from core.defences.deniability.geometry import Geometry
+    from core.defences.deniability.vocabulary import VocabularyDeniability
     from core.studies.representation_summary import Representations
     from core.studies.tradeoff_summary import Tradeoff
 
@@ -175,9 +175,9 @@ def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
 @st.cache_resource(show_spinner=False, max_entries=2)
 def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
     """Draw the noise that the statistics of every session share; about 300 MB."""
-    from core.defences.candidates import candidate_ids
-    from core.defences.deniability import DeniabilityEngine
-    from core.defences.vocabulary import eta_grid
+    from core.defences.deniability.engine import DeniabilityEngine
+    from core.defences.deniability.vocabulary import eta_grid
+    from core.defences.metric_dp.candidates import candidate_ids
     from core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
@@ -191,7 +191,7 @@ def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
 
 def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] | None:
     """Return the statistics of all tokens and their distances; None where not yet measured."""
-    from core.defences.measured import find_statistics
+    from core.defences.deniability.measured import find_statistics
     from core.encoders.white_box import require_white_box
 
     folder = find_statistics(require_white_box(encoder(on), "deniability"))
@@ -200,9 +200,9 @@ def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _loaded_statistics(on: EncoderSpec, folder: Path) -> tuple[VocabularyDeniability, Geometry]:
-    from core.defences.geometry import load_geometry
-    from core.defences.measured import GEOMETRY
-    from core.defences.vocabulary import load_vocabulary
+    from core.defences.deniability.geometry import load_geometry
+    from core.defences.deniability.measured import GEOMETRY
+    from core.defences.deniability.vocabulary import load_vocabulary
     from core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
@@ -228,7 +228,7 @@ def representations() -> Representations:
 @st.cache_data(show_spinner=False, max_entries=8)
 def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
     """Count the tokens of a corpus that is on this machine."""
-    from core.defences.eta_choice import corpus_counts
+    from core.defences.deniability.eta_choice import corpus_counts
     from core.encoders.white_box import require_white_box
 
     return corpus_counts(require_white_box(encoder(on), "counting"), corpus_sentences(corpus))

@@ -17,7 +17,7 @@ from core.specs import EncoderSpec
 from dashboard.state import TEXT_KEY, text
 
 if TYPE_CHECKING:
-    from core.defences.sentence import DeniableSentence
+    from core.defences.deniability.sentence import DeniableSentence
 
 __all__ = [
     "ETA_KEY",

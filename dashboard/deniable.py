@@ -14,10 +14,10 @@ import streamlit as st
 
 from core import deniability_plots as figures
 from core.attacks.inversion.export import neutral_cell
-from core.defences.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
-from core.defences.geometry import Geometry
-from core.defences.sentence import DeniableSentence, TokenDeniability
-from core.defences.vocabulary import VocabularyDeniability
+from core.defences.deniability.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
+from core.defences.deniability.geometry import Geometry
+from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
+from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from dashboard import cache, defence_state, markup

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.defences.measured import known_encoders, measure_statistics
+from core.defences.deniability.measured import known_encoders, measure_statistics
 from core.encoders.white_box import require_white_box
 from core.jobs import JobState
 from core.protocols import OnProgress

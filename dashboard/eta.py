@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.defences.vocabulary import eta_grid
+from core.defences.deniability.vocabulary import eta_grid
 from dashboard import defence_state
 
 __all__ = ["draw_again_button", "eta_slider", "eta_steps"]

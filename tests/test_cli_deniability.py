@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.defences.files import BATCH_ROWS, privatize_file
+from core.defences.metric_dp.files import BATCH_ROWS, privatize_file
 from core.errors import InvalidInputError, StorageError
 
 

@@ -8,17 +8,17 @@ import pytest
 import torch
 from scipy import stats
 
-from core.defences.candidates import candidate_ids
-from core.defences.deniability import DeniabilityEngine
-from core.defences.envelopes import Envelopes
-from core.defences.nearest import NearestCandidate
-from core.defences.vocabulary import (
+from core.defences.deniability.engine import DeniabilityEngine
+from core.defences.deniability.envelopes import Envelopes
+from core.defences.deniability.vocabulary import (
     NAMED_ETAS,
     eta_grid,
     load_vocabulary,
     measure_vocabulary,
     save_vocabulary,
 )
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.nearest import NearestCandidate
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, StoppedError
 
@@ -310,7 +310,7 @@ def test_candidates_are_what_their_name_says(minilm: TransformerEncoder) -> None
 
 
 def test_shipped_and_live_statistics_agree(minilm: TransformerEncoder) -> None:
-    from core.defences.vocabulary import SHIPPED
+    from core.defences.deniability.vocabulary import SHIPPED
 
     found = load_vocabulary(SHIPPED / "minilm", minilm)
     engine = DeniabilityEngine(

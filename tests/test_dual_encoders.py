@@ -14,17 +14,17 @@ import torch
 from core.attacks.inversion.registry import make_attack
 from core.corpora.document import Document
 from core.corpora.documents import Corpus
-from core.encoders.context_pairs import ContextPairs, pairs_of
-from core.encoders.dual import DualEncoder, LSTMDualEncoder, TransformerDualEncoder
-from core.encoders.dual_network import pool
-from core.encoders.dual_training import (
+from core.encoders.dual.context_pairs import ContextPairs, pairs_of
+from core.encoders.dual.encoder import DualEncoder, LSTMDualEncoder, TransformerDualEncoder
+from core.encoders.dual.network import pool
+from core.encoders.dual.training import (
     RetrievalAccuracy,
     context_loss,
     rank_contexts,
     retrieval_accuracy,
     warm_up,
 )
-from core.encoders.word_tokens import UNK, WordTokens, split_tokens
+from core.encoders.dual.word_tokens import UNK, WordTokens, split_tokens
 from core.errors import ArtifactError, InvalidInputError, NotFittedError, StoppedError
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import AttackSpec

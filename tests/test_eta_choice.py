@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.defences.eta_choice import (
+from core.defences.deniability.eta_choice import (
     choose_by_corpus,
     choose_by_tokens,
     corpus_counts,
     token_inversion,
 )
-from core.defences.vocabulary import VocabularyDeniability
+from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 

@@ -7,16 +7,16 @@ import pytest
 import torch
 from scipy import stats
 
-from core.defences.audit import audit_pair, half_spaces
-from core.defences.candidates import candidate_ids
-from core.defences.metric_dp import (
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.mechanisms import (
     SequenceRepresentation,
     TextPrivatizer,
     TextToText,
     TokenRepresentation,
 )
-from core.defences.nearest import NearestCandidate
-from core.defences.noise import draw_noise, secure_generator
+from core.defences.metric_dp.nearest import NearestCandidate
+from core.defences.metric_dp.noise import draw_noise, secure_generator
+from core.defences.metric_dp.promise import audit_pair, half_spaces
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 

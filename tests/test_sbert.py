@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from core.attacks.inversion.registry import make_attack
-from core.encoders.sbert import SentenceBERT
-from core.encoders.sbert_training import cosine_loss, warm_up_and_decay
-from core.encoders.scored_pairs import ScoredPairs, SpearmanScore
+from core.encoders.sbert.encoder import SentenceBERT
+from core.encoders.sbert.pairs import ScoredPairs, SpearmanScore
+from core.encoders.sbert.training import cosine_loss, warm_up_and_decay
 from core.errors import ArtifactError, InvalidInputError, NotFittedError, StoppedError
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import AttackSpec

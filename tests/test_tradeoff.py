@@ -10,8 +10,9 @@ from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.specs import AttackSpec, DefenceSpec
 from core.studies import tradeoff
-from core.studies.tasks import LabelledTask, PairTask, read_labelled, read_pairs
 from core.studies.tradeoff import TradeoffStudy, run
+from core.tasks.labelled import LabelledTask, read_labelled
+from core.tasks.pairs import PairTask, read_pairs
 
 
 class ByNumber:

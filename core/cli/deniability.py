@@ -12,7 +12,7 @@ from core.errors import InvalidInputError
 from core.text import check_text
 
 if TYPE_CHECKING:
-    from core.defences.sentence import TokenDeniability
+    from core.defences.deniability.sentence import TokenDeniability
 
 __all__ = ["add_arguments", "run"]
 
@@ -37,11 +37,11 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--eta must be a positive number, got {arguments.eta}.")
     if not 2 <= arguments.n_draws <= 65_535:
         raise InvalidInputError(f"--n-draws must lie in [2, 65535], got {arguments.n_draws}.")
-    from core.defences.candidates import candidate_ids
-    from core.defences.deniability import DeniabilityEngine
-    from core.defences.metric_dp import TextPrivatizer
-    from core.defences.noise import secure_generator
-    from core.defences.sentence import DeniableSentence
+    from core.defences.deniability.engine import DeniabilityEngine
+    from core.defences.deniability.sentence import DeniableSentence
+    from core.defences.metric_dp.candidates import candidate_ids
+    from core.defences.metric_dp.mechanisms import TextPrivatizer
+    from core.defences.metric_dp.noise import secure_generator
     from core.encoders import load_encoder
     from core.encoders.white_box import require_white_box
 

@@ -14,7 +14,7 @@ from core.protocols import FittedEncoder, OnProgress
 from core.specs import FittedEncoderSpec
 
 if TYPE_CHECKING:
-    from core.encoders.scored_pairs import ScoredPairs
+    from core.encoders.sbert.pairs import ScoredPairs
 
 __all__ = ["add_arguments", "run"]
 
@@ -84,7 +84,7 @@ def _fit_neighbours(
     encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
     from core.corpora import load_corpus
-    from core.encoders.context_pairs import pairs_of
+    from core.encoders.dual.context_pairs import pairs_of
 
     corpus = load_corpus(given.corpus)
     pairs = pairs_of(corpus)[: given.limit]
@@ -96,8 +96,8 @@ def _fit_neighbours(
 def _fit_scores(
     encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
-    from core.encoders.scored_pairs import ScoredPairs
-    from core.studies.tasks import read_pairs
+    from core.encoders.sbert.pairs import ScoredPairs
+    from core.tasks.pairs import read_pairs
 
     known = read_pairs("train", given.pairs, language=given.language, split="train")
     held = read_pairs("dev", given.pairs, language=given.language, split="dev")
@@ -118,7 +118,7 @@ def _fit_scores(
 def _tested(encoder: Any, test: ScoredPairs, on_progress: OnProgress) -> dict[str, Any]:
     """Score the encoder, and the model that it was made from, on test pairs, if there are any."""
     from core.encoders import load_encoder
-    from core.encoders.scored_pairs import SpearmanScore
+    from core.encoders.sbert.pairs import SpearmanScore
 
     if not len(test):
         return {}

@@ -13,7 +13,7 @@ from core.cli.output import progress_line, show_json
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from core.defences.files import ChangeTexts
+    from core.defences.metric_dp.files import ChangeTexts
     from core.protocols import Encoder
 
 __all__ = ["MECHANISMS", "add_arguments", "run"]
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Privatise the file and say how many rows were written."""
-    from core.defences.noise import check_eta
+    from core.defences.metric_dp.noise import check_eta
 
     if arguments.mechanism not in MECHANISMS:
         known = ", ".join(MECHANISMS)
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_eta(arguments.eta)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
-    from core.defences.files import privatize_file
+    from core.defences.metric_dp.files import privatize_file
     from core.encoders import load_encoder
 
     with progress_line() as on_progress:
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _change(encoder: Encoder, arguments: argparse.Namespace) -> ChangeTexts:
     """Return what a mechanism does to a batch of texts."""
-    from core.defences.metric_dp import TextPrivatizer
+    from core.defences.metric_dp.mechanisms import TextPrivatizer
     from core.defences.protected import generator_of
     from core.defences.registry import make_defence
     from core.encoders.white_box import require_white_box

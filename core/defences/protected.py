@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.defences.noise import secure_generator
+from core.defences.metric_dp.noise import secure_generator
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 
 __all__ = ["ProtectedEncoder", "generator_of", "name_of"]

@@ -22,7 +22,7 @@ class DefenceEntry(Entry):
 
 
 _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
-_DP, _VECTOR = "core.defences.metric_dp", "core.defences.vector_noise"
+_DP, _VECTOR = "core.defences.metric_dp.mechanisms", "core.defences.vectors"
 
 DEFENCES: dict[str, DefenceEntry] = {
     "none": DefenceEntry(

@@ -16,13 +16,18 @@ import numpy as np
 from scipy.stats import binomtest
 
 from core.corpora import Columns, load_corpus
-from core.defences.candidates import candidate_ids
-from core.defences.deniability import DeniabilityEngine
-from core.defences.eta_choice import corpus_counts, token_inversion
-from core.defences.geometry import Geometry, load_geometry
-from core.defences.metric_dp import TextPrivatizer
-from core.defences.sentence import DeniableSentence
-from core.defences.vocabulary import NAMED_ETAS, SHIPPED, VocabularyDeniability, load_vocabulary
+from core.defences.deniability.engine import DeniabilityEngine
+from core.defences.deniability.eta_choice import corpus_counts, token_inversion
+from core.defences.deniability.geometry import Geometry, load_geometry
+from core.defences.deniability.sentence import DeniableSentence
+from core.defences.deniability.vocabulary import (
+    NAMED_ETAS,
+    SHIPPED,
+    VocabularyDeniability,
+    load_vocabulary,
+)
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.encoders import load_encoder
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import write_json

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.defences.geometry import Geometry
-from core.defences.vocabulary import VocabularyDeniability
+from core.defences.deniability.geometry import Geometry
+from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.plot_style import LEAKED, MISSED
 
 __all__ = ["geometry_panel", "histogram_panels"]

@@ -22,7 +22,7 @@ import numpy as np
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.registry import make_attack
 from core.corpora import bundled_sentences
-from core.defences.metric_dp import TextPrivatizer
+from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.defences.registry import DEFENCES, make_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
@@ -30,8 +30,9 @@ from core.metrics import wilson_interval
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.specs import AttackSpec, DefenceSpec, EncoderSpec
 from core.store import cache_dir, read_json, write_json
-from core.studies.tasks import LabelledTask, PairTask, read_labelled, read_pairs
 from core.studies.tradeoff_summary import load_tradeoff, markdown
+from core.tasks.labelled import LabelledTask, read_labelled
+from core.tasks.pairs import PairTask, read_pairs
 
 __all__ = ["ATTACK", "GRID", "TradeoffStudy", "run"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.noise import check_eta
+from core.defences.metric_dp.noise import check_eta
 from core.errors import InvalidInputError
 
 __all__ = ["Envelopes"]

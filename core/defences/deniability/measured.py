@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from core.defences.candidates import candidate_ids
-from core.defences.geometry import measure_geometry
-from core.defences.vocabulary import SHIPPED, measure_vocabulary, save_vocabulary
+from core.defences.deniability.geometry import measure_geometry
+from core.defences.deniability.vocabulary import SHIPPED, measure_vocabulary, save_vocabulary
+from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import CoreError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import META, cache_dir, read_json, write_json

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoders.minilm import minilm_folder
-from core.encoders.sbert_training import FineTuning, Recipe
-from core.encoders.scored_pairs import ScoredPairs, SpearmanScore
-from core.encoders.trainable_transformer import TrainableTransformer
+from core.encoders.sbert.pairs import ScoredPairs, SpearmanScore
+from core.encoders.sbert.trainable import TrainableTransformer
+from core.encoders.sbert.training import FineTuning, Recipe
 from core.errors import ArtifactError, InvalidInputError, NotFittedError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.results import Interval

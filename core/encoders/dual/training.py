@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.encoders.context_pairs import ContextPairs
-from core.encoders.dual_network import DualNetwork, embed_ids
+from core.encoders.dual.context_pairs import ContextPairs
+from core.encoders.dual.network import DualNetwork, embed_ids
 from core.errors import InvalidInputError
 from core.metrics import wilson_interval
 from core.results import Interval

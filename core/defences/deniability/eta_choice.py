@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.vocabulary import VocabularyDeniability
+from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 

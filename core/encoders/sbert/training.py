@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.encoders.dual_training import seed_device
-from core.encoders.scored_pairs import MAX_SCORE, ScoredPairs, SpearmanScore
-from core.encoders.trainable_transformer import TrainableTransformer
+from core.encoders.dual.training import seed_device
+from core.encoders.sbert.pairs import MAX_SCORE, ScoredPairs, SpearmanScore
+from core.encoders.sbert.trainable import TrainableTransformer
 from core.protocols import OnProgress
 from core.training.devices import fast_dtype
 from core.training.loop import Loop, TrainingLog, train

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.defences.envelope_lanes import WIDTH, scan_draw, turn
+from core.defences.deniability.envelope_lanes import WIDTH, scan_draw, turn
 
 __all__ = ["walk_tokens"]
 

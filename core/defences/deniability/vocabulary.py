@@ -1,7 +1,7 @@
 """Deniability of the whole vocabulary: N_w and S_w of every regular token on a grid of η.
 
 Computed once for an encoder and kept on disk; the statistics of MiniLM ship with the project.
-`python -m core.defences.vocabulary --out assets/deniability/minilm` makes them anew.
+`python -m core.defences.deniability.vocabulary --out assets/deniability/minilm` makes them anew.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.assets import ASSETS
-from core.defences.candidates import candidate_ids
-from core.defences.deniability import DeniabilityEngine
+from core.defences.deniability.engine import DeniabilityEngine
+from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import EncoderMismatchError, InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import load_artifact, save_artifact
@@ -199,7 +199,9 @@ def main() -> None:
     """Measure an encoder's vocabulary and write it."""
     from core.encoders import load_encoder
 
-    parser = argparse.ArgumentParser(prog="python -m core.defences.vocabulary", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m core.defences.deniability.vocabulary", description=__doc__
+    )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--n-draws", type=int, default=1000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.encoders.dual_network import DualNetwork, embed_ids, pad, pool
-from core.encoders.dual_training import RetrievalAccuracy
-from core.encoders.word_tokens import PAD, UNK, WordTokens
+from core.encoders.dual.network import DualNetwork, embed_ids, pad, pool
+from core.encoders.dual.training import RetrievalAccuracy
+from core.encoders.dual.word_tokens import PAD, UNK, WordTokens
 from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import settings_of, validate_settings

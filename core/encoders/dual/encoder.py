@@ -15,17 +15,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.encoders.context_pairs import ContextPairs
-from core.encoders.dual_fitted import FittedDual
-from core.encoders.dual_network import DualNetwork, LSTMNetwork, TransformerNetwork, embed_ids
-from core.encoders.dual_training import (
+from core.encoders.dual.context_pairs import ContextPairs
+from core.encoders.dual.fitted import FittedDual
+from core.encoders.dual.network import DualNetwork, LSTMNetwork, TransformerNetwork, embed_ids
+from core.encoders.dual.training import (
     RetrievalAccuracy,
     context_loss,
     retrieval_accuracy,
     seed_device,
     warm_up,
 )
-from core.encoders.word_tokens import WordTokens
+from core.encoders.dual.word_tokens import WordTokens
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.specs import setting, validate_settings

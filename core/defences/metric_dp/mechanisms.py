@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.defences.candidates import CANDIDATES, candidate_ids
-from core.defences.nearest import NearestCandidate
-from core.defences.noise import check_eta, draw_noise
+from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from core.defences.metric_dp.nearest import NearestCandidate
+from core.defences.metric_dp.noise import check_eta, draw_noise
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from core.encoders.word_tokens import PAD
+from core.encoders.dual.word_tokens import PAD
 
 __all__ = ["DualNetwork", "LSTMNetwork", "TransformerNetwork", "embed_ids", "pad", "pool"]
 

@@ -21,14 +21,14 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core.defences.envelope_counts import count_outcomes
-from core.defences.envelope_kernel import walk_tokens
-from core.defences.envelope_lanes import WIDTH
-from core.defences.envelope_room import Room, descending_lists
-from core.defences.envelope_torch import walk_tokens_torch
-from core.defences.envelopes import Envelopes
-from core.defences.nearest import NearestCandidate
-from core.defences.noise import check_eta, draw_noise
+from core.defences.deniability.envelope_counts import count_outcomes
+from core.defences.deniability.envelope_kernel import walk_tokens
+from core.defences.deniability.envelope_lanes import WIDTH
+from core.defences.deniability.envelope_room import Room, descending_lists
+from core.defences.deniability.envelope_torch import walk_tokens_torch
+from core.defences.deniability.envelopes import Envelopes
+from core.defences.metric_dp.nearest import NearestCandidate
+from core.defences.metric_dp.noise import check_eta, draw_noise
 from core.errors import InvalidInputError
 
 __all__ = ["DeniabilityEngine"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.deniability import DeniabilityEngine
-from core.defences.envelopes import Envelopes
+from core.defences.deniability.engine import DeniabilityEngine
+from core.defences.deniability.envelopes import Envelopes
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.text import check_text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.envelope_lanes import CHUNK, WIDTH
+from core.defences.deniability.envelope_lanes import CHUNK, WIDTH
 
 __all__ = ["Room", "descending_lists"]
 

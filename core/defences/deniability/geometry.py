@@ -1,6 +1,6 @@
 """How far apart tokens are, against how far the noise moves them (Qu et al. 2021, Fig. 3).
 
-`python -m core.defences.geometry --out assets/deniability/minilm/geometry.json`
+`python -m core.defences.deniability.geometry --out assets/deniability/minilm/geometry.json`
 """
 
 from __future__ import annotations
@@ -99,10 +99,12 @@ def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometr
 
 def main() -> None:
     """Measure an encoder's tokens and write the result."""
-    from core.defences.candidates import candidate_ids
+    from core.defences.metric_dp.candidates import candidate_ids
     from core.encoders import load_encoder
 
-    parser = argparse.ArgumentParser(prog="python -m core.defences.geometry", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m core.defences.deniability.geometry", description=__doc__
+    )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()

@@ -1,0 +1,1 @@
+"""Plausible deniability: how often a token comes back, and what it turns into, at every η."""

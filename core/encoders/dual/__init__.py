@@ -1,0 +1,1 @@
+"""Dual encoders, trained here on sentences in context."""

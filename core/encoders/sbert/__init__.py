@@ -1,0 +1,1 @@
+"""Sentence-BERT, fine-tuned here on pairs of sentences with scores."""

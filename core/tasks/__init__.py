@@ -1,0 +1,1 @@
+"""What vectors are good for: tasks that score an encoder, defended or not."""

@@ -1,0 +1,66 @@
+"""Semantic similarity: whether cosines follow what people say of pairs of texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+from core.metrics import spearman_correlation
+from core.protocols import Encoder, Vectors
+from core.results import Interval
+from core.tasks.utility import Utility
+
+__all__ = ["PairTask", "read_pairs"]
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """Pairs of texts with a human score of their similarity."""
+
+    name: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Utility:
+        """Return Spearman's correlation of the vectors' cosine with the human scores."""
+        del n_train  # nothing is trained
+        rows = np.random.default_rng(seed).permutation(len(self.scores))[:n_test]
+        one = encoder.encode([self.first[i] for i in rows])
+        two = encoder.encode([self.second[i] for i in rows])
+        cosines, scores = _cosines(one, two), np.array(self.scores)[rows]
+        value, ends = spearman_correlation(cosines, scores, seed=seed)
+        interval = Interval(100 * ends.low, 100 * ends.high)
+        return Utility("spearman", 100 * value, interval, 0.0, len(rows))
+
+
+def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:
+    """Read the STS benchmark: Parquet with sentence1, sentence2, score, split and lang.
+
+    Raises
+    ------
+    InvalidInputError
+        Another table; the message names the columns that are needed.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_parquet(path, columns=["sentence1", "sentence2", "score", "split", "lang"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInputError(
+            f"{path}: must be Parquet with sentence1, sentence2, score, split and lang ({error})."
+        ) from error
+    chosen = table[(table.lang == language) & (table.split == split)]
+    return PairTask(
+        name, tuple(chosen.sentence1), tuple(chosen.sentence2), tuple(map(float, chosen.score))
+    )
+
+
+def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
+    dots: NDArray[np.float64] = np.einsum("ij,ij->i", one, two, dtype=np.float64)
+    return dots / np.maximum(lengths, 1e-12)
