@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from core import deniability_plots as figures
 from core.attacks.inversion.export import neutral_cell
 from core.defences.deniability.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
 from core.defences.deniability.geometry import Geometry
 from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
 from core.defences.deniability.vocabulary import VocabularyDeniability
+from core.figures import deniability as figures
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from dashboard import cache, defence_state, markup

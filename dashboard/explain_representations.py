@@ -9,7 +9,7 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ENCODERS
-from core.representation_plots import collection_title, encoder_title
+from core.figures.representations import collection_title, encoder_title
 from core.studies.prepared import QUICK
 from core.studies.representation_summary import Point, Representations
 from dashboard.calm import plain

@@ -11,6 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from core.errors import CoreError
+from core.figures.projection import hover_texts
 from core.jobs import JobState
 from core.projection.cached import project_cached
 from core.projection.layout import MAX_POINTS, Layout, project
@@ -21,7 +22,6 @@ from core.projection.quality import Agreement
 from core.projection.selection import folded
 from core.projection.shipped import CORPUS, N_POINTS, find_shipped, find_vectors
 from core.projection.spec import ProjectionSpec
-from core.projection_plots import hover_texts
 from core.protocols import Encoder, OnProgress, Vectors
 from core.specs import DefenceSpec
 from dashboard import answers, cache, map_state

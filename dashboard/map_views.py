@@ -11,6 +11,7 @@ from core.attacks.inversion.export import neutral_cell
 from core.defences.registry import DEFENCES
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
+from core.figures.projection import map_figure
 from core.projection.layout import Layout
 from core.projection.looks import is_numeric, looks_of
 from core.projection.moves import MOVABLE, Moves, chosen_rows
@@ -18,7 +19,6 @@ from core.projection.points import Points
 from core.projection.quality import Agreement, neighbour_agreement
 from core.projection.selection import matching_rows
 from core.projection.spec import METHODS
-from core.projection_plots import map_figure
 from core.protocols import Encoder
 from core.specs import DefenceSpec
 from core.text import check_text

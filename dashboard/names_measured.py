@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import CoreError
-from core.name_plots import name_map
+from core.figures.names import name_map
 from core.names.probing import KNOWLEDGE
 from core.names.rates import Rate
 from core.studies.names_tables import SHIPPED, said

@@ -9,7 +9,7 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import neutral_cell, table_csv
 from core.attacks.inversion.reading import mark_recovery
-from core.name_plots import name_map
+from core.figures.names import name_map
 from core.names.experiment import NameExperiment
 from core.names.rates import Rate
 from dashboard import cache, markup, names_state

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from core import plots
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import readings_csv, readings_json
 from core.attacks.inversion.reading import Reading
+from core.figures import inversion as figures
 from core.protocols import Vectors
 from dashboard import markup
 from dashboard.cost import needs
@@ -91,7 +91,7 @@ def reading_card(reading: Reading) -> Callable[[], None]:
 def _bars(reading: Reading, place: Any) -> None:
     if reading.recovery.words:
         place.plotly_chart(
-            plots.word_scores(reading),
+            figures.word_scores(reading),
             key=f"bars-{reading.attack}",
             config=_CHART,
             alt=f"Score of each of the {len(reading.recovery.words)} words that "
@@ -139,7 +139,7 @@ def comparison(readings: Sequence[Reading]) -> None:
     """Draw the attacks' scores beside each other and beside pure guessing."""
     told = ", ".join(f"{INVERSION_ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
     st.plotly_chart(
-        plots.scores_beside_prior(readings),
+        figures.scores_beside_prior(readings),
         key="comparison",
         config=_CHART,
         alt=f"F1 by attack: {told}; guessing alone reaches {readings[0].prior.f1:.0f}",
@@ -151,7 +151,7 @@ def vector_panel(vector: Vectors, *, lead: str = "This is all the attacker has: 
     low, high = float(vector.min()), float(vector.max())
     st.html(markup.label(f"{lead}{vector.size} numbers"))
     st.plotly_chart(
-        plots.vector_strip(vector),
+        figures.vector_strip(vector),
         key="vector",
         config={**_CHART, "displayModeBar": False},
         alt=f"The embedding as {vector.size} coloured cells from {low:.2f} to {high:.2f}",

@@ -12,8 +12,8 @@ from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import neutral_cell
 from core.attacks.inversion.reading import Reading, TokenScores, read_vector
 from core.encoders import ENCODERS
+from core.figures.representations import encoder_title
 from core.protocols import Encoder, InversionAttack, Vectors
-from core.representation_plots import encoder_title
 from core.specs import AttackSpec, EncoderSpec
 from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.corpora import CORPORA as SOURCES
-from core.representation_plots import encoder_title
+from core.figures.representations import encoder_title
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.prepared import CORPORA, COUNTS

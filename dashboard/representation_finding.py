@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.representation_plots import collection_title, encoder_title
+from core.figures.representations import collection_title, encoder_title
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import AttackScore, Point, Representations
 from core.studies.scores import Score

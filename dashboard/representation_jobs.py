@@ -8,9 +8,9 @@ from collections import OrderedDict
 import streamlit as st
 
 from core.errors import CoreError
+from core.figures.representations import encoder_title
 from core.jobs import JobState
 from core.protocols import Encoder, OnProgress
-from core.representation_plots import encoder_title
 from core.specs import EncoderSpec
 from core.studies.prepared import Preparation, Prepared, prepare
 from dashboard import cache

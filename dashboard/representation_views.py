@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import table_csv
-from core.representation_plots import encoder_title, representations_figure
+from core.figures.representations import encoder_title, representations_figure
 from core.studies.representation_order import (
     Comparison,
     PaperPoint,

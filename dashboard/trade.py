@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from core.defences.registry import DEFENCES, make_defence
+from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
-from core.tradeoff_plots import tradeoff_figure
 from dashboard import answers, cache, defence_state, deniable, markup, panels
 
 __all__ = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import plots
 from core.attacks.inversion import INVERSION_ATTACKS
+from core.figures import inversion as figures
 from dashboard import answers, cache, cost, markup, panels
 
 ATTACK = "probe_mlc"
@@ -56,7 +56,7 @@ if measured:
     told = ", ".join(
         f"{INVERSION_ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items()
     )
-    st.plotly_chart(plots.shipped_scores(records), key="shipped", alt=f"F1 by attack: {told}")
+    st.plotly_chart(figures.shipped_scores(records), key="shipped", alt=f"F1 by attack: {told}")
 
 st.header("What to know", anchor=False)
 for column, (title, body) in zip(

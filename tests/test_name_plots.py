@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from core.name_plots import _INK, _SHADES, name_map
+from core.figures.names import _INK, _SHADES, name_map
 from core.names.rates import Rate
 
 BACKGROUND = ("#FFFFFF", "#12161B")

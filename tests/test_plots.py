@@ -8,9 +8,9 @@ from example_reading import READING
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.reading import TokenScores
-from core.plot_style import LEAKED, MISSED, PALETTE
-from core.plots import scores_beside_prior, shipped_scores, vector_strip
-from core.plots import word_scores as plot_words
+from core.figures.inversion import scores_beside_prior, shipped_scores, vector_strip
+from core.figures.inversion import word_scores as plot_words
+from core.figures.style import LEAKED, MISSED, PALETTE
 from core.results import RecoveredWord, Recovery
 
 

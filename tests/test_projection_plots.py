@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.figures.projection import hover_texts, map_figure
 from core.projection import Layout, ProjectionSpec, project
 from core.projection.looks import MISSING, Looks, is_numeric, looks_of
 from core.projection.points import corpus_points
-from core.projection_plots import hover_texts, map_figure
 
 N = 60
 

@@ -11,8 +11,8 @@ from core.attacks.inversion.relaxation.staged import StagedAttack
 from core.attacks.inversion.token_words import regular_token_ids, whole_words
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError, NotFittedError, StoppedError
+from core.figures.layers import layers_figure
 from core.studies import layers
-from core.studies.layers_plot import layers_figure
 from core.text import STOP_WORDS, words
 
 TEXTS = [

@@ -10,8 +10,8 @@ import pytest
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS
 from core.errors import ArtifactError
-from core.label_places import place_labels
-from core.representation_plots import ATTACK_SYMBOLS, ENCODER_STYLE, representations_figure
+from core.figures.label_places import place_labels
+from core.figures.representations import ATTACK_SYMBOLS, ENCODER_STYLE, representations_figure
 from core.studies import more_texts
 from core.studies.representation_order import (
     Verdict,

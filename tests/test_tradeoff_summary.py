@@ -8,9 +8,9 @@ import pytest
 
 from core.defences.registry import DEFENCES
 from core.errors import ArtifactError
+from core.figures.tradeoff import DEFENCE_STYLE, tradeoff_figure
 from core.studies.tradeoff import GRID
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
-from core.tradeoff_plots import DEFENCE_STYLE, tradeoff_figure
 
 
 def row(defence: str, task: str, measure: str, value: float, half: float, **more: Any) -> dict:

@@ -262,7 +262,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _draw(figure: Any, path: Path) -> None:
     """Write the figure of a study, or say why there is none."""
-    from core.studies.layers_plot import write_svg
+    from core.figures.svg import write_svg
 
     try:
         write_svg(figure, path)

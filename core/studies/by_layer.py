@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
+from core.figures.layers import layers_figure
 from core.protocols import OnProgress, no_progress
 from core.specs import EncoderSpec
 from core.studies.domains import check_contents, content_of, open_domain
 from core.studies.layers import EQUATIONS, USUAL, attack_layer, prior_f1
-from core.studies.layers_plot import layers_figure
 from core.studies.runner import Cell, failures, run_cells
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 

@@ -29,11 +29,11 @@ from core.defences.deniability.vocabulary import (
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.encoders import load_encoder
+from core.figures.deniability_panels import geometry_panel, histogram_panels
+from core.figures.svg import write_svg
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import write_json
-from core.studies.deniability_plots import geometry_panel, histogram_panels
 from core.studies.deniability_tables import markdown
-from core.studies.layers_plot import write_svg
 
 __all__ = ["PAPER_TABLE_3", "run"]
 

@@ -145,7 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study on files of sentences and write its result and its figure."""
     from core.attacks.inversion.evaluation import sample_texts
     from core.corpora import load_corpus
-    from core.studies.layers_plot import layers_figure, write_svg
+    from core.figures.layers import layers_figure
+    from core.figures.svg import write_svg
 
     parser = argparse.ArgumentParser(prog="python -m core.studies.layers", description=__doc__)
     parser.add_argument("--texts", type=Path, required=True, help="corpus to recover")

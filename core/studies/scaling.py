@@ -7,8 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from core.figures.learning import learning_figure
 from core.studies.cell_attacks import attack_said
-from core.studies.learning import gain_per_doubling, learning_figure
+from core.studies.learning import gain_per_doubling
 from core.studies.representations import RepresentationStudy, run
 from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
-from core.label_places import MARKER, Box, place_labels
-from core.plot_style import BASELINE, GRID, style
+from core.figures.label_places import MARKER, Box, place_labels
+from core.figures.style import BASELINE, GRID, style
 from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
 from core.studies.scores import Score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
-from core.plot_style import BASELINE, GRID, style
+from core.figures.style import BASELINE, GRID, style
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from core.defences.deniability.geometry import Geometry
 from core.defences.deniability.vocabulary import VocabularyDeniability
-from core.plot_style import LEAKED, MISSED
+from core.figures.style import LEAKED, MISSED
 
 __all__ = ["geometry_panel", "histogram_panels"]
 

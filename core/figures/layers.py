@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
-from core.errors import MissingDependencyError
-
-__all__ = ["layers_figure", "write_svg"]
+__all__ = ["layers_figure"]
 
 # Okabe–Ito, and a shape and a dash besides: never colour alone.
 _STYLE = {
@@ -63,20 +60,3 @@ def layers_figure(result: dict[str, Any]) -> go.Figure:
         margin={"l": 60, "r": 30, "t": 80, "b": 60},
     )
     return figure
-
-
-def write_svg(figure: go.Figure, path: Path) -> None:
-    """Write the figure as SVG.
-
-    Raises
-    ------
-    MissingDependencyError
-        Neither kaleido nor a Chromium that it can drive is installed.
-    """
-    try:
-        figure.write_image(path, format="svg", width=760, height=460)
-    except (ImportError, ValueError, RuntimeError) as error:
-        raise MissingDependencyError(
-            f"{path} was not drawn: it needs kaleido and a Chromium or Chrome. Install them, or "
-            "open the study's JSON on its page."
-        ) from error

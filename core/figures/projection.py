@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.plot_style import style
+from core.figures.style import style
 from core.projection.layout import Layout
 from core.projection.looks import Looks
 

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from core.attacks.inversion.reading import Reading
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.plot_style import (
+from core.figures.style import (
     BASELINE,
     GRID,
     LEAKED,

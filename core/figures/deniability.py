@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.defences.deniability.geometry import Geometry
-from core.plot_style import BASELINE, GRID, LEAKED, MISSED, style
+from core.figures.style import BASELINE, GRID, LEAKED, MISSED, style
 
 __all__ = ["geometry_figure", "outcome_histograms", "token_curves"]
 

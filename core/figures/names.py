@@ -7,8 +7,8 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from core.figures.style import GRID, style
 from core.names.rates import Rate
-from core.plot_style import GRID, style
 
 __all__ = ["name_map"]
 

@@ -1,0 +1,1 @@
+"""Results as Plotly figures, a file a subject: they compute nothing, and draw what is given."""

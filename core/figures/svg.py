@@ -1,0 +1,28 @@
+"""Figures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from core.errors import MissingDependencyError
+
+__all__ = ["write_svg"]
+
+
+def write_svg(figure: go.Figure, path: Path) -> None:
+    """Write the figure as SVG.
+
+    Raises
+    ------
+    MissingDependencyError
+        Neither kaleido nor a Chromium that it can drive is installed.
+    """
+    try:
+        figure.write_image(path, format="svg", width=760, height=460)
+    except (ImportError, ValueError, RuntimeError) as error:
+        raise MissingDependencyError(
+            f"{path} was not drawn: it needs kaleido and a Chromium or Chrome. Install them, or "
+            "open the study's JSON on its page."
+        ) from error
