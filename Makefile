@@ -35,7 +35,7 @@ test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 lint: $(DEV) ## check style, formatting and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy core benchmarks
+	$(PY) -m mypy core dashboard pages benchmarks
 
 format: $(DEV) ## rewrite the code to the style that lint checks
 	$(PY) -m ruff check --fix .

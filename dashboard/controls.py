@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from dashboard import cache, state
-from dashboard.answers import ENCODER
 from dashboard.calm import calm
+from dashboard.inversion.answers import ENCODER
 
 __all__ = [
     "attack_picker",

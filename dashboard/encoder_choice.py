@@ -12,8 +12,9 @@ from core.encoders.white_box import require_white_box
 from core.jobs import JobState
 from core.protocols import OnProgress
 from core.specs import EncoderSpec
-from dashboard import answers, cache
+from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.inversion import answers
 from dashboard.progress import follow
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from core.attacks.inversion.reading import Reading
-from dashboard.request import Request
+from dashboard.inversion.request import Request
 
 __all__ = [
     "ATTACKS_KEY",

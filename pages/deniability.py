@@ -7,17 +7,12 @@ import streamlit as st
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import (
-    cache,
-    controls,
-    defence_state,
-    deniable,
-    encoder_choice,
-    explain_eta,
-    state,
-)
+from dashboard import cache, controls, encoder_choice, state
 from dashboard.calm import plain, show_error
-from dashboard.eta import draw_again_button, eta_slider, eta_steps
+from dashboard.deniability import explain as explain_eta
+from dashboard.deniability import state as defence_state
+from dashboard.deniability import views as deniable
+from dashboard.deniability.eta import draw_again_button, eta_slider, eta_steps
 from dashboard.links import link
 
 refused_encoder = encoder_choice.adopt_encoder_link()

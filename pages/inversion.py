@@ -7,8 +7,10 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from dashboard import answers, cache, controls, explain, markup, panels, settings, state
+from dashboard import cache, controls, markup, state
 from dashboard.calm import plain, show_error
+from dashboard.inversion import answers, explain, settings
+from dashboard.inversion import views as panels
 from dashboard.links import link
 
 SAMPLES = cache.samples()

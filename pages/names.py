@@ -5,16 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import CoreError
-from dashboard import (
-    explain_names,
-    names_controls,
-    names_jobs,
-    names_measured,
-    names_probing,
-    names_state,
-    names_views,
-)
 from dashboard.calm import plain, show_error
+from dashboard.names import controls as names_controls
+from dashboard.names import explain as explain_names
+from dashboard.names import job as names_jobs
+from dashboard.names import measured as names_measured
+from dashboard.names import probing as names_probing
+from dashboard.names import state as names_state
+from dashboard.names import views as names_views
 
 refused = names_state.adopt_names_link(names_controls.samples(), names_controls.attacks_on_offer())
 names_jobs.adopt_names_job()

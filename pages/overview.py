@@ -8,7 +8,9 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures import inversion as figures
-from dashboard import answers, cache, cost, markup, panels
+from dashboard import cache, markup
+from dashboard.inversion import answers, cost
+from dashboard.inversion import views as panels
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]

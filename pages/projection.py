@@ -5,18 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import CoreError
-from dashboard import (
-    cache,
-    controls,
-    encoder_choice,
-    explain_map,
-    map_controls,
-    map_jobs,
-    map_selection,
-    map_state,
-    map_views,
-)
+from dashboard import cache, controls, encoder_choice
 from dashboard.calm import plain, show_error
+from dashboard.projection import controls as map_controls
+from dashboard.projection import explain as explain_map
+from dashboard.projection import job as map_jobs
+from dashboard.projection import selection as map_selection
+from dashboard.projection import state as map_state
+from dashboard.projection import views as map_views
 
 QUESTION = "Which texts belong together?"
 

@@ -6,23 +6,20 @@ import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from dashboard import (
-    cache,
-    controls,
-    explain_representations,
-    representation_cards,
-    representation_controls,
-    representation_finding,
-    representation_jobs,
-    representation_state,
-    representation_views,
-    state,
-)
+from core.studies.representation_summary import Representations
+from dashboard import cache, controls, state
 from dashboard.calm import plain, show_error
+from dashboard.representations import cards as representation_cards
+from dashboard.representations import controls as representation_controls
+from dashboard.representations import explain as explain_representations
+from dashboard.representations import finding as representation_finding
+from dashboard.representations import job as representation_jobs
+from dashboard.representations import state as representation_state
+from dashboard.representations import views as representation_views
 
 headline = st.container()
 try:
-    found = cache.representations()
+    found: Representations | None = cache.representations()
 except CoreError as error:
     found = None
     show_error(error, title="The measured rows are not here")

@@ -6,8 +6,11 @@ import streamlit as st
 
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import answers, cache, controls, defence_state, state, trade
+from dashboard import cache, controls, state
 from dashboard.calm import show_error
+from dashboard.deniability import state as defence_state
+from dashboard.inversion import answers
+from dashboard.tradeoff import views as trade
 
 found = cache.tradeoff(answers.ENCODER)
 defence_state.adopt_tradeoff_link(cache.samples()[0]["text"], found.tasks)

@@ -8,8 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.jobs import JobState
-from dashboard import cache, defence_state, state
-from dashboard.eta import eta_steps
+from dashboard import cache, state
+from dashboard.deniability import state as defence_state
+from dashboard.deniability.eta import eta_steps
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]

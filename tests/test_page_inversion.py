@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.jobs import JobState
 from core.specs import settings_of
-from dashboard import answers, cache, state
-from dashboard.settings import AT_ANSWERING
+from dashboard import cache, state
+from dashboard.inversion import answers
+from dashboard.inversion.settings import AT_ANSWERING
 
 TEXT = "The government said the river is near the city of London."
 Open = Callable[..., AppTest]

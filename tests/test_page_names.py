@@ -8,8 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.studies.names_tables import SHIPPED, load_rows
-from dashboard import cache, names_state
-from dashboard.names_views import QUESTION
+from dashboard import cache
+from dashboard.names import state as names_state
+from dashboard.names.views import QUESTION
 
 SENTENCES = "Ada Quell sold the boat to a museum.\nThe court fined Orrin for the boat."
 NAMES = "Ada Quell\nTom Orrin"

@@ -17,8 +17,12 @@ from core.projection.shipped import N_POINTS, SHIPPED
 from core.results import Interval
 from core.specs import EncoderSpec
 from core.store import load_artifact
-from dashboard import cache, map_jobs, map_selection, map_state, map_views, state
-from dashboard.map_state import MapRequest, key_of
+from dashboard import cache, state
+from dashboard.projection import job as map_jobs
+from dashboard.projection import selection as map_selection
+from dashboard.projection import state as map_state
+from dashboard.projection import views as map_views
+from dashboard.projection.state import MapRequest, key_of
 
 TEXT = "The harbour master counted twelve ships."
 QUESTION = "Which texts belong together?"

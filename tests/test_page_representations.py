@@ -11,9 +11,10 @@ from core.errors import StorageError
 from core.studies import representation_summary
 from core.studies.representation_summary import FILES, SHIPPED, load_representations
 from core.text import STOP_WORDS, word_set
-from dashboard import cache, representation_jobs, state
-from dashboard.representation_finding import QUESTION
-from dashboard.representation_state import key_of
+from dashboard import cache, state
+from dashboard.representations import job as representation_jobs
+from dashboard.representations.finding import QUESTION
+from dashboard.representations.state import key_of
 
 TEXT = "The government said police had found zanzibarian people after two days."
 Open = Callable[..., AppTest]

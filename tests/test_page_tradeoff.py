@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
-from dashboard import defence_state, state
+from dashboard import state
+from dashboard.deniability import state as defence_state
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]

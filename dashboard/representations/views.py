@@ -19,9 +19,9 @@ from core.studies.representation_order import (
 from core.studies.representation_summary import AttackScore, Point, Representations
 from core.studies.scores import Score
 from dashboard.calm import plain
-from dashboard.representation_controls import VIEW_NAMES
-from dashboard.representation_finding import title_of
-from dashboard.representation_state import chosen
+from dashboard.representations.controls import VIEW_NAMES
+from dashboard.representations.finding import title_of
+from dashboard.representations.state import chosen
 
 __all__ = ["most_read", "order", "picture", "shown_points", "table"]
 

@@ -22,11 +22,13 @@ from core.projection.spec import METHODS
 from core.protocols import Encoder
 from core.specs import DefenceSpec
 from core.text import check_text
-from dashboard import answers, map_state, markup, state
+from dashboard import markup, state
 from dashboard.calm import plain, show_error
-from dashboard.eta import eta_steps
-from dashboard.map_jobs import DrawnMap
-from dashboard.map_state import MapRequest, key_of
+from dashboard.deniability.eta import eta_steps
+from dashboard.inversion import answers
+from dashboard.projection import state as map_state
+from dashboard.projection.drawn import DrawnMap
+from dashboard.projection.state import MapRequest, key_of
 
 __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
 

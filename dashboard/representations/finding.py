@@ -11,8 +11,8 @@ from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import AttackScore, Point, Representations
 from core.studies.scores import Score
 from dashboard.calm import plain
-from dashboard.representation_controls import VIEW_NAMES
-from dashboard.representation_state import chosen
+from dashboard.representations.controls import VIEW_NAMES
+from dashboard.representations.state import chosen
 
 __all__ = ["QUESTION", "attack_name", "finding", "said", "title_of"]
 

@@ -13,10 +13,11 @@ from core.errors import CoreError
 from core.projection.points import Column, Points
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
-from dashboard import encoder_choice, map_state
+from dashboard import encoder_choice
 from dashboard.calm import show_error
 from dashboard.links import link
-from dashboard.map_state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
+from dashboard.projection import state as map_state
+from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
 from dashboard.state import text
 
 __all__ = ["colour_pickers", "link_popover", "method_pickers", "more_settings", "search_input",
@@ -151,7 +152,7 @@ def more_settings() -> None:
         key=key_of("metric"),
         required=True,
         persist_state="session",
-        format_func={"cosine": "small angle", "euclidean": "small distance"}.get,
+        format_func={"cosine": "small angle", "euclidean": "small distance"}.__getitem__,
         help="By angle, the length of a vector does not count",
     )
     st.number_input("Seed", 0, 2**32 - 1, key=key_of("seed"), persist_state="session",

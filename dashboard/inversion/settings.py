@@ -11,8 +11,8 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.specs import settings_of
 from dashboard import state
-from dashboard.answers import base_settings
 from dashboard.calm import plain
+from dashboard.inversion.answers import base_settings
 
 __all__ = ["AT_ANSWERING", "adjustable_settings", "settings_of_chosen"]
 

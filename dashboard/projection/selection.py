@@ -9,10 +9,12 @@ from core.attacks.inversion.reading import Reading
 from core.projection.selection import selection_json, selection_rows
 from core.protocols import Encoder
 from core.specs import DefenceSpec
-from dashboard import answers, map_readings, map_state
-from dashboard.map_jobs import DrawnMap
-from dashboard.map_readings import Readings
-from dashboard.map_state import MapRequest
+from dashboard.inversion import answers
+from dashboard.projection import readings as map_readings
+from dashboard.projection import state as map_state
+from dashboard.projection.drawn import DrawnMap
+from dashboard.projection.readings import Readings
+from dashboard.projection.state import MapRequest
 
 __all__ = ["selected_texts"]
 
@@ -77,7 +79,7 @@ def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
             "protected": columns.TextColumn(
                 "Recovered with the defence",
                 width="medium",
-                help=found.defence and map_readings.named(found.defence),
+                help=map_readings.named(found.defence) if found.defence else None,
             ),
             "protected f1": columns.NumberColumn("F1 with the defence", format="%.0f"),
             "guess": columns.NumberColumn("F1 by guessing", format="%.0f"),

@@ -14,7 +14,7 @@ from core.names.rates import Rate
 from core.studies.names_tables import SHIPPED, said
 from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.names_views import MAP_TITLE
+from dashboard.names.views import MAP_TITLE
 
 __all__ = ["dependence", "measured"]
 

@@ -7,10 +7,11 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.names.experiment import MOST_NAMES
 from core.protocols import Access
-from dashboard import cache, names_state
-from dashboard.answers import ENCODER
+from dashboard import cache
+from dashboard.inversion.answers import ENCODER
 from dashboard.links import link
-from dashboard.names_state import NamesRequest
+from dashboard.names import state as names_state
+from dashboard.names.state import NamesRequest
 
 __all__ = ["attacks_on_offer", "controls", "samples"]
 

@@ -12,7 +12,11 @@ from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
-from dashboard import answers, cache, defence_state, deniable, markup, panels
+from dashboard import cache, markup
+from dashboard.deniability import state as defence_state
+from dashboard.deniability import views as deniable
+from dashboard.inversion import answers
+from dashboard.inversion import views as panels
 
 __all__ = [
     "best_point",

@@ -11,10 +11,11 @@ from core.names.sentences import read_sentences
 from core.protocols import OnProgress
 from core.specs import AttackSpec
 from core.text import MAX_CHARACTERS, check_text
-from dashboard import cache, names_state
-from dashboard.answers import ENCODER
+from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.names_state import NamesRequest
+from dashboard.inversion.answers import ENCODER
+from dashboard.names import state as names_state
+from dashboard.names.state import NamesRequest
 from dashboard.progress import follow
 
 __all__ = ["adopt_names_job", "experiment"]

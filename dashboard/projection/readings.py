@@ -15,9 +15,10 @@ from core.projection.moves import chosen_rows, protected_vectors
 from core.protocols import Encoder, Vectors
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
-from dashboard import answers, map_state
-from dashboard.map_jobs import DrawnMap
-from dashboard.map_state import MapRequest
+from dashboard.inversion import answers
+from dashboard.projection import state as map_state
+from dashboard.projection.drawn import DrawnMap
+from dashboard.projection.state import MapRequest
 
 __all__ = ["Readings", "named", "readings_of", "told"]
 

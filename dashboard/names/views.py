@@ -12,10 +12,11 @@ from core.attacks.inversion.reading import mark_recovery
 from core.figures.names import name_map
 from core.names.experiment import NameExperiment
 from core.names.rates import Rate
-from dashboard import cache, markup, names_state
-from dashboard.answers import ENCODER
+from dashboard import cache, markup
 from dashboard.calm import plain
-from dashboard.names_state import NamesRequest
+from dashboard.inversion.answers import ENCODER
+from dashboard.names import state as names_state
+from dashboard.names.state import NamesRequest
 
 __all__ = ["MAP_TITLE", "QUESTION", "cell_words", "finding", "heat_map"]
 

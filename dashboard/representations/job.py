@@ -16,7 +16,7 @@ from core.studies.prepared import Preparation, Prepared, prepare
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.progress import follow
-from dashboard.representation_state import (
+from dashboard.representations.state import (
     TryRequest,
     remember_try_job,
     restore_try,

@@ -18,7 +18,7 @@ from dashboard.state import TEXT_KEY, text
 
 if TYPE_CHECKING:
     from core.projection.points import Points
-    from dashboard.map_jobs import DrawnMap
+    from dashboard.projection.drawn import DrawnMap
 
 __all__ = ["CORPORA", "COUNTS", "UPLOAD", "MapRequest", "adopt_map_link", "chart_number", "chosen",
            "chosen_spec", "choose", "clear_selection", "drop_stale_map_link", "is_linked",

@@ -4,74 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from core.errors import CoreError
-from core.figures.projection import hover_texts
 from core.jobs import JobState
 from core.projection.cached import project_cached
-from core.projection.layout import MAX_POINTS, Layout, project
-from core.projection.looks import Looks, looks_of
-from core.projection.moves import Moves, move_points
+from core.projection.layout import MAX_POINTS, project
 from core.projection.points import Points, corpus_points
-from core.projection.quality import Agreement
-from core.projection.selection import folded
 from core.projection.shipped import CORPUS, N_POINTS, find_shipped, find_vectors
 from core.projection.spec import ProjectionSpec
 from core.protocols import Encoder, OnProgress, Vectors
-from core.specs import DefenceSpec
-from dashboard import answers, cache, map_state
+from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.map_state import MapRequest
+from dashboard.inversion import answers
 from dashboard.progress import follow
+from dashboard.projection import state as map_state
+from dashboard.projection.drawn import DrawnMap
+from dashboard.projection.state import MapRequest
 
-__all__ = ["DrawnMap", "adopt_map_job", "drawn_map", "known_map", "stop_other_job"]
+__all__ = ["adopt_map_job", "drawn_map", "known_map", "stop_other_job"]
 
 _MOST_SHARED = 4
-_MOST_MOVES = 32
 _SHARE_OF_ENCODING = 0.7
 _LOCK = threading.Lock()
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnMap:
-    """A map with its points and vectors, its texts ready to be shown and searched."""
-
-    points: Points
-    vectors: Vectors
-    layout: Layout
-    hover: list[str]
-    folded: list[str]
-    agreements: dict[str, Agreement | None] = field(default_factory=dict)
-    """By column, once asked."""
-    _looks: dict[str, Looks] = field(default_factory=dict)
-    _moves: dict[tuple[DefenceSpec, int], Moves] = field(default_factory=dict)
-
-    def looks(self, column: str) -> Looks:
-        """Return the groups of a column."""
-        if column not in self._looks:
-            self._looks[column] = looks_of(self.points.columns[column])
-        return self._looks[column]
-
-    def moved(self, encoder: Encoder, rows: NDArray[np.int64], defence: DefenceSpec) -> Moves:
-        """Return where a defence moves some points; the last few answers are kept."""
-        key = (defence, len(rows))
-        if key not in self._moves:
-            while len(self._moves) >= _MOST_MOVES:
-                self._moves.pop(next(iter(self._moves)), None)
-            self._moves[key] = move_points(
-                self.layout, encoder, self.points.texts, self.vectors, rows, defence
-            )
-        return self._moves[key]
-
-    @classmethod
-    def of(cls, points: Points, vectors: Vectors, layout: Layout) -> DrawnMap:
-        """Wrap and fold the texts."""
-        return cls(points, vectors, layout, hover_texts(points.texts), [*map(folded, points.texts)])
 
 
 @st.cache_resource(show_spinner=False)

@@ -14,8 +14,8 @@ from core.protocols import Access, OnProgress, Vectors, no_progress
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from dashboard import cache, state
 from dashboard.calm import show_error
+from dashboard.inversion.request import Request
 from dashboard.progress import follow
-from dashboard.request import Request
 
 __all__ = [
     "ENCODER",

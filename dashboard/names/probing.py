@@ -9,7 +9,8 @@ from core.attacks.inversion.export import neutral_cell
 from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
 from core.studies.names_tables import said
-from dashboard import cache, names_state
+from dashboard import cache
+from dashboard.names import state as names_state
 
 __all__ = ["probing"]
 

@@ -17,9 +17,10 @@ from core.protocols import Encoder, InversionAttack, Vectors
 from core.specs import AttackSpec, EncoderSpec
 from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore
-from dashboard import cache, markup, panels
-from dashboard.representation_finding import attack_name, said
-from dashboard.representation_jobs import SHIPPED_ATTACK
+from dashboard import cache, markup
+from dashboard.inversion import views as panels
+from dashboard.representations.finding import attack_name, said
+from dashboard.representations.job import SHIPPED_ATTACK
 
 __all__ = ["Answer", "answers_of", "cards", "overview"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core.defences.deniability.vocabulary import eta_grid
-from dashboard import defence_state
+from dashboard.deniability import state as defence_state
 
 __all__ = ["draw_again_button", "eta_slider", "eta_steps"]
 

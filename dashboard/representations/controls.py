@@ -13,9 +13,9 @@ from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
-from dashboard import representation_state as chosen_here
 from dashboard.links import link
-from dashboard.representation_state import key_of
+from dashboard.representations import state as chosen_here
+from dashboard.representations.state import key_of
 from dashboard.state import text
 
 __all__ = [

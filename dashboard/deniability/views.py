@@ -20,7 +20,8 @@ from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.figures import deniability as figures
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
-from dashboard import cache, defence_state, markup
+from dashboard import cache, markup
+from dashboard.deniability import state as defence_state
 
 __all__ = [
     "curves_card",
@@ -126,7 +127,7 @@ def curves_card(
 ) -> None:
     """Draw how often tokens come back, at every η, beside the vocabulary's where it is known."""
     etas = np.asarray(steps)
-    vocabulary = found and (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100)
+    vocabulary = (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100) if found else None
     st.plotly_chart(
         figures.token_curves(
             etas,

@@ -14,7 +14,7 @@ from core.attacks.inversion.reading import Reading
 from core.figures import inversion as figures
 from core.protocols import Vectors
 from dashboard import markup
-from dashboard.cost import needs
+from dashboard.inversion.cost import needs
 
 __all__ = [
     "attack_header",
