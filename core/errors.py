@@ -6,6 +6,9 @@ is; any other exception is a fault of ours.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
     "ArtifactError",
     "CoreError",
@@ -16,6 +19,7 @@ __all__ = [
     "NotFittedError",
     "StoppedError",
     "StorageError",
+    "similar",
 ]
 
 
@@ -53,3 +57,15 @@ class StorageError(CoreError):
 
 class StoppedError(CoreError):
     """The user stopped the work; everything finished before is kept."""
+
+
+def similar(word: str, known: Iterable[str]) -> str:
+    """Return a sentence that asks whether a known word was meant, or nothing.
+
+    Examples
+    --------
+    >>> similar("epocs", ["epochs", "seed"])
+    " Did you mean 'epochs'?"
+    """
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

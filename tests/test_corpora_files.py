@@ -165,11 +165,14 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "blank csv": ("t.csv", b"\n\n", "holds no text"),
     "header only": ("t.csv", b"text,label\n", "holds no text"),
     "blank jsonl": ("t.jsonl", b"\n\n", "holds no text"),
-    "utf-16": ("t.txt", "Ada".encode("utf-16"), "is text in UTF-16; save it as UTF-8"),
-    "utf-16 csv": ("t.csv", "text\nAda".encode("utf-16-be"), "line 1: holds a null byte"),
-    "latin-1": ("t.txt", b"fine\ncaf\xe9\n", r"line 2: is not UTF-8 \(byte 4\)"),
-    "latin-1 csv": ("t.csv", b"text\nfine\ncaf\xe9\n", "line 3: is not UTF-8"),
-    "latin-1 jsonl": ("t.jsonl", b'{"text": "caf\xe9"}', "line 1: is not UTF-8"),
+    "utf-32": ("t.txt", "Ada".encode("utf-32"), "is text in UTF-32; save it as UTF-8"),
+    "utf-16 without a mark": ("t.csv", "text\nAda".encode("utf-16-be"), "line 1: holds a null byte"),
+    "utf-16 cut": ("t.txt", "Ada\nwrote".encode("utf-16")[:-1], "after line 1: is not UTF-16"),
+    "damaged utf-8": ("t.txt", b"f\xc3\xafne\nna\xc3\xafve\ncaf\xe9", r"line 3: is not UTF-8 \(byte 4\)"),
+    "damaged with a mark": ("t.csv", b"\xef\xbb\xbftext\ncaf\xe9\n", "line 2: is not UTF-8"),
+    "binary": ("t.txt", bytes(range(1, 256)) * 9, "is binary or of an encoding"),
+    "binary jsonl": ("t.jsonl", b'{"text": "\xe9\0"}', "is binary or of an encoding"),
+    "picture": ("t.txt", b"\x89PNG\r\n", "is a picture"),
     "null byte": ("t.txt", b"one\ntwo\0three\n", "line 2: holds a null byte"),
     "null byte csv": ("t.csv", b"text\none\ntwo\0\n", "line 3: holds a null byte"),
     "null byte jsonl": ("t.jsonl", b'{"text": "a\\u0000b"}', "line 1: 'text' holds a null byte"),
@@ -181,11 +184,8 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "pickle parquet": ("t.parquet", PICKLE, "is not Parquet"),
     "csv named parquet": ("t.parquet", b"text\nAda\n", "is not Parquet"),
     "parquet named csv": ("t.csv", b"PAR1xxxx", "is a Parquet file; give it the ending"),
-    "wrong column": ("t.csv", b"body,label\na,b\n", "no column 'text'.*'body', 'label'"),
-    "wrong column tsv": ("t.tsv", b"body\tlabel\na\tb\n", "no column 'text'.*'body', 'label'"),
-    "wrong column jsonl": ("t.jsonl", b'{"body": "a"}', "no column 'text'.*'body'"),
-    "no header": ("t.csv", b"Ada wrote. And wrote.\nMore\n", "no column 'text'.*'Ada wrote. And"),
-    "long header": ("t.csv", b"x" * 9000 + b"\na\n", r"no column 'text'.*'x{39}…'"),
+    "no texts": ("t.csv", b"body,n\n1,2\n", "none of its 2 columns holds texts. Name the one"),
+    "no texts jsonl": ("t.jsonl", b'{"a": 1, "b": null}', "none of its 2 columns holds texts"),
     "cells too many": ("t.csv", b"text,n\na,1\nb,c,2\n", "line 3: has 3 cells where the header"),
     "cells too few": ("t.csv", b"text,n\na\n", "line 2: has 1 cells.*commas"),
     "open quote": ("t.csv", b'text\nok\n"never closed\nmore\n', "is not a row of CSV.*Close every"),
@@ -308,10 +308,28 @@ def test_a_bad_row_of_parquet_is_named(values: list[object], message: str, tmp_p
         read_texts(path)
 
 
+WRONG = {
+    "csv": ("t.csv", b"body,label\na,b\n", "no column 'boddy'. Did you mean 'body'.*'body', 'label'"),
+    "tsv": ("t.tsv", b"body\tlabel\na\tb\n", "no column 'boddy'.*'body', 'label'"),
+    "jsonl": ("t.jsonl", b'{"body": "a"}', "no column 'boddy'.*'body'"),
+    "no header": ("t.csv", b"Ada wrote. And wrote.\nMore\n", "no column 'boddy'.*'Ada wrote. And"),
+    "long header": ("t.csv", b"x" * 9000 + b"\na\n", r"no column 'boddy'.*'x{39}…'"),
+    "plain text": ("t.txt", b"Ada wrote.\n", "is plain text.*Name no column"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_column_names_those_there(case: str, tmp_path: Path) -> None:
+    name, content, message = WRONG[case]
+    path = written(tmp_path / name, content)
+    with pytest.raises(InvalidInputError, match=message):
+        read_texts(path, columns=Columns(text="boddy"))
+
+
 def test_a_wrong_column_of_parquet_names_those_there(tmp_path: Path) -> None:
     path = parquet(tmp_path / "t.parquet", title=["a"], body=["b"])
     with pytest.raises(InvalidInputError, match=r"no column 'text'.*'title', 'body'"):
-        load_corpus(path)
+        load_corpus(path, columns=Columns(text="text"))
     with pytest.raises(InvalidInputError, match=r"no column 'class'.*'title', 'body'"):
         load_corpus(path, columns=Columns(text="body", label="class"))
 
@@ -331,5 +349,6 @@ def test_parquet_text_that_is_not_utf8_names_the_row(tmp_path: Path) -> None:
 
 def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     header = ",".join(f"c{i}" for i in range(500))
+    path = written(tmp_path / "t.csv", f"{header}\n")
     with pytest.raises(InvalidInputError, match=r"'c19' and 480 more"):
-        read_texts(written(tmp_path / "t.csv", f"{header}\n"))
+        read_texts(path, columns=Columns(text="text"))

@@ -14,7 +14,7 @@ import pytest
 from core.attacks.inversion.export import table_csv
 from core.corpora import uploads
 from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import column_names, guess_text_column, read_upload
+from core.corpora.uploads import read_upload, upload_facts
 from core.errors import InvalidInputError
 from core.projection import ProjectionSpec, project
 from core.projection.points import upload_points
@@ -51,8 +51,9 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_every_kind_of_table_gives_texts_and_columns(name: str) -> None:
     file = MemoryFile(name, FILES[name])
-    names = column_names(file)
-    assert names == ["sentence", "class", "score"] and guess_text_column(names) == "sentence"
+    facts = upload_facts(file)
+    assert facts.names == ("sentence", "class", "score")
+    assert facts.is_guessed and facts.columns.text == "sentence"
     points = upload_points(file, 100, text="sentence", others=("class", "score"))
     assert points.texts == tuple(row["sentence"] for row in ROWS) and points.is_private
     assert points.columns["class"] == tuple(row["class"] for row in ROWS)
@@ -62,7 +63,7 @@ def test_every_kind_of_table_gives_texts_and_columns(name: str) -> None:
 
 def test_one_text_a_line() -> None:
     file = MemoryFile("notes.txt", "\ufeffFirst line.\n\nSecond líne, with = signs.\n".encode())
-    assert column_names(file) == []
+    assert upload_facts(file).names == ()
     points = upload_points(file, 100)
     assert points.texts == ("First line.", "Second líne, with = signs.")
     assert points.unit == "line" and points.columns["words"] == ("2", "5")
@@ -90,11 +91,12 @@ HOSTILE = {
     "PDF": ("paper.txt", b"%PDF-1.7", "PDF"),
     "empty": ("empty.csv", b"", "empty"),
     "null bytes": ("nulls.csv", b"text\na\0b\n", "null byte"),
-    "latin 1": ("latin.csv", "text\nné\n".encode("latin-1"), "UTF-8"),
+    "damaged": ("damaged.csv", "text\nné é\n".encode() + b"n\xe9\n", "line 3: is not UTF-8"),
+    "binary": ("sound.csv", bytes(range(1, 256)) * 9, "is binary"),
     "ragged": ("ragged.csv", b"text,class\na b,c,d\n", "3 cells"),
     "open quote": ("open.csv", b'text\n"a b c\n', "double quote"),
-    "no column": ("other.csv", b"words\na b\n", "no column"),
-    "empty cells alone": ("gap.csv", b"text,class\n,x\n ,y\n", "holds no text"),
+    "no column of texts": ("other.csv", b"a,b\n1,2\n", "none of its 2 columns holds texts"),
+    "empty cells alone": ("gap.csv", b"text,class\n,1\n ,2\n", "holds no text"),
     "truncated": ("cut.parquet", FILES["table.parquet"][:-20], "truncated"),
     "not Parquet": ("fake.parquet", b"text\na b\n", "not Parquet"),
     "not JSON": ("fake.jsonl", b"[1, 2", "JSON"),
@@ -108,7 +110,7 @@ def test_hostile_files_are_refused_by_name(case: str) -> None:
     name, content, told = HOSTILE[case]
     file = MemoryFile(name, content)
     with pytest.raises(InvalidInputError, match=told) as refused:
-        column_names(file)
+        upload_facts(file)
         read_upload(file)
     assert str(refused.value).startswith(name)
 
@@ -117,7 +119,7 @@ def test_a_parquet_file_that_unpacks_too_far_is_refused_unread() -> None:
     bomb = parquet({"text": ["x" * 20_000_000] * 60}, compression="zstd", use_dictionary=False)
     assert len(bomb) < 10**6
     with pytest.raises(InvalidInputError, match=r"unpacks to 1\.2 GB; at most 1 GB"):
-        column_names(MemoryFile("bomb.parquet", bomb))
+        upload_facts(MemoryFile("bomb.parquet", bomb))
 
 
 def test_a_text_repeated_by_a_dictionary_fills_no_memory() -> None:
@@ -139,7 +141,7 @@ def test_a_text_repeated_by_a_dictionary_fills_no_memory() -> None:
 def test_too_large_a_file_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 2**20)
     with pytest.raises(InvalidInputError, match=r"big\.csv: has 2\.0 MB; at most 1 MB"):
-        column_names(MemoryFile("big.csv", b"text\n" + b"a" * 2**21))
+        upload_facts(MemoryFile("big.csv", b"text\n" + b"a" * 2**21))
 
 
 def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +154,7 @@ def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None
 def test_too_many_columns_are_refused() -> None:
     header = ",".join(f"c{i}" for i in range(300)).encode()
     with pytest.raises(InvalidInputError, match="300 columns"):
-        column_names(MemoryFile("wide.csv", header + b"\n"))
+        upload_facts(MemoryFile("wide.csv", header + b"\n"))
 
 
 def test_nothing_of_an_upload_is_written(leakscope_home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_error
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, similar
 from core.specs import AttackSpec, EncoderSpec, settings_of
 
 __all__ = [
@@ -37,18 +36,6 @@ class Parser(argparse.ArgumentParser):
         message = message.replace("invalid int value:", "must be a whole number, got")
         show_error(f"{message} (see {self.prog} --help)")
         raise SystemExit(2)
-
-
-def similar(word: str, known: Iterable[str]) -> str:
-    """Return a sentence that asks whether a known word was meant, or nothing.
-
-    Examples
-    --------
-    >>> similar("epocs", ["epochs", "seed"])
-    " Did you mean 'epochs'?"
-    """
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from core.corpora.document import Document
@@ -31,6 +31,8 @@ class Corpus:
         Two-letter code, for the sentence splitter.
     is_split : bool
         Whether each document is one sentence already.
+    notes : tuple of str
+        What was decided in reading it: a guessed column, an encoding. No part of its identity.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class Corpus:
     licence: str = "not known"
     language: str = "en"
     is_split: bool = False
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

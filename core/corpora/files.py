@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from core.corpora.documents import Corpus
-from core.corpora.rows import Columns, check_rows, documents_of
+from core.corpora.documents import Corpus, check_limit
+from core.corpora.guess import FileFacts, facts_of
+from core.corpora.rows import Columns, Row, check_rows, documents_of
 from core.corpora.tables import read_rows
 
 __all__ = ["load_file", "read_texts"]
@@ -21,8 +23,18 @@ def read_texts(
     InvalidInputError
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
-    path, columns = Path(path), columns or Columns()
-    return [row.text for row in check_rows(path, read_rows(path, columns), columns, limit)]
+    _, rows = _opened(Path(path), columns, limit)
+    return [row.text for row in rows]
+
+
+def _opened(
+    path: Path, columns: Columns | None, limit: int | None
+) -> tuple[FileFacts, Iterator[Row]]:
+    """Return what a file holds, and its first `limit` rows, checked as they are read."""
+    check_limit(limit)
+    facts = facts_of(path, columns)
+    rows = read_rows(path, facts.columns, facts.encoding)
+    return facts, check_rows(path, rows, facts.columns, limit)
 
 
 def load_file(
@@ -42,7 +54,8 @@ def load_file(
     path : Path or str
         One text a line, or by its ending: .csv, .tsv, .jsonl, .parquet.
     columns : Columns, optional
-        Of a table; the column `text` by default, with `label` and `author` where they exist.
+        Of a table; the longest text column by default, with `label` and `author` where they
+        exist.
     limit : int, optional
         Number of rows read, from the first.
     language : str
@@ -53,7 +66,8 @@ def load_file(
     InvalidInputError
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
-    path, columns = Path(path), columns or Columns()
-    rows = check_rows(path, read_rows(path, columns), columns, limit)
-    documents = documents_of(path, rows, columns)
-    return Corpus(path.stem, documents, licence="the user's own file", language=language)
+    path = Path(path)
+    facts, rows = _opened(path, columns, limit)
+    documents = documents_of(path, rows, facts.columns)
+    return Corpus(path.stem, documents, licence="the user's own file", language=language,
+                  notes=facts.notes)  # fmt: skip

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from core.corpora.documents import Corpus
+from core.corpora.guess import SAMPLE_ROWS, guess_note, longest_text_column
 from core.corpora.rows import Columns, Row, check_rows, documents_of
 from core.errors import (
     CoreError,
@@ -34,7 +37,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
         is `train` by default. The owner is needed, since a bare name can also mean a reader of
         local files, one of which unpickles.
     columns : Columns, optional
-        The column `text` by default, with `label` and `author` where they exist.
+        The longest text column by default, with `label` and `author` where they exist.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
         ) from error
     try:
         dataset = load_dataset(name, config, split=split, streaming=True)
-        rows = _rows(source, dataset, columns)
+        columns, notes, records = _opened(source, dataset, columns)
+        rows = _rows(source, dataset, records, columns)
         documents = documents_of(source, check_rows(source, rows, columns, limit), columns)
     except CoreError:
         raise
@@ -65,7 +69,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
             f"{source} could not be read: {reason}. Check the name, the configuration, the split "
             "and the network; `bundled` always works offline."
         ) from error
-    return Corpus(source, documents, licence=_licence(dataset))
+    return Corpus(source, documents, licence=_licence(dataset), notes=notes)
 
 
 def _parse(reference: str) -> tuple[str, str | None, str]:
@@ -83,11 +87,28 @@ def _parse(reference: str) -> tuple[str, str | None, str]:
     return name, config or None, split or "train"
 
 
-def _rows(source: str, dataset: Any, columns: Columns) -> Iterator[Row]:
+def _opened(
+    source: str, dataset: Any, columns: Columns
+) -> tuple[Columns, tuple[str, ...], Iterator[Mapping[str, Any]]]:
+    """Return the columns with that of the texts, what to tell of it, and the records."""
+    records = iter(dataset)
+    if columns.text is not None:
+        return columns, (), records
+    first = list(islice(records, SAMPLE_ROWS))
+    names = list(first[0]) if first else []
+    text = longest_text_column(names, ([record[name] for name in names] for record in first))
+    columns = replace(columns, text=text or "text")
+    notes = (guess_note(source, text),) if text and len(names) > 1 else ()
+    return columns, notes, chain(first, records)
+
+
+def _rows(
+    source: str, dataset: Any, records: Iterator[Mapping[str, Any]], columns: Columns
+) -> Iterator[Row]:
     """Yield the rows, class numbers replaced by their names where the dataset has them."""
     features: Mapping[str, Any] = dataset.features or {}
     chosen: dict[str, str] = {}
-    for number, record in enumerate(dataset, 1):
+    for number, record in enumerate(records, 1):
         chosen = chosen or columns.within(source, list(record))
         values = {
             role: _class_name(features.get(column), record[column])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
-__all__ = ["MemoryFile"]
+__all__ = ["File", "MemoryFile"]
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,7 @@ class MemoryFile:
     def exists(self) -> bool:
         """Return True."""
         return True
+
+
+File = Path | MemoryFile
+"""Something that opens like a file: on disk, or in memory where it must not touch a disk."""

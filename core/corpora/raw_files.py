@@ -1,19 +1,18 @@
-"""Files as the user gave them: there, readable, of the kind their name says, UTF-8, in lines."""
+"""Files as the user gave them: there, readable, of the kind their name says, in lines of text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import io
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
-from core.corpora.memory_file import MemoryFile
+from core.corpora.encodings import CP1252, UTF_16, decode_cp1252, encoding_of
+from core.corpora.memory_file import File
 from core.errors import InvalidInputError
 
 __all__ = ["MAX_TEXT_CHARACTERS", "File", "Source", "check_file", "read_lines", "refusal"]
 
-File = Path | MemoryFile
-"""Something that opens like a file: on disk, or in memory where it must not touch a disk."""
-
-Source = Path | MemoryFile | str
+Source = File | str
 """A file, or what else rows came from, as messages call it."""
 
 MAX_TEXT_CHARACTERS = 1_000_000
@@ -31,8 +30,10 @@ _KINDS = {
     b"\x28\xb5\x2f\xfd": "compressed by zstd; uncompress it first",
     b"%PDF": "a PDF; copy its text into a text file",
     b"PAR1": "a Parquet file; give it the ending .parquet",
-    b"\xff\xfe": "text in UTF-16; save it as UTF-8",
-    b"\xfe\xff": "text in UTF-16; save it as UTF-8",
+    b"\xff\xfe\0\0": "text in UTF-32; save it as UTF-8",
+    b"\0\0\xfe\xff": "text in UTF-32; save it as UTF-8",
+    b"\x89PNG": "a picture; only texts can be read",
+    b"\xff\xd8\xff": "a picture; only texts can be read",
     b"\x93NUMPY": "a NumPy array; only texts can be read",
 }
 _PICKLES = tuple(bytes([0x80, version]) for version in range(2, 6))
@@ -79,33 +80,76 @@ def _head_of(path: File) -> bytes:
         raise refusal(path, "", f"cannot be read ({reason}). Check the path.") from error
 
 
-def read_lines(path: File) -> Iterator[tuple[str, str]]:
-    """Yield ("line n", line with its end) of a UTF-8 file, without a byte order mark.
+def read_lines(path: File, encoding: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield ("line n", line with its end) of a text file, without a byte order mark.
+
+    Parameters
+    ----------
+    encoding : str, optional
+        As `encoding_of` returned it before; found anew otherwise.
 
     Raises
     ------
     InvalidInputError
-        Another encoding, a null byte or an endless line, with its number.
+        A null byte, an endless line or a byte that is no text, with its number.
     """
     check_file(path)
+    encoding = encoding or encoding_of(path)
     with path.open("rb") as file:
-        number = 0
-        while line := file.readline(_MAX_LINE_BYTES + 1):
+        if encoding == UTF_16:
+            yield from _utf16_lines(path, file)
+        else:
+            yield from _lines(path, file, decode_cp1252 if encoding == CP1252 else _decode_utf8)
+
+
+def _decode_utf8(line: bytes) -> str:
+    return line.decode("utf-8")
+
+
+def _lines(
+    path: File, file: BinaryIO, decode: Callable[[bytes], str]
+) -> Iterator[tuple[str, str]]:
+    number = 0
+    while line := file.readline(_MAX_LINE_BYTES + 1):
+        number += 1
+        place = f"line {number}"
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if len(line) > _MAX_LINE_BYTES:
+            raise refusal(
+                path, place, f"has more than {_MAX_LINE_BYTES:,} bytes. Write one text a line."
+            )
+        if b"\0" in line:
+            raise _null_byte(path, place)
+        try:
+            yield place, decode(line)
+        except UnicodeDecodeError as error:
+            raise refusal(
+                path,
+                place,
+                f"is not UTF-8 (byte {error.start + 1}), as the rest of the file is. Save the "
+                "file as UTF-8.",
+            ) from error
+
+
+def _null_byte(path: File, place: str) -> InvalidInputError:
+    return refusal(path, place, "holds a null byte, so it is not plain text. Save it as UTF-8.")
+
+
+def _utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a file in UTF-16, whose line ends are no single bytes."""
+    lines = io.TextIOWrapper(file, encoding=UTF_16, newline="\n")
+    number = 0
+    try:
+        while line := lines.readline(_MAX_LINE_BYTES + 1):
             number += 1
             place = f"line {number}"
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
             if len(line) > _MAX_LINE_BYTES:
-                raise refusal(
-                    path, place, f"has more than {_MAX_LINE_BYTES:,} bytes. Write one text a line."
-                )
-            if b"\0" in line:
-                raise refusal(
-                    path, place, "holds a null byte, so it is not plain text. Save it as UTF-8."
-                )
-            try:
-                yield place, line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise refusal(
-                    path, place, f"is not UTF-8 (byte {error.start + 1}). Save the file as UTF-8."
-                ) from error
+                raise refusal(path, place, f"has more than {_MAX_LINE_BYTES:,} characters.")
+            if "\0" in line:
+                raise _null_byte(path, place)
+            yield place, line
+    except UnicodeError as error:
+        raise refusal(
+            path, f"after line {number}", "is not UTF-16, as it says. Save the file as UTF-8."
+        ) from error

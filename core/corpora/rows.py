@@ -13,6 +13,7 @@ import regex
 from core.corpora.document import Document
 from core.corpora.documents import check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
+from core.errors import similar
 
 __all__ = ["Columns", "Row", "check_rows", "documents_of", "is_empty", "row_of"]
 
@@ -27,8 +28,8 @@ class Columns:
 
     Parameters
     ----------
-    text : str
-        Must be there.
+    text : str or None
+        Column of the texts; where None, the longest text column (see core.corpora.guess).
     label, author : str or None
         Class and author; where None, the columns `label` and `author` are used if present.
     document : str or None
@@ -38,7 +39,7 @@ class Columns:
         Further columns to read along, such as those that colour a map.
     """
 
-    text: str = "text"
+    text: str | None = None
     label: str | None = None
     author: str | None = None
     document: str | None = None
@@ -58,9 +59,10 @@ class Columns:
         chosen = {}
         for role, column in named.items():
             if column is not None and column not in found:
-                raise refusal(source, "", f"has no column {column!r}. {_say(found)}")
+                near = similar(column, found)
+                raise refusal(source, "", f"has no column {column!r}.{near} {_say(found)}")
             if column is None and role in ("label", "author") and role in found:
-                column = role
+                column = None if role == self.text else role
             if column is not None:
                 chosen[role] = column
         return chosen
@@ -108,7 +110,7 @@ def check_rows(
     n_rows = 0
     for row in islice(rows, limit):
         n_rows += 1
-        text = _checked_text(source, row, columns.text)
+        text = _checked_text(source, row, columns.text or "text")
         label, author, document = map(_name, (row.label, row.author, row.document))
         yield Row(row.place, text, label, author, document, tuple(map(_name, row.others)))
     if not n_rows:

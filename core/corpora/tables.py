@@ -1,4 +1,4 @@
-"""Rows of user files, read as a stream: plain text, CSV, TSV, JSONL and Parquet.
+"""Tables of users, read as a stream: CSV, TSV, JSONL and Parquet; and plain text, which is none.
 
 Nothing in a file is executed or unpickled. Every refusal names the file, the place and what to
 do. CSV is read by Python's csv module rather than pyarrow's reader, which cannot say on which
@@ -10,162 +10,204 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
-from core.corpora.raw_files import MAX_TEXT_CHARACTERS, File, check_file, read_lines, refusal
+from core.corpora.encodings import encoding_of
+from core.corpora.memory_file import File
+from core.corpora.parquet_table import ParquetTable
+from core.corpora.raw_files import MAX_TEXT_CHARACTERS, check_file, read_lines, refusal
 from core.corpora.rows import Columns, Row, row_of
 
-__all__ = ["read_rows"]
+__all__ = ["CsvTable", "JsonTable", "Table", "kind_of", "open_table", "read_rows"]
 
-_BATCH_ROWS = 2048
-_DELIMITERS = (",", ";", "\t")
+_KINDS = {
+    ".csv": "CSV", ".tsv": "TSV", ".tab": "TSV", ".jsonl": "JSONL", ".ndjson": "JSONL",
+    ".json": "JSONL", ".parquet": "Parquet", ".pq": "Parquet",
+}  # fmt: skip
+_DELIMITERS = {"CSV": (",", ";", "\t"), "TSV": ("\t",)}
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def read_rows(path: File, columns: Columns) -> Iterator[Row]:
-    """Yield the rows of a file by its ending: .csv, .tsv, .jsonl, .parquet, else one a line.
+class Table(Protocol):
+    """A file with columns.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns; of JSONL, those of the first record. Empty where the file holds no row.
+    text_names : list of str
+        Those that may hold texts.
+    encoding : str
+        Of the file, as `encoding_of` tells it.
+    """
+
+    names: list[str]
+    text_names: list[str]
+    encoding: str
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield where each row stands, and its cells of these columns."""
+        ...
+
+
+def kind_of(file: File) -> str:
+    """Return CSV, TSV, JSONL or Parquet, by the ending of a file's name; nothing for plain text."""
+    return _KINDS.get(file.suffix.lower(), "")
+
+
+def open_table(file: File, text: str | None = None) -> Table | None:
+    """Open a table and read the names of its columns; return None for plain text.
+
+    Parameters
+    ----------
+    text : str, optional
+        Column of the texts, which helps to tell commas from semicolons.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such file, or it is not what its name says.
+    """
+    kind = kind_of(file)
+    check_file(file, is_parquet=kind == "Parquet")
+    if kind in _DELIMITERS:
+        return CsvTable(file, _DELIMITERS[kind], text)
+    if kind:
+        return JsonTable(file) if kind == "JSONL" else ParquetTable(file)
+    return None
+
+
+def read_rows(file: File, columns: Columns, encoding: str | None = None) -> Iterator[Row]:
+    """Yield the rows of a table, or the lines of plain text that hold something.
+
+    Parameters
+    ----------
+    columns : Columns
+        With the column of the texts, unless the file is plain text.
+    encoding : str, optional
+        Of plain text, as `encoding_of` told it before.
 
     Raises
     ------
     InvalidInputError
         As soon as something cannot be read; the message names file, place and remedy.
     """
-    match path.suffix.lower():
-        case ".csv":
-            return _csv_rows(path, columns, _DELIMITERS)
-        case ".tsv" | ".tab":
-            return _csv_rows(path, columns, ("\t",))
-        case ".jsonl" | ".ndjson" | ".json":
-            return _jsonl_rows(path, columns)
-        case ".parquet" | ".pq":
-            return _parquet_rows(path, columns)
-    lines = ((place, line.strip()) for place, line in read_lines(path))
-    return (Row(place, line) for place, line in lines if line)
+    table = open_table(file, columns.text)
+    if table is None:
+        lines = ((place, line.strip()) for place, line in read_lines(file, encoding))
+        yield from (Row(place, line) for place, line in lines if line)
+    elif table.names:
+        chosen = columns.within(file, table.names)
+        for place, cells in table.rows(list(chosen.values())):
+            yield row_of(place, dict(zip(chosen, cells, strict=True)))
 
 
-def _csv_rows(path: File, columns: Columns, delimiters: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a table with a header, quoted cells spanning lines where they do."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_TEXT_CHARACTERS + 1))
-    lines = read_lines(path)
-    first = next(((place, line) for place, line in lines if line.strip()), None)
-    if first is None:
-        return
-    delimiter = _delimiter_of(first[1], columns, delimiters)
-    reader = csv.reader(_chain(first[1], lines), delimiter=delimiter, strict=True)
-    try:
-        header = [name.strip() for name in next(reader)]
-        chosen = columns.within(path, header)
-        at = {role: header.index(column) for role, column in chosen.items()}
-        for cells in reader:
-            place = f"line {reader.line_num}"
-            if not cells:
-                continue
-            if len(cells) != len(header):
+class CsvTable:
+    """A table with a header, quoted cells spanning lines where they do."""
+
+    def __init__(self, file: File, delimiters: Sequence[str], text: str | None = None) -> None:
+        self.file, self.encoding = file, encoding_of(file)
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_TEXT_CHARACTERS + 1))
+        first = next((line for _, line in self._lines()), "")
+        self.delimiter = _delimiter_of(first, text, delimiters)
+        self.header = next((cells for _, cells in self._read()), [])
+        """As it stands in the file."""
+        self.names = [name.strip() for name in self.header]
+        self.text_names = self.names
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield where each row stands, and its cells of these columns."""
+        at = [self.names.index(name) for name in columns]
+        for place, cells in self.whole_rows():
+            yield place, [cells[i] for i in at]
+
+    def whole_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield where each row stands, and all of its cells."""
+        rows = self._read()
+        next(rows, None)
+        for place, cells in rows:
+            if len(cells) != len(self.header):
                 raise refusal(
-                    path,
+                    self.file,
                     place,
-                    f"has {len(cells)} cells where the header has {len(header)}. Put texts that "
-                    f"hold {_NAMES[delimiter]} or line breaks in double quotes.",
+                    f"has {len(cells)} cells where the header has {len(self.header)}. Put texts "
+                    f"that hold {_NAMES[self.delimiter]} or line breaks in double quotes.",
                 )
-            yield row_of(place, {role: cells[i] for role, i in at.items()})
-    except csv.Error as error:
-        raise refusal(
-            path,
-            f"line {reader.line_num}",
-            f"is not a row of CSV ({error}). Close every double quote, and write a double quote "
-            "within a text as two.",
-        ) from error
+            yield place, cells
 
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines from the header on."""
+        is_begun = False
+        for place, line in read_lines(self.file, self.encoding):
+            is_begun = is_begun or bool(line.strip())
+            if is_begun:
+                yield place, line
 
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    def _read(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the header and the rows, without empty lines."""
+        place = "line 1"
 
+        def lines() -> Iterator[str]:
+            nonlocal place
+            for found, line in self._lines():
+                place = found
+                yield line
 
-def _chain(first: str, rest: Iterable[tuple[str, str]]) -> Iterator[str]:
-    yield first
-    yield from (line for _, line in rest)
-
-
-def _delimiter_of(header: str, columns: Columns, delimiters: Sequence[str]) -> str:
-    """Return the delimiter that lets the header hold the text's column; the first otherwise."""
-    for delimiter in delimiters:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
-        if columns.text in [cell.strip() for cell in cells]:
-            return delimiter
-    return delimiters[0]
-
-
-def _jsonl_rows(path: File, columns: Columns) -> Iterator[Row]:
-    """Yield one object a line."""
-    chosen: dict[str, str] = {}
-    for place, line in read_lines(path):
-        if not line.strip():
-            continue
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested or too long"
+            for cells in csv.reader(lines(), delimiter=self.delimiter, strict=True):
+                if cells:
+                    yield place, cells
+        except csv.Error as error:
             raise refusal(
-                path, place, f"is not JSON ({reason}). Write one object a line."
+                self.file,
+                place,
+                f"is not a row of CSV ({error}). Close every double quote, and write a double "
+                "quote within a text as two.",
             ) from error
-        if not isinstance(record, dict):
-            raise refusal(
-                path, place, 'is not a JSON object. Write one object a line: {"text": "…"}.'
-            )
-        chosen = chosen or columns.within(path, list(record))
-        yield row_of(place, {role: record.get(c) for role, c in chosen.items()})
 
 
-def _parquet_rows(path: File, columns: Columns) -> Iterator[Row]:
-    """Yield the rows of the columns that are used, a batch in memory at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    check_file(path, is_parquet=True)
-    n_read = 0
-    try:
-        with path.open("rb") as raw:
-            names, texts = _schema(raw)
-            chosen = columns.within(path, names)
-            names = list(dict.fromkeys(chosen.values()))
-            # A text that is repeated stays in memory once, however often a small file repeats it.
-            file = pq.ParquetFile(raw, read_dictionary=[n for n in names if n in texts])
-            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
-                cells = {name: _values(path, batch.column(name), n_read) for name in names}
-                for i, values in enumerate(
-                    zip(*(cells[c] for c in chosen.values()), strict=True), 1
-                ):
-                    yield row_of(f"row {n_read + i}", dict(zip(chosen, values, strict=True)))
-                n_read += batch.num_rows
-    except (pa.ArrowException, OSError, EOFError) as error:
-        place = f"after row {n_read}" if n_read else ""
-        raise refusal(
-            path, place, "is truncated, damaged or not Parquet. Copy or write it again."
-        ) from error
+def _delimiter_of(header: str, text: str | None, delimiters: Iterable[str]) -> str:
+    """Return the delimiter that lets the header hold the text's column, or that gives most."""
+    cells = {}
+    for delimiter in delimiters:
+        try:
+            found = next(csv.reader([header], delimiter=delimiter), [])
+        except csv.Error:  # reading the header says what is wrong
+            found = []
+        cells[delimiter] = [cell.strip() for cell in found]
+    holding = (delimiter for delimiter, names in cells.items() if text in names)
+    return next(holding, max(cells, key=lambda delimiter: len(cells[delimiter])))
 
 
-def _schema(raw: BinaryIO) -> tuple[list[str], set[str]]:
-    """Return the names of a Parquet file's columns, and of those that hold text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class JsonTable:
+    """One object a line."""
 
-    schema = pq.ParquetFile(raw).schema_arrow
-    return schema.names, {f.name for f in schema if pa.types.is_string(f.type)}
+    def __init__(self, file: File) -> None:
+        self.file, self.encoding = file, encoding_of(file)
+        self.names = next((list(record) for _, record in self.records()), [])
+        self.text_names = self.names
 
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield where each row stands, and its values of these names; None where it has none."""
+        for place, record in self.records():
+            yield place, [record.get(name) for name in columns]
 
-def _values(path: File, column: Any, n_read: int) -> list[Any]:
-    """Return a column of a batch as Python values, or say which row is not UTF-8."""
-    try:
-        if hasattr(column, "dictionary"):
-            words = column.dictionary.to_pylist()
-            return [None if i is None else words[i] for i in column.indices.to_pylist()]
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        for i, cell in enumerate(column, 1):
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield where each record stands, and all of it."""
+        for place, line in read_lines(self.file, self.encoding):
+            if not line.strip():
+                continue
             try:
-                cell.as_py()
-            except UnicodeDecodeError as error:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested or long"
                 raise refusal(
-                    path,
-                    f"row {n_read + i}",
-                    "is not UTF-8. Write the table again, its texts as UTF-8.",
+                    self.file, place, f"is not JSON ({reason}). Write one object a line."
                 ) from error
-        raise
+            if not isinstance(record, dict):
+                raise refusal(
+                    self.file,
+                    place,
+                    'is not a JSON object. Write one object a line: {"text": "…"}.',
+                )
+            yield place, record

@@ -5,18 +5,17 @@ Compressed files other than Parquet are refused by `raw_files` without being unp
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
 from itertools import islice
 
+from core.corpora.guess import FileFacts, facts_of
 from core.corpora.memory_file import MemoryFile
-from core.corpora.raw_files import check_file, read_lines, refusal
+from core.corpora.raw_files import check_file, refusal
 from core.corpora.rows import Columns, Row, check_rows, is_empty
-from core.corpora.tables import read_rows
+from core.corpora.tables import kind_of, read_rows
 
 __all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX_UPLOAD_ROWS",
-           "column_names", "guess_text_column", "is_table", "read_upload"]  # fmt: skip
+           "is_table", "read_upload", "upload_facts"]  # fmt: skip
 
 MAX_UPLOAD_BYTES = 200 * 2**20
 """As `maxUploadSize` of `.streamlit/config.toml`, which refuses more before it is received."""
@@ -26,13 +25,11 @@ MAX_UPLOAD_ROWS = 50_000
 MAX_CHARACTERS_READ = 50 * 10**6
 
 _MAX_COLUMNS = 200
-_TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", ".pq"}
-_TEXT_COLUMNS = ("text", "sentence", "content", "body", "review", "message")
 
 
 def is_table(file: MemoryFile) -> bool:
     """Return whether the file has columns; others hold one text a line."""
-    return file.suffix.lower() in _TABLES
+    return bool(kind_of(file))
 
 
 def check_upload(file: MemoryFile) -> None:
@@ -44,7 +41,7 @@ def check_upload(file: MemoryFile) -> None:
             f"has {len(file.content) / 2**20:,.1f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB "
             "are accepted. Take fewer rows.",
         )
-    is_parquet = file.suffix.lower() in (".parquet", ".pq")
+    is_parquet = kind_of(file) == "Parquet"
     check_file(file, is_parquet=is_parquet)
     if is_parquet:
         _check_unpacked(file)
@@ -71,8 +68,8 @@ def _check_unpacked(file: MemoryFile) -> None:
         )
 
 
-def column_names(file: MemoryFile) -> list[str]:
-    """Return the names of a table's columns, those of its first row in JSONL; [] for plain text.
+def upload_facts(file: MemoryFile) -> FileFacts:
+    """Return what an upload holds, as `facts_of` does, within the bounds of an upload.
 
     Raises
     ------
@@ -80,45 +77,16 @@ def column_names(file: MemoryFile) -> list[str]:
         The file cannot be read as what its name says; the message names the remedy.
     """
     check_upload(file)
-    kind = file.suffix.lower()
-    if not is_table(file):
-        return []
-    if kind in (".parquet", ".pq"):
-        import pyarrow.parquet as pq
-
-        names = list(pq.ParquetFile(file.open()).schema_arrow.names)
-    else:
-        names = _first_line(file, kind)
-    if len(names) > _MAX_COLUMNS:
-        raise refusal(file, "", f"has {len(names):,} columns; at most {_MAX_COLUMNS} are read.")
-    return list(dict.fromkeys(names))
-
-
-def _first_line(file: MemoryFile, kind: str) -> list[str]:
-    place, line = next(((p, t) for p, t in read_lines(file) if t.strip()), ("line 1", ""))
-    if kind in (".jsonl", ".ndjson", ".json"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise refusal(
-                file, place, 'is not a JSON object. Write one object a line: {"text": "…"}.'
-            )
-        return [str(name) for name in record]
-    delimiters = ("\t",) if kind in (".tsv", ".tab") else (",", ";", "\t")
-    rows = [next(csv.reader([line], delimiter=d), []) for d in delimiters]
-    return [cell.strip() for cell in max(rows, key=len)]
-
-
-def guess_text_column(names: list[str]) -> str:
-    """Return the column that probably holds the texts: one of that name, or the first."""
-    lowered = {name.lower(): name for name in reversed(names)}
-    return next((lowered[name] for name in _TEXT_COLUMNS if name in lowered), names[0])
+    facts = facts_of(file)
+    if len(facts.names) > _MAX_COLUMNS:
+        raise refusal(
+            file, "", f"has {len(facts.names):,} columns; at most {_MAX_COLUMNS} are read."
+        )
+    return facts
 
 
 def read_upload(
-    file: MemoryFile, *, text: str = "text", others: tuple[str, ...] = ()
+    file: MemoryFile, *, text: str | None = None, others: tuple[str, ...] = ()
 ) -> tuple[list[Row], bool, int]:
     """Return the first rows of an upload, checked; whether it has more; how many were skipped.
 
@@ -126,8 +94,8 @@ def read_upload(
 
     Parameters
     ----------
-    text : str
-        Column of the texts; of no account in a file of one text a line.
+    text : str, optional
+        Column of the texts of a table; the longest by default.
     others : tuple of str
         Columns to read along.
 
@@ -138,11 +106,12 @@ def read_upload(
     """
     check_upload(file)
     # `label` and `author` are columns as any other here: named ones alone are read.
-    columns = Columns(text=text, others=others)
+    facts = facts_of(file, Columns(text=text, others=others))
+    columns = facts.columns
     rows: list[Row] = []
     n_characters = 0
     skipped: list[str] = []
-    written = _with_text(read_rows(file, columns), skipped)
+    written = _with_text(read_rows(file, columns, facts.encoding), skipped)
     source = check_rows(file, written, columns, None)
     for row in islice(source, MAX_UPLOAD_ROWS):
         n_characters += len(row.text)
