@@ -157,14 +157,14 @@ def test_noise_is_fresh_and_repeats_under_a_seed(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.csv", b"id,body\n1,money\n", "no column 'text'"),
-        ("a.csv", b'text\n"money\n', "is not CSV"),
+        ("a.csv", b"id,n\n1,2\n", "none of its 2 columns holds texts"),
+        ("a.csv", b'text\n"money\n', "is not a row of CSV"),
         ("a.csv", b"text,id\nmoney\n", "1 cells"),
         ("a.jsonl", b'{"text": 3}\n', "not text"),
         ("a.jsonl", b"[1]\n", "not a JSON object"),
         ("a.txt", b"", "is empty"),
         ("a.txt", b"\xff\xfe\x00", "UTF-16"),
-        ("a.txt", b"caf\xe9\n", "not UTF-8"),
+        ("a.txt", "café né".encode() + b"\xe9\n", "not UTF-8"),
         ("a.txt", b"PK\x03\x04rest", "ZIP"),
         ("a.txt", b"\x80\x04rest", "pickle"),
         ("a.parquet", b"PAR1 truncated", "Parquet"),

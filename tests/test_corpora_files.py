@@ -166,9 +166,17 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "header only": ("t.csv", b"text,label\n", "holds no text"),
     "blank jsonl": ("t.jsonl", b"\n\n", "holds no text"),
     "utf-32": ("t.txt", "Ada".encode("utf-32"), "is text in UTF-32; save it as UTF-8"),
-    "utf-16 without a mark": ("t.csv", "text\nAda".encode("utf-16-be"), "line 1: holds a null byte"),
+    "utf-16 without a mark": (
+        "t.csv",
+        "text\nAda".encode("utf-16-be"),
+        "line 1: holds a null byte",
+    ),
     "utf-16 cut": ("t.txt", "Ada\nwrote".encode("utf-16")[:-1], "after line 1: is not UTF-16"),
-    "damaged utf-8": ("t.txt", b"f\xc3\xafne\nna\xc3\xafve\ncaf\xe9", r"line 3: is not UTF-8 \(byte 4\)"),
+    "damaged utf-8": (
+        "t.txt",
+        b"f\xc3\xafne\nna\xc3\xafve\ncaf\xe9",
+        r"line 3: is not UTF-8 \(byte 4\)",
+    ),
     "damaged with a mark": ("t.csv", b"\xef\xbb\xbftext\ncaf\xe9\n", "line 2: is not UTF-8"),
     "binary": ("t.txt", bytes(range(1, 256)) * 9, "is binary or of an encoding"),
     "binary jsonl": ("t.jsonl", b'{"text": "\xe9\0"}', "is binary or of an encoding"),
@@ -309,7 +317,7 @@ def test_a_bad_row_of_parquet_is_named(values: list[object], message: str, tmp_p
 
 
 WRONG = {
-    "csv": ("t.csv", b"body,label\na,b\n", "no column 'boddy'. Did you mean 'body'.*'body', 'label'"),
+    "csv": ("t.csv", b"body,label\na,b\n", "'boddy'. Did you mean 'body'.*'body', 'label'"),
     "tsv": ("t.tsv", b"body\tlabel\na\tb\n", "no column 'boddy'.*'body', 'label'"),
     "jsonl": ("t.jsonl", b'{"body": "a"}', "no column 'boddy'.*'body'"),
     "no header": ("t.csv", b"Ada wrote. And wrote.\nMore\n", "no column 'boddy'.*'Ada wrote. And"),

@@ -157,10 +157,24 @@ def test_an_upload_is_drawn_and_stays_in_the_session(opened: Open, leakscope_hom
     assert not any(request.is_private for request in map_jobs._shared())
 
 
+def test_a_table_in_cp1252_is_drawn_with_a_note_and_its_longest_texts(opened: Open) -> None:
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    rows = [f"{i};The “parcel” near the café, number {i}" for i in range(16)]
+    content = "\n".join(["who;said", *rows]).encode("cp1252")
+    control(page, "file_uploader", "file").upload("old.csv", content, "text/csv").run()
+    page = drawn(page)
+    assert not page.error and "All 16 rows" in told(page)
+    (column,) = [box for box in page.selectbox if box.label == "Column of the texts"]
+    assert column.value == "said"
+    captions = " ".join(caption.value for caption in page.caption).replace("\\", "")
+    assert "old.csv is read as cp1252: not UTF-8" in captions
+
+
 @pytest.mark.parametrize(
     ("name", "content", "wrong"),
     [("zip.csv", b"PK\x03\x04abc", "ZIP"), ("few.csv", b"text\nOne text.\n", "10 to 50,000"),
-     ("gap.csv", b"text,kind\n,a\n,b\n", "no text")],
+     ("gap.csv", b"text,kind\n,1\n,2\n", "no text")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_drawn_is_told(
     opened: Open, name: str, content: bytes, wrong: str

@@ -10,14 +10,17 @@ from typing import Any, NoReturn
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_error
+from core.corpora.rows import Columns
 from core.errors import InvalidInputError, similar
 from core.specs import AttackSpec, EncoderSpec, settings_of
 
 __all__ = [
     "Parser",
     "add_attack_arguments",
+    "add_column_arguments",
     "add_encoder_arguments",
     "attack_spec",
+    "columns_of",
     "encoder_spec",
     "parse_settings",
     "read_value",
@@ -55,6 +58,38 @@ def encoder_spec(arguments: argparse.Namespace) -> EncoderSpec:
         device=arguments.device,
         precision=arguments.precision,
     )
+
+
+def add_column_arguments(
+    parser: argparse.ArgumentParser,
+    *,
+    label: str = "",
+    title: str = "",
+    default_label: str | None = None,
+) -> None:
+    """Add what chooses the columns of a table of texts.
+
+    Every command that reads one has `--text-column`; those that use labels or titles say for
+    what, and so have `--label-column` and `--title-column`.
+    """
+    parser.add_argument(
+        "--text-column",
+        metavar="NAME",
+        help="column of the texts in a table (default: the longest text column)",
+    )
+    if label:
+        parser.add_argument(
+            "--label-column", metavar="NAME", default=default_label, help=f"column {label}"
+        )
+    if title:
+        parser.add_argument("--title-column", metavar="NAME", default="title", help=title)
+
+
+def columns_of(
+    arguments: argparse.Namespace, *, label: str | None = None, others: Sequence[str] = ()
+) -> Columns:
+    """Return the columns that the arguments choose, with a column of labels where one is used."""
+    return Columns(text=arguments.text_column, label=label, others=tuple(others))
 
 
 def add_attack_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import (
     add_attack_arguments,
+    add_column_arguments,
     add_encoder_arguments,
     attack_spec,
+    columns_of,
     encoder_spec,
 )
 from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_columns
 
 if TYPE_CHECKING:
     from core.results import EvaluationResult, Interval, Scores
@@ -32,8 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="one sentence a line, or CSV, JSONL or Parquet with a column `text`",
+        help="one sentence a line, or CSV, TSV, JSONL or Parquet with a column of sentences",
     )
+    add_column_arguments(parser)
     parser.add_argument("--limit", type=int, help="texts to draw; all by default")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
     parser.add_argument("--weights", type=Path, help="folder of an attack trained by `train`")
@@ -48,11 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate and print the scores. The texts' vectors are not written to disk."""
+    columns = checked_columns(arguments.texts, columns_of(arguments))
     from core.attacks.inversion.evaluation import sample_texts
     from core.corpora.files import read_texts
 
     spec = attack_spec(arguments)
-    texts = sample_texts(read_texts(arguments.texts), arguments.limit, arguments.seed)
+    found = read_texts(arguments.texts, columns=columns)
+    texts = sample_texts(found, arguments.limit, arguments.seed)
     from core.attacks.inversion.evaluation import evaluate
     from core.cli.trained import open_for
     from core.encoders import load_encoder

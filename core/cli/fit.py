@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.arguments import parse_settings
+from core.cli.arguments import add_column_arguments, columns_of, parse_settings
 from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_columns, checked_corpus, show_notes
+from core.corpora import Columns, Corpus, load_corpus
 from core.errors import InvalidInputError
 from core.protocols import FittedEncoder, OnProgress
 from core.specs import FittedEncoderSpec
@@ -29,8 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="a setting of the encoder")  # fmt: skip
     parser.add_argument("--corpus", help="bundled, a file, or another source")
+    add_column_arguments(parser)
     parser.add_argument("--pairs", type=Path, metavar="FILE",
-                        help="of sbert: Parquet of the STS benchmark")  # fmt: skip
+                        help="of sbert: a table like the STS benchmark, with sentence1, sentence2, "
+                        "score, split and lang")  # fmt: skip
     parser.add_argument("--language", default="en", help="of the pairs: en or it (default: en)")
     parser.add_argument("--limit", type=int, help="sentences or pairs taken, from the first")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
@@ -50,6 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     needed, other = ("pairs", "corpus") if family.learns_from == "scores" else ("corpus", "pairs")
     if getattr(arguments, needed) is None or getattr(arguments, other) is not None:
         raise InvalidInputError(f"{arguments.encoder} is fitted on --{needed}, not on --{other}.")
+    arguments.columns = _checked(arguments)
     settings = parse_settings(arguments.encoder, family.kind, arguments.settings)
     encoder = make_encoder(FittedEncoderSpec.of(arguments.encoder, settings))
     checkpoint = _free(arguments.out)
@@ -61,6 +66,17 @@ def run(arguments: argparse.Namespace) -> None:
     _show(encoder, arguments, facts)
 
 
+def _checked(given: argparse.Namespace) -> Columns | None:
+    """Return the columns to read, found before anything is loaded."""
+    if given.corpus is not None:
+        return checked_corpus(given.corpus, columns_of(given))
+    if given.text_column is not None:
+        raise InvalidInputError("--text-column is of --corpus; --pairs has sentence1, sentence2.")
+    from core.tasks.pairs import PAIR_COLUMNS
+
+    return checked_columns(given.pairs, PAIR_COLUMNS)
+
+
 def _free(out: Path) -> Path:
     """Return where checkpoints go, if `out` is free or holds nothing else."""
     checkpoint = out / "checkpoint"
@@ -69,12 +85,16 @@ def _free(out: Path) -> Path:
     return checkpoint
 
 
+def _opened(given: argparse.Namespace) -> Corpus:
+    corpus = load_corpus(given.corpus, columns=given.columns)
+    show_notes(corpus, given.corpus)
+    return corpus
+
+
 def _fit_texts(
     encoder: FittedEncoder, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
-    from core.corpora import load_corpus
-
-    corpus = load_corpus(given.corpus)
+    corpus = _opened(given)
     texts = corpus.sentences().texts[: given.limit]
     encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))
     return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_texts": len(texts)}
@@ -83,10 +103,9 @@ def _fit_texts(
 def _fit_neighbours(
     encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
-    from core.corpora import load_corpus
     from core.encoders.dual.context_pairs import pairs_of
 
-    corpus = load_corpus(given.corpus)
+    corpus = _opened(given)
     pairs = pairs_of(corpus)[: given.limit]
     encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint))
     return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_pairs": len(pairs),

@@ -8,8 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.cli.arguments import add_encoder_arguments, encoder_spec
+from core.cli.arguments import (
+    add_column_arguments,
+    add_encoder_arguments,
+    columns_of,
+    encoder_spec,
+)
 from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_columns
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--in", dest="source", type=Path, required=True, metavar="FILE",
                         help="plain text, CSV, TSV, JSONL or Parquet")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE",
-                        help="of the same kind; must not exist")  # fmt: skip
-    parser.add_argument("--text-column", default="text", help="column of the texts")
+                        help="of the same kind, in UTF-8; must not exist")  # fmt: skip
+    add_column_arguments(parser)
     parser.add_argument("--candidates", default="regular", help="regular, whole or all")
     parser.add_argument(
         "--seed",
@@ -48,14 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Privatise the file and say how many rows were written."""
-    from core.defences.metric_dp.noise import check_eta
-
     if arguments.mechanism not in MECHANISMS:
         known = ", ".join(MECHANISMS)
         raise InvalidInputError(f"--mechanism must be one of {known}, got {arguments.mechanism!r}.")
-    check_eta(arguments.eta)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
+    columns = checked_columns(arguments.source, columns_of(arguments))
+    from core.defences.metric_dp.noise import check_eta
+
+    check_eta(arguments.eta)
     from core.defences.metric_dp.files import privatize_file
     from core.encoders import load_encoder
 
@@ -67,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.source,
             arguments.out,
             change,
-            column=arguments.text_column,
+            column=columns.text,
             on_progress=on_progress,
         )
         seconds = time.perf_counter() - start

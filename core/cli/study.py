@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from core.cli.arguments import similar
+from core.cli.arguments import add_column_arguments, columns_of, similar
 from core.cli.output import progress_line, show_json, show_note
+from core.cli.sources import checked_reference
 from core.cli.study_settings import checked_attacks, typed_settings
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
 from core.errors import InvalidInputError, MissingDependencyError
@@ -205,8 +206,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         metavar="NAME=VALUE", help="of every attack that has it")  # fmt: skip
     parser.add_argument("--variant", dest="variants", action="append", default=[],
                         metavar="NAME=VALUE", help="measured besides (end_token=1)")  # fmt: skip
-    parser.add_argument("--title-column", default="title", help="(classification)")
-    parser.add_argument("--label-column", default="label_name", help="(classification)")
+    add_column_arguments(
+        parser,
+        label="of classes (classification) or sections (names)",
+        default_label="label_name",
+        title="column of titles (classification)",
+    )
     parser.add_argument("--grid", default="c22", choices=["c22", "short"], help="(classification)")
     parser.add_argument("--names", nargs="+", default=[],
                         help="people, or a file with one a line; else found (names)")  # fmt: skip
@@ -225,10 +230,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what is not measured yet and write the rows."""
-    from core.store import cache_dir
-    from core.studies.runner import failures
-    from core.studies.tables import write_rows
-
     if arguments.name not in STUDIES:
         near = similar(arguments.name, STUDIES)
         raise InvalidInputError(
@@ -240,6 +241,11 @@ def run(arguments: argparse.Namespace) -> None:
     for name, value in {**USUAL, **OWN.get(arguments.name, {})}.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
+    check_texts_of(arguments)
+    from core.store import cache_dir
+    from core.studies.runner import failures
+    from core.studies.tables import write_rows
+
     module, study = STUDIES[arguments.name][1](arguments)
     folder = cache_dir("studies", getattr(module, "FOLDER", arguments.name))
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
@@ -258,6 +264,14 @@ def run(arguments: argparse.Namespace) -> None:
             f"{len(failures(rows))} of {len(rows)} cells failed{rest}. The table says why. The "
             "same command tries them again."
         )
+
+
+def check_texts_of(arguments: argparse.Namespace) -> None:
+    """Check the files of a study before it is loaded; `target` then says its column, too."""
+    needed = [arguments.title_column, arguments.label_column]
+    others = needed if arguments.name == "classification" else []
+    arguments.target = checked_reference(arguments.target, columns_of(arguments, others=others))
+    arguments.other = checked_reference(arguments.other)
 
 
 def _draw(figure: Any, path: Path) -> None:
@@ -279,8 +293,7 @@ def _one(name: str, values: list[int]) -> int:
 def _listed(given: list[str]) -> tuple[str, ...]:
     """Return the names given, or the lines of the file that is given."""
     if len(given) == 1 and Path(given[0]).is_file():
-        try:
-            return tuple(Path(given[0]).read_text(encoding="utf-8-sig").splitlines())
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{given[0]} is not a text file in UTF-8: {error}.") from error
+        from core.corpora.files import read_texts
+
+        return tuple(read_texts(given[0]))
     return tuple(given)

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import (
     add_attack_arguments,
+    add_column_arguments,
     add_encoder_arguments,
     attack_spec,
+    columns_of,
     encoder_spec,
 )
 from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_corpus, show_notes
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--corpus", required=True, help="bundled, a file, or another source; see `list`"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
-    parser.add_argument("--text-column", metavar="NAME", help="of a table (default: text)")
+    add_column_arguments(parser)
     parser.add_argument(
         "--where",
         action="append",
@@ -54,13 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, score on held-out sentences, write the attack and its record."""
+    label, values = _conditions(arguments.where)
+    columns = checked_corpus(arguments.corpus, columns_of(arguments, label=label))
     spec = attack_spec(arguments)
     from core.attacks.inversion.train import TrainingPlan, train_attack
+    from core.corpora import load_corpus
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
 
     with progress_line() as on_progress:
-        corpus = _corpus(arguments)
+        corpus = load_corpus(arguments.corpus, columns=columns)
+        corpus = corpus.only(values) if values else corpus
         plan = TrainingPlan(
             attack=spec,
             corpus=corpus.name,
@@ -72,29 +79,22 @@ def run(arguments: argparse.Namespace) -> None:
         encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
         texts = corpus.sentences(arguments.min_words, arguments.max_words).texts
         record = train_attack(plan, encoder, texts, arguments.out, on_progress)
+    show_notes(corpus, arguments.corpus)
     if arguments.json:
         show_json({"out": str(arguments.out), **record})
     else:
         _show(arguments.out, record)
 
 
-def _corpus(arguments: argparse.Namespace) -> Corpus:
-    """Load the corpus, or the rows of it that `--where` chooses."""
-    from core.corpora import Columns, load_corpus
-
-    pairs = [condition.partition("=") for condition in arguments.where]
+def _conditions(where: list[str]) -> tuple[str | None, list[str]]:
+    """Return the column that `--where` names, and the values that a row may have in it."""
+    pairs = [condition.partition("=") for condition in where]
     names = {name for name, _, _ in pairs}
     if any(not equals for _, equals, _ in pairs) or len(names) > 1:
         raise InvalidInputError(
-            "--where takes COLUMN=VALUE, the same column each time; got "
-            f"{', '.join(arguments.where)}."
+            f"--where takes COLUMN=VALUE, the same column each time; got {', '.join(where)}."
         )
-    if not pairs and arguments.text_column is None:
-        return load_corpus(arguments.corpus)
-    label = names.pop() if names else None
-    columns = Columns(text=arguments.text_column or "text", label=label)
-    corpus = load_corpus(arguments.corpus, columns=columns)
-    return corpus.only([value for _, _, value in pairs]) if pairs else corpus
+    return (names.pop() if names else None), [value for _, _, value in pairs]
 
 
 def _identity(corpus: Corpus, arguments: argparse.Namespace) -> str:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from core.cli.arguments import add_attack_arguments, attack_spec
+from core.cli.arguments import (
+    add_attack_arguments,
+    add_column_arguments,
+    attack_spec,
+    columns_of,
+)
 from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_reference
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
 from core.errors import InvalidInputError
 
@@ -20,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_attack_arguments(parser)
     parser.add_argument("--encoder", default="minilm", help="as in `study` (default: minilm)")
     parser.add_argument("--target", required=True, help="the collection under study, a file")
+    add_column_arguments(parser)
     parser.add_argument("--other", default="wikipedia", help="the cross-domain corpus")
     parser.add_argument("--domain", default="in", choices=["in", "cross"],
                         help="whose texts the attacker has (default: in)")  # fmt: skip
@@ -38,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure the trials that are not measured yet, write them all and name the best."""
+    target = checked_reference(arguments.target, columns_of(arguments))
+    other = checked_reference(arguments.other)
     spec = attack_spec(arguments)
     from core.store import cache_dir
     from core.studies import tuning
@@ -45,8 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     study = tuning.TuningStudy(
         attack=spec.name,
-        target=arguments.target,
-        other=arguments.other,
+        target=target,
+        other=other,
         domain=arguments.domain,
         encoder=arguments.encoder,
         n_auxiliary=arguments.n_auxiliary,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from core.corpora import split_reference
 from core.errors import InvalidInputError
 
 __all__ = ["add_worker_arguments", "chosen_workers", "without_folders"]
@@ -51,7 +52,8 @@ def without_folders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _shortened(row: dict[str, Any]) -> dict[str, str]:
     short: dict[str, str] = {}
     for name in {"target", "other"} & row.keys():
-        short[name] = Path(row[name]).name
+        path, column = split_reference(row[name])
+        short[name] = Path(path).name + (f"#{column}" if column else "")
     kind, _, place = str(row.get("encoder", "")).partition(":")
     if place and Path(place).is_dir():  # else the id of a model on a hub
         short["encoder"] = f"{kind}:{Path(place).name}"

@@ -33,8 +33,10 @@ __all__ = [
     "Paragraph",
     "Sentences",
     "bundled_sentences",
+    "check_source",
     "load_bundled",
     "load_corpus",
+    "split_reference",
     "split_sentences",
 ]
 
@@ -98,7 +100,7 @@ CORPORA: dict[str, CorpusSource] = {
     ),
     "file": CorpusSource(
         "Your own file",
-        "a path: one text a line, or CSV, TSV, JSONL or Parquet with a column `text`",
+        "a path: one text a line, or CSV, TSV, JSONL or Parquet with a column of texts",
         "your own",
         "core.corpora.files:load_file",
         argument="PATH",
@@ -116,7 +118,8 @@ def load_corpus(
 ) -> Corpus:
     """Read a corpus: `bundled`, `lee`, `wikipedia`, `nltk:NAME`, `hub:OWNER/NAME` or a path.
 
-    A file called like a source is read as `./lee`.
+    A file called like a source is read as `./lee`. `PATH#COLUMN` names the column of the texts,
+    where `columns` names none.
 
     Parameters
     ----------
@@ -137,11 +140,14 @@ def load_corpus(
         A package or data that is not here; the message tells how to get it.
     """
     check_limit(limit)
+    if isinstance(name_or_path, str):
+        name_or_path, column = split_reference(name_or_path)
+        if column is not None:
+            columns = columns or Columns()
+            columns = replace(columns, text=columns.text or column)
     source, argument = _find(name_or_path)
-    if columns is not None and not source.has_columns:
-        raise InvalidInputError(
-            f"columns are for files and datasets of the hub; leave them out for {name_or_path}."
-        )
+    if columns is not None:
+        _check_columns(name_or_path, source)
     if not source.argument:
         corpus = source.load().head(limit)
     elif source.has_columns:
@@ -154,6 +160,42 @@ def load_corpus(
             f"{content_hash}. Restore it, or start anew with its present content."
         )
     return corpus
+
+
+def split_reference(reference: str) -> tuple[str, str | None]:
+    """Return the name or path of a corpus and the column of its texts in `NAME#COLUMN`.
+
+    Examples
+    --------
+    >>> split_reference("news.csv#body"), split_reference("lee")
+    (('news.csv', 'body'), ('lee', None))
+    """
+    name, _, column = reference.rpartition("#")
+    if not name or not column or _exists(reference):
+        return reference, None
+    return name, column
+
+
+def check_source(reference: str, columns: Columns | None = None) -> Path | None:
+    """Return the path of a corpus that is a file, None for another; nothing of it is read.
+
+    Raises
+    ------
+    InvalidInputError
+        No such corpus, or columns of one that has none.
+    """
+    name, column = split_reference(reference)
+    source, argument = _find(name)
+    if column is not None or columns not in (None, Columns()):
+        _check_columns(name, source)
+    return Path(argument) if source is CORPORA["file"] else None
+
+
+def _check_columns(name: str | Path, source: CorpusSource) -> None:
+    if not source.has_columns:
+        raise InvalidInputError(
+            f"columns are for files and datasets of the hub; leave them out for {name}."
+        )
 
 
 def _find(name_or_path: str | Path) -> tuple[CorpusSource, Any]:

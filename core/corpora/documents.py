@@ -67,8 +67,8 @@ class Corpus:
 
         This is the identity of the corpus in caches and results; name and licence do not count.
         """
-        fields = (f for d in self.documents for f in (d.id, d.text, d.label, d.author))
-        return digest_fields([self.language, str(self.is_split), *fields])
+        parts = (f for d in self.documents for f in (d.id, d.text, d.label, d.author))
+        return digest_fields([self.language, str(self.is_split), *parts])
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -144,10 +144,10 @@ def check_limit(limit: int | None) -> None:
 def digest_fields(fields: Iterable[str | None]) -> str:
     """Return the SHA-256 of a sequence of fields; None, empty and split fields all differ."""
     digest = hashlib.sha256()
-    for field in fields:
-        if field is None:
+    for text in fields:
+        if text is None:
             digest.update(b"-")
             continue
-        content = field.encode("utf-8", "surrogatepass")
+        content = text.encode("utf-8", "surrogatepass")
         digest.update(b"%d:" % len(content) + content)
     return digest.hexdigest()

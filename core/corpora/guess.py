@@ -18,8 +18,15 @@ from core.corpora.rows import Columns, is_empty
 from core.corpora.tables import Table, open_table, read_rows
 from core.errors import InvalidInputError
 
-__all__ = ["SAMPLE_ROWS", "FileFacts", "check_holds_text", "facts_of", "guess_note", "longest_text_column",
-           "text_column_of"]  # fmt: skip
+__all__ = [
+    "SAMPLE_ROWS",
+    "FileFacts",
+    "check_holds_text",
+    "facts_of",
+    "guess_note",
+    "longest_text_column",
+    "text_column_of",
+]
 
 SAMPLE_ROWS = 200
 _SAMPLE_CHARACTERS = 10**6
@@ -120,9 +127,7 @@ def _only_column(source: Source, names: Sequence[str]) -> str:
     """Return the column to read where none holds texts; reading it says what it holds."""
     if len(set(names)) == 1 or "text" in names:
         return "text" if "text" in names else names[0]
-    raise refusal(
-        source, "", f"none of its {len(names)} columns holds texts. Name the one to use."
-    )
+    raise refusal(source, "", f"none of its {len(names)} columns holds texts. Name the one to use.")
 
 
 def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str | None:

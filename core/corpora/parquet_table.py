@@ -10,7 +10,7 @@ from core.corpora.encodings import UTF_8
 from core.corpora.memory_file import File
 from core.corpora.raw_files import refusal
 
-__all__ = ["BATCH_ROWS", "ParquetTable"]
+__all__ = ["BATCH_ROWS", "ParquetTable", "values_of"]
 
 BATCH_ROWS = 2048
 
@@ -37,7 +37,7 @@ class ParquetTable:
         n_read = 0
         with self.opened([name for name in names if name in self._to_share]) as parquet:
             for batch in self.batches(parquet, names):
-                cells = {name: _values(self.file, batch.column(name), n_read) for name in names}
+                cells = {name: values_of(self.file, batch.column(name), n_read) for name in names}
                 found = zip(*(cells[name] for name in columns), strict=True)
                 yield from ((f"row {n_read + i}", row) for i, row in enumerate(found, 1))
                 n_read += batch.num_rows
@@ -55,9 +55,7 @@ class ParquetTable:
                 raise self._damaged("") from error
             yield parquet
 
-    def batches(
-        self, parquet: Any, columns: Sequence[str] | None = None
-    ) -> Iterator[Any]:
+    def batches(self, parquet: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield record batches of an opened file, of all columns by default."""
         import pyarrow as pa
 
@@ -87,7 +85,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _values(file: File, column: Any, n_read: int) -> list[Any]:
+def values_of(file: File, column: Any, n_read: int) -> list[Any]:
     """Return a column of a batch as Python values, or say which row is not UTF-8."""
     try:
         if hasattr(column, "dictionary"):

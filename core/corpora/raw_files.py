@@ -106,9 +106,7 @@ def _decode_utf8(line: bytes) -> str:
     return line.decode("utf-8")
 
 
-def _lines(
-    path: File, file: BinaryIO, decode: Callable[[bytes], str]
-) -> Iterator[tuple[str, str]]:
+def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[tuple[str, str]]:
     number = 0
     while line := file.readline(_MAX_LINE_BYTES + 1):
         number += 1

@@ -113,7 +113,12 @@ def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False)
 
 
 def upload_points(
-    file: MemoryFile, n: int, *, text: str | None = None, others: tuple[str, ...] = (), seed: int = 0
+    file: MemoryFile,
+    n: int,
+    *,
+    text: str | None = None,
+    others: tuple[str, ...] = (),
+    seed: int = 0,
 ) -> Points:
     """Return n rows of an upload, drawn without replacement, or all of them if it has fewer.
 

@@ -14,12 +14,18 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from core.corpora import Columns, load_corpus
+from core.corpora import Columns, load_corpus, split_reference
 from core.corpora.sentences import split_sentences
 from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
-from core.studies.domains import check_contents, content_of, encoder_settings, open_encoder
+from core.studies.domains import (
+    check_contents,
+    content_of,
+    encoder_settings,
+    open_corpus,
+    open_encoder,
+)
 from core.studies.runner import Cell, run_cells
 
 __all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure", "run"]
@@ -62,7 +68,8 @@ class ClassificationStudy:
     Parameters
     ----------
     target : str
-        A table of news with `text`, a title and a class.
+        A table of news with a text, a title and a class; FILE#COLUMN names the column of the
+        texts, which else is the longest.
     other : str
         The cross-domain corpus that encoders are fitted on.
     per_class : int
@@ -149,9 +156,10 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
 
 def _documents(cell: Cell) -> tuple[list[str], list[str]]:
     """Return the texts of a view and their classes, at most `per_class` of each."""
-    path = Path(cell["target"])
-    titles = load_corpus(path, columns=Columns(text=cell["title"], label=cell["label"]))
-    bodies = {d.id: d.text for d in load_corpus(path, columns=Columns(text="text")).documents}
+    path, column = split_reference(cell["target"])
+    columns = Columns(text=cell["title"], label=cell["label"])
+    titles = load_corpus(Path(path), columns=columns)
+    bodies = {d.id: d.text for d in load_corpus(Path(path), columns=Columns(text=column)).documents}
     documents = [d for d in titles.documents if d.label is not None and d.id in bodies]
     if len({d.label for d in documents}) < 2:
         raise InvalidInputError(f"{path} must hold at least two classes in {cell['label']!r}.")
@@ -185,7 +193,7 @@ def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
 
 
 def _sentences(corpus: str) -> Sequence[str]:
-    return load_corpus(corpus).sentences().texts
+    return open_corpus(corpus).sentences().texts
 
 
 def _interval(

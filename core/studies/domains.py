@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.corpora import Columns, load_corpus
+from core.corpora import Columns, load_corpus, split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
@@ -120,9 +120,11 @@ def check_contents(cell: Cell) -> None:
 
 
 def open_corpus(name: str) -> Any:
-    """Return a corpus by path or by name; of a table, its column `text`."""
-    path = Path(name)
-    return load_corpus(path, columns=Columns(text="text")) if path.exists() else load_corpus(name)
+    """Return a corpus by path or by name, as NAME#COLUMN where a column of texts is named."""
+    path, column = split_reference(name)
+    if Path(path).exists():
+        return load_corpus(Path(path), columns=Columns(text=column))
+    return load_corpus(name)
 
 
 def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str, ...]:

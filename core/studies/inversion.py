@@ -47,7 +47,7 @@ class InversionStudy:
     ----------
     target : Path
         A corpus of documents; a tenth of them is attacked.
-    column : str
+    column : str, optional
         Of the text.
     attacks : tuple of str
         Registry names.
@@ -66,7 +66,7 @@ class InversionStudy:
     """
 
     target: Path
-    column: str = "text"
+    column: str | None = None
     attacks: tuple[str, ...] = tuple(INVERSION_ATTACKS)
     auxiliary: tuple[str, ...] = ("cross", "in")
     n: int = 500
@@ -225,7 +225,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study and write its rows as JSON and as a Markdown table."""
     parser = argparse.ArgumentParser(prog="python -m core.studies.inversion", description=__doc__)
     parser.add_argument("--target", type=Path, required=True, help="corpus file to attack")
-    parser.add_argument("--column", default="text", help="column of the text (default: text)")
+    parser.add_argument("--text-column", dest="column", help="of a table (default: the longest)")
+    parser.add_argument("--column", help=argparse.SUPPRESS)
     parser.add_argument(
         "--attacks", nargs="+", default=list(INVERSION_ATTACKS), choices=list(INVERSION_ATTACKS)
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.prior import PriorAttack
-from core.corpora import Columns, load_corpus
+from core.corpora import Columns, load_corpus, split_reference
 from core.errors import InvalidInputError
 from core.names.discovery import find_names, names_of_column
 from core.names.matching import put_name
@@ -47,7 +47,7 @@ def choose_names(
     size = max(cell["sizes"])
     texts = [*inside.auxiliary, *inside.targets]
     listed = parse_names(cell["names"]) if cell["names"] else ()
-    listed = listed or names_of_column(Path(cell["target"]), _MOST_FOUND)
+    listed = listed or names_of_column(Path(split_reference(cell["target"])[0]), _MOST_FOUND)
     listed = listed or find_names(texts, _MOST_FOUND)
     counts = dict(zip(listed, count_texts(inside.targets, listed), strict=True))
     seen = tuple(name for name in listed if counts[name] >= 3)[:size]
@@ -89,9 +89,9 @@ def count_texts(texts: Sequence[str], names: Sequence[PersonName]) -> list[int]:
 
 def _sections(cell: Cell, names: Sequence[PersonName]) -> list[str | None]:
     """Return the section in which each name stands most often; None where none is told."""
-    path = Path(cell["target"])
+    path, column = split_reference(cell["target"])
     try:
-        corpus = load_corpus(path, columns=Columns(text="text", label=cell["label"]))
+        corpus = load_corpus(Path(path), columns=Columns(text=column, label=cell["label"]))
     except InvalidInputError:
         return [None] * len(names)
     sentences = corpus.sentences()

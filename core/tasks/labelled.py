@@ -61,8 +61,10 @@ class LabelledTask:
         )
 
 
-def read_labelled(name: str, path: Path, text: str = "text", label: str = "label") -> LabelledTask:
-    """Read a labelled file of any kind that corpora may have."""
+def read_labelled(
+    name: str, path: Path, text: str | None = None, label: str = "label"
+) -> LabelledTask:
+    """Read a labelled file of any kind that corpora may have; its longest texts by default."""
     corpus = load_corpus(path, columns=Columns(text=text, label=label))
     documents = [d for d in corpus.documents if d.label is not None]
     return LabelledTask(

@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
+from core.corpora import Columns
+from core.corpora.raw_files import refusal
+from core.corpora.tables import read_rows
 from core.metrics import spearman_correlation
 from core.protocols import Encoder, Vectors
 from core.results import Interval
 from core.tasks.utility import Utility
 
-__all__ = ["PairTask", "read_pairs"]
+__all__ = ["PAIR_COLUMNS", "PairTask", "read_pairs"]
+
+PAIR_COLUMNS = Columns(text="sentence1", others=("sentence2", "score", "split", "lang"))
+"""Of the STS benchmark."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +44,28 @@ class PairTask:
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:
-    """Read the STS benchmark: Parquet with sentence1, sentence2, score, split and lang.
+    """Read a table like the STS benchmark: sentence1, sentence2, score, split and lang.
 
     Raises
     ------
     InvalidInputError
-        Another table; the message names the columns that are needed.
+        Another table; the message names the column that is missing, or the row that has no score.
     """
-    import pandas as pd
+    first, second, scores = [], [], []
+    for row in read_rows(path, PAIR_COLUMNS):
+        other, score, its_split, its_language = row.others
+        if (its_split, its_language) == (split, language):
+            first.append(row.text)
+            second.append(other)
+            scores.append(_score(path, row.place, score))
+    return PairTask(name, tuple(first), tuple(second), tuple(scores))
 
+
+def _score(path: Path, place: str, cell: object) -> float:
     try:
-        table = pd.read_parquet(path, columns=["sentence1", "sentence2", "score", "split", "lang"])
-    except (OSError, ValueError, KeyError) as error:
-        raise InvalidInputError(
-            f"{path}: must be Parquet with sentence1, sentence2, score, split and lang ({error})."
-        ) from error
-    chosen = table[(table.lang == language) & (table.split == split)]
-    return PairTask(
-        name, tuple(chosen.sentence1), tuple(chosen.sentence2), tuple(map(float, chosen.score))
-    )
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise refusal(path, place, f"has no number in 'score' but {cell!r}.") from error
 
 
 def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from core.corpora.encodings import encoding_note
+from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, column_names, guess_text_column
+from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError
 from core.projection.points import Column, Points
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
 from dashboard import encoder_choice
-from dashboard.calm import show_error
+from dashboard.calm import plain, show_error
 from dashboard.links import link
 from dashboard.projection import state as map_state
 from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
@@ -78,29 +80,32 @@ def _upload(
                 icon=":material/upload_file:")  # fmt: skip
         return None
     file = MemoryFile(sent.name, sent.getvalue())
+    digest = hashlib.sha256(file.content).hexdigest()
     try:
-        names = column_names(file)
-        column = _text_column(names) if names else ""
-        others = tuple(name for name in names if name != column)
+        facts = map_state.own_facts(file, digest)
+        column = _text_column(facts) if facts.names else None
+        others = tuple(name for name in facts.names if name != column)
         if len(others) > _MOST_COLUMNS:
             st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
-        points = map_state.own_points(file, n, column or "text", others[:_MOST_COLUMNS])
+        if note := encoding_note(file, facts.encoding):
+            st.caption(plain(note))
+        points = map_state.own_points(file, digest, n, column, others[:_MOST_COLUMNS])
     except CoreError as error:
         show_error(error, title="This file cannot be drawn")
         return None
-    digest = hashlib.sha256(file.content).hexdigest()
-    request = MapRequest(source=digest, n=n, on=on, spec=spec, text_column=column,
+    request = MapRequest(source=digest, n=n, on=on, spec=spec, text_column=column or "",
                          is_upload=True, is_private=True)  # fmt: skip
     return request, points
 
 
-def _text_column(names: list[str]) -> str:
+def _text_column(facts: FileFacts) -> str:
     return str(
         st.selectbox(
             "Column of the texts",
-            names,
-            index=names.index(guess_text_column(names)),
-            help="The column that the encoder reads; the others can colour the map",
+            facts.names,
+            index=facts.names.index(facts.columns.text or facts.names[0]),
+            help="The column that the encoder reads, at first the one with the longest texts; the "
+            "others can colour the map",
             width=260,
         )
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ from core.specs import EncoderSpec
 from dashboard.state import TEXT_KEY, text
 
 if TYPE_CHECKING:
+    from core.corpora.guess import FileFacts
     from core.projection.points import Points
     from dashboard.projection.drawn import DrawnMap
 
 __all__ = ["CORPORA", "COUNTS", "UPLOAD", "MapRequest", "adopt_map_link", "chart_number", "chosen",
            "chosen_spec", "choose", "clear_selection", "drop_stale_map_link", "is_linked",
-           "key_of", "link_parts", "map_job", "marked_rows", "own_maps",
-           "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
+           "key_of", "link_parts", "map_job", "marked_rows",
+           "own_facts",            "own_maps", "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
            "selection_of", "upload_request"]  # fmt: skip
 
 UPLOAD = "upload"
@@ -196,16 +196,29 @@ def remember_own(request: MapRequest, drawn: DrawnMap) -> None:
         maps.popitem(last=False)
 
 
-def own_points(file: MemoryFile, n: int, text_column: str, others: tuple[str, ...]) -> Points:
+def own_facts(file: MemoryFile, digest: str) -> FileFacts:
+    """Return what an upload holds, looked up once while the file stays."""
+    from core.corpora.uploads import upload_facts
+
+    kept = st.session_state.get("_own_facts")
+    if kept is None or kept[0] != (file.name, digest):
+        kept = ((file.name, digest), upload_facts(file))
+        st.session_state["_own_facts"] = kept
+    found: FileFacts = kept[1]
+    return found
+
+
+def own_points(
+    file: MemoryFile, digest: str, n: int, text_column: str | None, others: tuple[str, ...]
+) -> Points:
     """Return the points of an upload, read once while nothing changes."""
     from core.projection.points import upload_points
 
-    digest = hashlib.sha256(file.content).hexdigest()
     key = (digest, n, text_column, others)
     kept = st.session_state.get("_own_points")
     if kept is None or kept[0] != key:
-        points = upload_points(file, n, text=text_column, others=others)
-        st.session_state["_own_points"] = kept = (key, points, digest)
+        kept = (key, upload_points(file, n, text=text_column, others=others))
+        st.session_state["_own_points"] = kept
     found: Points = kept[1]
     return found
 

@@ -11,26 +11,27 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
-from core.corpora.raw_files import MAX_TEXT_CHARACTERS, check_file, read_lines, refusal
+from core.corpora.guess import facts_of
+from core.corpora.memory_file import File
+from core.corpora.parquet_table import BATCH_ROWS, ParquetTable, values_of
+from core.corpora.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
 from core.corpora.rows import Columns
+from core.corpora.tables import CsvTable, JsonTable, kind_of, open_table
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.store import storage_errors
 
-__all__ = ["ChangeTexts", "privatize_file"]
+__all__ = ["BATCH_ROWS", "ChangeTexts", "privatize_file"]
 
 ChangeTexts = Callable[[Sequence[str]], "list[str] | np.ndarray"]
 """Texts to texts, or texts to an array (n, d) of vectors that take the texts' place."""
-
-BATCH_ROWS = 2048
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 
 def privatize_file(
@@ -38,7 +39,7 @@ def privatize_file(
     target: Path,
     change: ChangeTexts,
     *,
-    column: str = "text",
+    column: str | None = None,
     on_progress: OnProgress = no_progress,
 ) -> int:
     """Write `source` to `target` with the texts of one column changed; return the rows.
@@ -48,9 +49,12 @@ def privatize_file(
     source : Path
         Plain text (a text a line), CSV, TSV, JSONL or Parquet.
     target : Path
-        Of the same kind; vectors can be written to Parquet only, as the column `vector`.
+        Of the same kind, in UTF-8; vectors can be written to Parquet only, as the column
+        `vector`.
     change : callable
         Applied to the texts of a batch. Cells without any text stay as they are.
+    column : str, optional
+        Of the texts in a table; the longest by default.
 
     Raises
     ------
@@ -59,23 +63,27 @@ def privatize_file(
     StorageError
         The disk is full; no unfinished file is left.
     """
-    kind = source.suffix.lower()
-    write = _WRITERS.get(kind, _plain)
-    if (_WRITERS.get(target.suffix.lower(), _plain)) is not write or (
-        kind in _DELIMITERS and _DELIMITERS[kind] != _DELIMITERS.get(target.suffix.lower())
-    ):
+    kind = kind_of(source)
+    if kind_of(target) != kind:
         raise InvalidInputError(
-            f"{target}: must be of the kind of {source.name}. Give it the ending {kind or '.txt'}."
+            f"{target}: must be of the kind of {source.name}. Give it the ending "
+            f"{source.suffix or '.txt'}."
         )
     _refuse_existing(target)
-    check_file(source, is_parquet=write is _parquet)
+    column = facts_of(source, Columns(text=column)).columns.text
+    table = open_table(source, column)
+    if table is not None and not table.names:
+        raise refusal(source, "", "holds no text. Give at least one.")
     with storage_errors(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     unfinished = Path(name)
     os.close(handle)
     try:
         with storage_errors(target):
-            n_rows = write(source, unfinished, _keeping_blanks(change), column, on_progress)
+            write = _WRITERS.get(kind, _plain)
+            n_rows = write(
+                table or source, unfinished, _keeping_blanks(change), column, on_progress
+            )
             unfinished.chmod(0o644)
             try:
                 os.link(unfinished, target)  # fails where a file came to be meanwhile
@@ -112,7 +120,7 @@ def _keeping_blanks(change: ChangeTexts) -> ChangeTexts:
     return changed
 
 
-def _texts(path: Path, answers: list[str] | np.ndarray) -> list[str]:
+def _texts(path: File, answers: list[str] | np.ndarray) -> list[str]:
     if isinstance(answers, np.ndarray):
         raise refusal(
             path, "", "cannot hold vectors. Give Parquet, or choose the text-to-text mechanism."
@@ -125,7 +133,7 @@ def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def _checked(source: Path, place: str, cell: Any) -> str:
+def _checked(source: File, place: str, cell: Any) -> str:
     """Return a cell as text; None becomes the empty text."""
     if cell is None:
         return ""
@@ -136,9 +144,13 @@ def _checked(source: Path, place: str, cell: Any) -> str:
     return cell
 
 
-def _plain(source: Path, out: Path, change: ChangeTexts, _: str, on_progress: OnProgress) -> int:
+def _written(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="")
+
+
+def _plain(source: Path, out: Path, change: ChangeTexts, _: None, on_progress: OnProgress) -> int:
     n_rows = 0
-    with out.open("w", encoding="utf-8", newline="") as file:
+    with _written(out) as file:
         for batch in _batches(read_lines(source)):
             lines = [_checked(source, place, line.rstrip("\r\n")) for place, line in batch]
             for answer, (_place, line) in zip(_texts(source, change(lines)), batch, strict=True):
@@ -150,107 +162,80 @@ def _plain(source: Path, out: Path, change: ChangeTexts, _: str, on_progress: On
     return n_rows
 
 
-def _table(
-    source: Path, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+def _csv(
+    table: CsvTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
 ) -> int:
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_TEXT_CHARACTERS + 1))
-    lines = (line for _, line in read_lines(source))
-    head = next(lines, "")
-    delimiter = _DELIMITERS[source.suffix.lower()]
-    if delimiter == "," and column not in next(csv.reader([head]), []) and ";" in head:
-        delimiter = ";"
-    reader = csv.reader(_chain(head, lines), delimiter=delimiter, strict=True)
-    n_rows = 0
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        try:
-            header = next(reader)
-            at = header.index(Columns(text=column).within(source, header)["text"])
-            writer.writerow(header)
-            for batch in _batches(reader):
-                for cells in batch:
-                    if len(cells) != len(header):
-                        raise refusal(
-                            source,
-                            f"row {n_rows + 1 + batch.index(cells)}",
-                            f"has {len(cells)} cells where the header has {len(header)}.",
-                        )
-                texts = [_checked(source, f"row {n_rows + i}", r[at]) for i, r in enumerate(batch)]
-                for cells, answer in zip(batch, _texts(source, change(texts)), strict=True):
-                    writer.writerow([*cells[:at], answer, *cells[at + 1 :]])
-                n_rows += len(batch)
-                on_progress(_share(source, file.tell()), f"{n_rows:,} rows")
-        except csv.Error as error:
-            raise refusal(source, f"line {reader.line_num}", f"is not CSV ({error}).") from error
+    at, n_rows = table.names.index(column), 0
+    with _written(out) as file:
+        writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
+        writer.writerow(table.header)
+        for batch in _batches(table.whole_rows()):
+            texts = [_checked(table.file, place, cells[at]) for place, cells in batch]
+            for (_place, cells), answer in zip(
+                batch, _texts(table.file, change(texts)), strict=True
+            ):
+                writer.writerow([*cells[:at], answer, *cells[at + 1 :]])
+            n_rows += len(batch)
+            on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
     return n_rows
-
-
-def _chain(head: str, lines: Iterator[str]) -> Iterator[str]:
-    yield head
-    yield from lines
 
 
 def _jsonl(
-    source: Path, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+    table: JsonTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
 ) -> int:
     n_rows = 0
-    with out.open("w", encoding="utf-8") as file:
-        for batch in _batches((p, line) for p, line in read_lines(source) if line.strip()):
-            records = [_record(source, place, line, column) for place, line in batch]
-            texts = [
-                _checked(source, place, record[column])
-                for (place, _), record in zip(batch, records, strict=True)
-            ]
-            for record, answer in zip(records, _texts(source, change(texts)), strict=True):
+    with _written(out) as file:
+        for batch in _batches(table.records()):
+            texts = [_checked(table.file, p, _value(table.file, p, r, column)) for p, r in batch]
+            for (_place, record), answer in zip(
+                batch, _texts(table.file, change(texts)), strict=True
+            ):
                 if record[column] is not None:
                     record[column] = answer
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                file.write(_json_of(record) + "\n")
             n_rows += len(batch)
-            on_progress(_share(source, file.tell()), f"{n_rows:,} rows")
+            on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
     return n_rows
 
 
-def _record(source: Path, place: str, line: str, column: str) -> dict[str, Any]:
+def _json_of(record: dict[str, Any]) -> str:
+    """Return JSON with its letters as they are, escaped where UTF-8 cannot hold one."""
+    line = json.dumps(record, ensure_ascii=False)
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise refusal(source, place, "is not JSON. Write one object a line.") from error
-    if not isinstance(record, dict) or column not in record:
+        line.encode()
+    except UnicodeEncodeError:  # half a character, in a field that is none of ours
+        return json.dumps(record)
+    return line
+
+
+def _value(source: File, place: str, record: dict[str, Any], column: str) -> Any:
+    if column not in record:
         raise refusal(source, place, f"is not a JSON object with {column!r}.")
-    return record
+    return record[column]
 
 
 def _parquet(
-    source: Path, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+    table: ParquetTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
 ) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    n_rows = 0
-    writer = None
-    try:
-        with pq.ParquetFile(source) as file:
-            names = file.schema_arrow.names
-            at = names.index(Columns(text=column).within(source, names)["text"])
-            for batch in file.iter_batches(BATCH_ROWS):
-                cells = batch.column(at).to_pylist()
-                answers = change(
-                    [_checked(source, f"row {n_rows + i}", c) for i, c in enumerate(cells, 1)]
-                )
-                table = _replaced(pa.Table.from_batches([batch]), at, cells, answers)
-                writer = writer or pq.ParquetWriter(out, table.schema, compression="zstd")
-                writer.write_table(table)
-                n_rows += batch.num_rows
-                on_progress(n_rows / max(file.metadata.num_rows, 1), f"{n_rows:,} rows")
-            if writer is None:
-                raise refusal(source, "", "holds no row. Give at least one.")
-    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-        raise refusal(
-            source, f"after row {n_rows}", "is truncated, damaged or not Parquet."
-        ) from error
-    finally:
-        if writer is not None:
-            writer.close()
+    at, n_rows = table.names.index(column), 0
+    with ExitStack() as stack:
+        file = stack.enter_context(table.opened())
+        writer = None
+        for batch in table.batches(file):
+            found = values_of(table.file, batch.column(at), n_rows)
+            cells = [_checked(table.file, f"row {n_rows + i}", c) for i, c in enumerate(found, 1)]
+            whole = _replaced(pa.Table.from_batches([batch]), at, found, change(cells))
+            writer = writer or stack.enter_context(
+                pq.ParquetWriter(out, whole.schema, compression="zstd")
+            )
+            writer.write_table(whole)
+            n_rows += batch.num_rows
+            on_progress(n_rows / max(file.metadata.num_rows, 1), f"{n_rows:,} rows")
+    if not n_rows:
+        raise refusal(table.file, "", "holds no row. Give at least one.")
     return n_rows
 
 
@@ -266,17 +251,15 @@ def _replaced(table: Any, at: int, cells: list[Any], answers: list[str] | np.nda
     return table.set_column(at, table.schema.names[at], pa.array(kept, pa.string()))
 
 
-def _share(source: Path, n_written: int) -> float:
+def _share(source: File, n_written: int) -> float:
     """Estimate progress by bytes: a privatised text is about as long as the text."""
-    return min(1.0, n_written / max(source.stat().st_size, 1))
+    n_bytes = source.stat().st_size if isinstance(source, Path) else len(source.content)
+    return min(1.0, n_written / max(n_bytes, 1))
 
 
-_WRITERS = {
-    ".csv": _table,
-    ".tsv": _table,
-    ".tab": _table,
-    ".jsonl": _jsonl,
-    ".ndjson": _jsonl,
-    ".parquet": _parquet,
-    ".pq": _parquet,
+_WRITERS: dict[str, Callable[..., int]] = {
+    "CSV": _csv,
+    "TSV": _csv,
+    "JSONL": _jsonl,
+    "Parquet": _parquet,
 }
