@@ -24,10 +24,10 @@ class Outcome:
         return json.loads(self.out)
 
     def refusal(self) -> str:
-        """Return the one line on standard error of a command that failed as it should."""
+        """Return the one line, notes aside, of a command that failed as it should."""
         assert self.status == 2
         assert self.out == ""
-        (line,) = self.err.splitlines()
+        (line,) = [said for said in self.err.splitlines() if not said.startswith("note: ")]
         assert line.startswith("error: ")
         assert "Traceback" not in line
         return line

@@ -17,7 +17,9 @@ from core.errors import InvalidInputError
 
 __all__ = ["CP1252", "UTF_8", "UTF_16", "decode_cp1252", "encoding_note", "encoding_of"]
 
-UTF_8, UTF_16, CP1252 = "utf-8", "utf-16", "cp1252"
+UTF_8 = "utf-8"
+UTF_16 = "utf-16"
+CP1252 = "cp1252"
 
 _CHUNK_BYTES = 2**20
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CORPORA", "COUNTS", "UPLOAD", "MapRequest", "adopt_map_link", "chart_number", "chosen",
            "chosen_spec", "choose", "clear_selection", "drop_stale_map_link", "is_linked",
-           "key_of", "link_parts", "map_job", "marked_rows",
-           "own_facts",            "own_maps", "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
+           "key_of", "link_parts", "map_job", "marked_rows", "own_facts", "own_maps",
+           "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
            "selection_of", "upload_request"]  # fmt: skip
 
 UPLOAD = "upload"
