@@ -665,6 +665,20 @@ def test_rows_of_the_hub_become_documents(hub: list[Any]) -> None:
     assert len(load_corpus("hub:ada/notes", limit=2)) == 2
 
 
+def test_the_longest_texts_of_the_hub_are_read_and_told(
+    hub: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"text": "A title", "story": f"A story of many words, {i}.", "label": 0} for i in (1, 2)
+    ]
+    monkeypatch.setattr(FakeDataset, "rows", rows)
+    corpus = load_corpus("hub:ada/notes")
+    assert [d.text for d in corpus.documents] == [row["story"] for row in rows]
+    assert corpus.notes == ("hub:ada/notes: reading column `story`, the longest texts",)
+    titles = load_corpus("hub:ada/notes#text")
+    assert [d.text for d in titles.documents] == ["A title"] * 2 and titles.notes == ()
+
+
 @pytest.mark.parametrize(
     ("reference", "args", "split"),
     [

@@ -6,6 +6,7 @@ told within a moment, before a model or a library for models is opened.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from core.cli.output import show_note
@@ -13,6 +14,8 @@ from core.corpora import Columns, Corpus, check_source, split_reference
 from core.corpora.guess import FileFacts, check_holds_text, facts_of
 
 __all__ = ["checked_columns", "checked_corpus", "checked_reference", "show_notes"]
+
+_CHOICE = "; choose another with --text-column"
 
 
 def checked_columns(path: Path, columns: Columns) -> Columns:
@@ -36,7 +39,8 @@ def checked_corpus(name: str, columns: Columns) -> Columns | None:
     """
     path = check_source(name, columns)
     if path is not None:
-        return _checked(path, _with_column(name, columns)).columns
+        columns = replace(columns, text=columns.text or split_reference(name)[1])
+        return _checked(path, columns).columns
     return columns if columns != Columns() else None
 
 
@@ -58,23 +62,13 @@ def checked_reference(name: str, columns: Columns | None = None) -> str:
 def show_notes(corpus: Corpus, name: str) -> None:
     """Tell what a corpus that could not be checked before, such as one of a hub, was read as."""
     if check_source(name) is None:
-        _show(corpus.notes)
-
-
-def _with_column(name: str, columns: Columns) -> Columns:
-    from dataclasses import replace
-
-    return replace(columns, text=columns.text or split_reference(name)[1])
+        for note in corpus.notes:  # of a hub, a guess is all there is to tell
+            show_note(note + _CHOICE)
 
 
 def _checked(path: Path, columns: Columns) -> FileFacts:
     facts = facts_of(path, columns)
     check_holds_text(path, facts)
-    _show(facts.notes)
+    for i, note in enumerate(facts.notes):
+        show_note(note + _CHOICE if facts.is_guessed and i == 0 else note)
     return facts
-
-
-def _show(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        is_guess = "reading column" in note
-        show_note(f"{note}; choose another with --text-column" if is_guess else note)

@@ -48,7 +48,8 @@ class FileFacts:
     encoding : str
         As `encoding_of` tells it.
     notes : tuple of str
-        What whoever reads the file should know: a guess, an encoding other than Unicode.
+        What whoever reads the file should know: the guess, if there was one, comes first; then
+        an encoding other than Unicode.
     """
 
     names: tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.corpora.documents import Corpus
 from core.corpora.guess import SAMPLE_ROWS, guess_note, longest_text_column
-from core.corpora.rows import Columns, Row, check_rows, documents_of
+from core.corpora.rows import Columns, Row, check_rows, documents_of, row_of
 from core.errors import (
     CoreError,
     InvalidInputError,
@@ -114,7 +114,7 @@ def _rows(
             role: _class_name(features.get(column), record[column])
             for role, column in chosen.items()
         }
-        yield Row(f"row {number}", **values)
+        yield row_of(f"row {number}", values)
 
 
 def _class_name(feature: Any, value: Any) -> Any:
