@@ -24,3 +24,5 @@ Examples
 >>> "minister" in attack.invert(encoder, vectors)[0].word_set
 True
 """
+
+__version__ = "0.1.0"

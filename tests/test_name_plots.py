@@ -8,7 +8,7 @@ from core.figures.names import _INK, _SHADES, name_map
 from core.names.rates import Rate
 
 BACKGROUND = ("#FFFFFF", "#12161B")
-"""Of the page, as in .streamlit/config.toml."""
+"""Of the page, as in dashboard/.streamlit/config.toml."""
 
 
 def rgb(colour: str) -> tuple[int, ...]:

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 
+from core import __version__
 from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train, tune
 from core.cli.arguments import Parser
 from core.cli.output import show_error
 from core.cli.spec_file import with_spec
 from core.errors import CoreError, StoppedError
 
-__all__ = ["build_parser", "main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
-COMMANDS = {
+COMMANDS: Mapping[str, ModuleType] = {
     "invert": invert,
     "evaluate": evaluate,
     "train": train,
@@ -32,25 +34,49 @@ COMMANDS = {
     "tune": tune,
     "list": listing,
 }
+"""Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
 
 
-def build_parser() -> Parser:
-    """Return the parser of all commands."""
-    parser = Parser(prog="python -m core", description="What a text embedding gives away.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, module in COMMANDS.items():
+def build_parser(
+    prog: str = "python -m core", commands: Mapping[str, ModuleType] = COMMANDS
+) -> Parser:
+    """Return the parser of all commands, under the name that people type."""
+    parser = Parser(prog=prog, description="What a text embedding gives away.")
+    parser.add_argument("--version", action="version", version=f"Leakscope {__version__}")
+    choice = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in commands.items():
         summary = (module.__doc__ or "").splitlines()[0]
-        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        command = choice.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         module.add_arguments(command)
         command.set_defaults(run=module.run, when_stopped=module.WHEN_STOPPED)
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    prog: str = "python -m core",
+    more: Mapping[str, ModuleType] | None = None,
+) -> int:
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str or None
+        The arguments; None for those of the process.
+    prog : str
+        What people type to get here.
+    more : mapping of str to module, or None
+        Commands of those who use the engine, put before its own: the dashboard's `serve`.
+    """
     _silence_libraries()
+    given = list(sys.argv[1:] if argv is None else argv)
+    commands = {**(more or {}), **COMMANDS}
+    if given[:1] == ["serve"] and "serve" not in commands:
+        show_error(_SERVE)
+        return 2
     try:
-        arguments = build_parser().parse_args(with_spec(sys.argv[1:] if argv is None else argv))
+        arguments = build_parser(prog, commands).parse_args(with_spec(given))
     except CoreError as error:
         show_error(str(error))
         return 2
@@ -72,6 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         show_error(f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where.")
         return 2
     return 0
+
+
+_SERVE = "The engine serves no pages. Run `leakscope serve`, or `python -m dashboard serve`."
 
 
 def _silence_libraries() -> None:

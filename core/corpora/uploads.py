@@ -18,7 +18,7 @@ __all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX
            "is_table", "read_upload", "upload_facts"]  # fmt: skip
 
 MAX_UPLOAD_BYTES = 200 * 2**20
-"""As `maxUploadSize` of `.streamlit/config.toml`, which refuses more before it is received."""
+"""As `maxUploadSize` of dashboard/.streamlit/config.toml, which refuses more before it arrives."""
 
 MAX_UNPACKED_BYTES = 10**9
 MAX_UPLOAD_ROWS = 50_000
