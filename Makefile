@@ -21,13 +21,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench clean
+.PHONY: help run test lint format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
-	$(PY) -m streamlit run dashboard/serve.py --server.address $(HOST) --server.port $(PORT) $(ARGS)
+	$(PY) -m dashboard serve --host $(HOST) --port $(PORT) $(ARGS)
 
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 	$(PY) -m pytest $(ARGS)
@@ -35,7 +35,7 @@ test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 lint: $(DEV) ## check style, formatting and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy core dashboard pages benchmarks
+	$(PY) -m mypy core dashboard pages benchmarks tools
 
 format: $(DEV) ## rewrite the code to the style that lint checks
 	$(PY) -m ruff check --fix .
@@ -44,17 +44,20 @@ format: $(DEV) ## rewrite the code to the style that lint checks
 bench: $(DEV) ## measure speed and quality (ARGS="name" for one benchmark)
 	$(PY) -m benchmarks $(ARGS)
 
+lock: $(DEV) ## pin every package anew, and list them with licences (ARGS=--upgrade for newer ones)
+	$(PY) -m tools.lock $(ARGS)
+
 clean: ## remove the virtual environment and every cache of the tools
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each is newer than the requirements that it stands for, or pip runs again.
-$(RUNTIME): requirements.txt | $(CREATED)
-	$(PY) -m pip install $(PIP_FLAGS) -r requirements.txt
+$(RUNTIME): requirements.txt constraints.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) -r requirements.txt -c constraints.txt
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements.txt | $(CREATED)
-	$(PY) -m pip install $(PIP_FLAGS) -r requirements-dev.txt
+$(DEV): requirements-dev.txt requirements.txt constraints.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) -r requirements-dev.txt -c constraints.txt
 	@touch $(RUNTIME) $@
 
 $(CREATED):

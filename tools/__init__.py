@@ -1,0 +1,1 @@
+"""What the project's upkeep needs beside its tests and benchmarks."""
