@@ -1,4 +1,4 @@
-"""The server around the pages: what `make run` starts."""
+"""The server around the pages: what `leakscope serve` and `make run` start."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard import prepared
 from dashboard.calm import apologise
 
 __all__ = ["NameTheServer", "app"]
@@ -81,5 +82,8 @@ def _on_script_error(fault: Exception) -> bool:
 
 
 app: Any = st.App(
-    "app.py", middleware=[Middleware(NameTheServer)], on_script_error=_on_script_error
+    "app.py",
+    lifespan=prepared.lifespan,
+    middleware=[Middleware(NameTheServer)],
+    on_script_error=_on_script_error,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command_line import Outcome
 
+from core.compiled import machine_code_folder
 from core.encoders.transformer import TransformerEncoder
+
+# Machine code is derived data too, but compiling takes seconds: all tests share the user's.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(machine_code_folder()))
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest

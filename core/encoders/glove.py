@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from core.compiled import njit
 from core.encoders.bag_of_words import pack_words
 from core.encoders.fitted import training_texts
 from core.encoders.word_average import WordAverage

@@ -6,7 +6,8 @@ Numba infers the types; the docstrings state them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from core.compiled import njit
 
 __all__ = ["N_PUSHES", "force_tables", "move_points"]
 

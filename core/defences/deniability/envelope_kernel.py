@@ -19,8 +19,8 @@ threads work side by side.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from core.compiled import njit
 from core.defences.deniability.envelope_lanes import WIDTH, scan_draw, turn
 
 __all__ = ["walk_tokens"]

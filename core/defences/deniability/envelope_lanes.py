@@ -9,9 +9,11 @@ cannot know that the arrays do not overlap.
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from core.compiled import njit
 
 __all__ = ["CHUNK", "WIDTH", "scan_draw", "turn"]
 

@@ -1,0 +1,55 @@
+"""What the server gets ready while nobody waits yet: the compiled loops, in another process.
+
+Compiling holds the interpreter's lock for seconds, in which no page would answer.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import streamlit as st
+
+from core.assets import ROOT
+
+__all__ = ["lifespan", "wait_for_loops"]
+
+_LONGEST = 120.0
+"""Seconds to wait for the process; after that, the page compiles by itself."""
+
+_running: list[subprocess.Popen[bytes]] = []
+
+
+@asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[None]:
+    """Compile while the server starts, and end that with the server."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "core.prepare"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _running.append(process)
+    try:
+        yield
+    finally:
+        _running.remove(process)
+        process.kill()
+        process.wait()
+
+
+def wait_for_loops() -> None:
+    """Wait, with a sign of it, where this server still compiles; otherwise do nothing."""
+    running = [process for process in _running if process.poll() is None]
+    if not running:
+        return
+    with st.spinner("Compiling this page's loops, once after installing", show_time=True):
+        for process in running:
+            try:
+                process.wait(_LONGEST)
+            except subprocess.TimeoutExpired:
+                process.kill()
