@@ -6,8 +6,6 @@ and it takes the time of an import.
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 __all__ = ["compile_loops"]
@@ -24,6 +22,4 @@ def compile_loops() -> None:
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(5)  # those who are at work already go first
     compile_loops()

@@ -38,25 +38,32 @@ def run(arguments: argparse.Namespace) -> None:
         There is no such address, or its port is taken.
     """
     if arguments.port is not None or arguments.host is not None:
-        _check_free(arguments.host or "localhost", arguments.port or 0)
+        _check_free(arguments.host or "localhost", arguments.port)
     flags = [("--server.address", arguments.host), ("--server.port", arguments.port)]
     given = [str(word) for flag, value in flags if value is not None for word in (flag, value)]
+    import click
     from streamlit.web import cli
 
-    cli.main(["run", str(SERVER), *given], prog_name="streamlit", standalone_mode=False)
+    try:
+        cli.main(["run", str(SERVER), *given], prog_name="streamlit", standalone_mode=False)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:  # of one of Streamlit's environment variables
+        raise InvalidInputError(error.format_message()) from error
 
 
-def _check_free(host: str, port: int) -> None:
+def _check_free(host: str, port: int | None) -> None:
     """Say what is wrong in our words before Streamlit says it in its own."""
-    if not 0 <= port <= 65535:
+    if port is not None and not 1 <= port <= 65535:
         raise InvalidInputError(f"--port must lie in [1, 65535], got {port}.")
     try:
-        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, *_, address = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
     except OSError as error:
+        where = f"{host}:{port}" if port else host
         raise InvalidInputError(
-            f"Nothing can be served on {host}, port {port}: {error.strerror or error}. "
-            "Give another --port, or another --host; without them it is localhost and a free port."
+            f"Nothing can be served on {where}: {error.strerror or error}. Give another --port or "
+            "--host; without them it is a free port of localhost."
         ) from error

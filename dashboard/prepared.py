@@ -17,6 +17,8 @@ from core.assets import ROOT
 
 __all__ = ["lifespan", "wait_for_loops"]
 
+PREPARE = [sys.executable, "-m", "core.prepare"]
+
 _LONGEST = 120.0
 """Seconds to wait for the process; after that, the page compiles by itself."""
 
@@ -27,7 +29,7 @@ _running: list[subprocess.Popen[bytes]] = []
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """Compile while the server starts, and end that with the server."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "core.prepare"],
+        PREPARE,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -16,41 +16,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
 from tools.bill import bill_of_materials
+from tools.pins import CONSTRAINTS, ROOT, SBOM, lines_of, pins_of, requirements_of
 
-__all__ = ["CONSTRAINTS", "SBOM", "pins_of"]
-
-ROOT = Path(__file__).resolve().parents[1]
-CONSTRAINTS = ROOT / "constraints.txt"
-SBOM = ROOT / "sbom.cdx.json"
 HEADER = """\
 # Every package that Leakscope and its tools pull in, on Linux, macOS and Windows.
 # Made by `make lock` from requirements*.txt and pyproject.toml: not to be edited by hand.
 """
-
-
-def pins_of(text: str) -> dict[str, str]:
-    """Return name → version of the lines `name==version` of a requirements file.
-
-    Raises
-    ------
-    ValueError
-        A package is pinned twice, to different versions.
-    """
-    pins: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.partition("#")[0].partition(";")[0].strip()
-        if not words or words.startswith("-"):
-            continue
-        wanted = Requirement(words)
-        (pin,) = wanted.specifier
-        name = canonicalize_name(wanted.name)
-        if pin.operator != "==" or pins.setdefault(name, pin.version) != pin.version:
-            raise ValueError(f"{name} has no single pin: {line}")
-    return pins
 
 
 def resolve(wanted: list[str]) -> dict[str, str]:
@@ -83,24 +55,20 @@ def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
     return [entry["metadata"] for entry in found]
 
 
-def lines_of(pins: dict[str, str]) -> list[str]:
-    """Return pins as lines of a requirements file."""
-    return [f"{name}=={version}" for name, version in sorted(pins.items())]
-
-
 def main() -> None:
     """Write both files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
-    direct = pins_of((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    tools = pins_of((ROOT / "requirements-dev.txt").read_text(encoding="utf-8"))
+    runtime = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    direct = requirements_of(runtime)
+    tools = requirements_of((ROOT / "requirements-dev.txt").read_text(encoding="utf-8"))
     if "--upgrade" in sys.argv:
         CONSTRAINTS.unlink(missing_ok=True)
-    pins = resolve([*lines_of(direct), *lines_of(tools), *extras])
+    pins = resolve([*direct, *tools, *extras])
     CONSTRAINTS.write_text(HEADER + "\n".join(lines_of(pins)) + "\n", encoding="utf-8")
-    needed = resolve(lines_of(direct))
-    shipped = resolve([*lines_of(direct), *extras])
-    bill = bill_of_materials(project, set(direct), set(needed), describe(shipped))
+    needed = resolve(direct)
+    shipped = resolve([*direct, *extras])
+    bill = bill_of_materials(project, set(pins_of(runtime)), set(needed), describe(shipped))
     SBOM.write_text(bill, encoding="utf-8")
     print(f"{len(pins)} packages pinned, {len(shipped)} of them listed in {SBOM.name}.")
 

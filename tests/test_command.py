@@ -1,0 +1,95 @@
+"""The command `leakscope`, in this process; tests/test_wheel.py starts the installed one."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import ROOT, Outcome
+
+from core import __version__
+from core.cli import COMMANDS
+from dashboard.__main__ import main
+
+Leakscope = Callable[..., Outcome]
+
+
+@pytest.fixture
+def leakscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Leakscope:
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["leakscope", *arguments])
+        try:
+            status = main()
+        except SystemExit as stop:  # argparse: --help and mistakes in the arguments
+            status = int(stop.code or 0)
+        said = capsys.readouterr()
+        return Outcome(status, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What Streamlit was started with, instead of starting it."""
+    calls: list[list[str]] = []
+    monkeypatch.setattr("streamlit.web.cli.main", lambda words, **_: calls.append(words))
+    return calls
+
+
+def test_it_tells_its_version_and_all_commands(leakscope: Leakscope) -> None:
+    assert leakscope("--version").out == f"Leakscope {__version__}\n"
+    told = leakscope("--help")
+    assert told.status == 0 and "usage: leakscope" in told.out
+    assert all(f"\n    {name}" in told.out for name in ["serve", *COMMANDS])
+
+
+def test_it_is_the_engine_s_command_line(leakscope: Leakscope, core: Any) -> None:
+    assert leakscope("list", "--json").json() == core("list", "--json").json()
+    assert "(see leakscope invert --help)" in leakscope("invert").refusal()
+
+
+def test_the_engine_says_who_serves(core: Any) -> None:
+    assert "Run `leakscope serve`" in core("serve", "--port", "80").refusal()
+
+
+def test_serve_starts_the_server_where_it_is_told(
+    leakscope: Leakscope, started: list[list[str]]
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    assert leakscope("serve").status == 0
+    assert leakscope("serve", "--host", "127.0.0.1", "--port", port).status == 0
+    (run, server, *none), (_, _, *told) = started
+    assert run == "run" and Path(server) == ROOT / "dashboard" / "serve.py"
+    assert none == [] and told == ["--server.address", "127.0.0.1", "--server.port", port]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--port", "0"], "--port must lie in [1, 65535], got 0"),
+        (["--port", "many"], "must be a whole number, got 'many'"),
+        (["--host", "256.0.0.1"], "Nothing can be served on 256.0.0.1: "),
+        (["--server.port", "80"], "unrecognized arguments"),
+    ],
+)
+def test_mistakes_are_one_line(
+    leakscope: Leakscope, started: list[list[str]], arguments: list[str], says: str
+) -> None:
+    assert says in leakscope("serve", *arguments).refusal()
+    assert started == []
+
+
+def test_a_port_that_is_taken_is_named(leakscope: Leakscope, started: list[list[str]]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refusal = leakscope("serve", "--host", "127.0.0.1", "--port", str(port)).refusal()
+    assert f"Nothing can be served on 127.0.0.1:{port}: Address already in use." in refusal
+    assert started == []

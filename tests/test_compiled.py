@@ -1,0 +1,94 @@
+"""Compiled loops: where their machine code is kept, and who waits for it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import compiled
+from dashboard import prepared
+
+ROOT = Path(__file__).parents[1]
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def test_loops_are_compiled_by_way_of_core_compiled() -> None:
+    """Otherwise their machine code would lie beside the source, and be stale unnoticed."""
+    found = set()
+    for path in (ROOT / "core").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and "njit" in {a.name for a in node.names}:
+                found.add((path.name, node.module))
+    assert {("compiled.py", "numba"), ("envelope_kernel.py", "core.compiled")} <= found
+    assert {name for name, module in found if module == "numba"} == {"compiled.py"}
+
+
+def test_machine_code_has_a_folder_for_each_state_of_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compiled.machine_code_folder().is_relative_to(os.environ["LEAKSCOPE_HOME"])
+    monkeypatch.setattr(compiled, "_CORE", tmp_path)
+    (tmp_path / "loop.py").write_text("from core.compiled import njit\n")
+    (tmp_path / "other.py").write_text("x = 1\n")
+    before = compiled.machine_code_folder()
+    (tmp_path / "other.py").write_text("x = 2\n")
+    assert compiled.machine_code_folder() == before
+    (tmp_path / "loop.py").write_text("from core.compiled import njit\nx = 2\n")
+    assert compiled.machine_code_folder() != before
+
+
+def test_preparing_leaves_machine_code_that_the_next_process_finds(tmp_path: Path) -> None:
+    kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    variables = {**kept, "LEAKSCOPE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "core.prepare"]
+    subprocess.run(command, cwd=ROOT, env=variables, check=True)
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "compiled").rglob("*.nbc")}
+    assert any("walk_tokens" in path.name for path in made)
+    subprocess.run(command, cwd=ROOT, env=variables, check=True)
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+
+
+def test_the_server_prepares_while_it_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "PREPARE", SLEEP)
+    seen = []
+
+    async def serve() -> None:
+        async with prepared.lifespan(None):
+            seen.extend(prepared._running)
+            assert seen[0].poll() is None
+
+    asyncio.run(serve())
+    assert seen[0].returncode is not None and prepared._running == []
+
+
+def page() -> None:
+    import streamlit as st
+
+    from dashboard import prepared
+
+    prepared.wait_for_loops()
+    st.title("Here")
+
+
+def test_a_page_waits_until_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])
+    monkeypatch.setattr(prepared, "_running", [process])
+    assert AppTest.from_function(page, default_timeout=60).run().title[0].value == "Here"
+    assert process.returncode == 0
+
+
+def test_a_page_gives_up_on_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = subprocess.Popen(SLEEP)
+    monkeypatch.setattr(prepared, "_running", [process])
+    monkeypatch.setattr(prepared, "_LONGEST", 0.2)
+    start = time.monotonic()
+    assert AppTest.from_function(page, default_timeout=60).run().title[0].value == "Here"
+    assert process.wait(30) != 0 and time.monotonic() - start < 60
