@@ -32,5 +32,5 @@ def machine_code_folder() -> Path:
     return cache_dir("compiled", digest.hexdigest()[:16])
 
 
-if not numba.config.CACHE_DIR:  # $NUMBA_CACHE_DIR has the last word
-    numba.config.CACHE_DIR = str(machine_code_folder())
+if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]  # $NUMBA_CACHE_DIR, where given
+    numba.config.CACHE_DIR = str(machine_code_folder())  # type: ignore[attr-defined]
