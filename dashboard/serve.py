@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import prepared
+from dashboard import compiling
 from dashboard.calm import apologise
 
 __all__ = ["NameTheServer", "app"]
@@ -83,7 +83,7 @@ def _on_script_error(fault: Exception) -> bool:
 
 app: Any = st.App(
     "app.py",
-    lifespan=prepared.lifespan,
+    lifespan=compiling.lifespan,
     middleware=[Middleware(NameTheServer)],
     on_script_error=_on_script_error,
 )

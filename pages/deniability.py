@@ -7,7 +7,7 @@ import streamlit as st
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import cache, controls, encoder_choice, prepared, state
+from dashboard import cache, compiling, controls, encoder_choice, state
 from dashboard.calm import plain, show_error
 from dashboard.deniability import explain as explain_eta
 from dashboard.deniability import state as defence_state
@@ -61,7 +61,7 @@ text = state.text()
 try:
     check_text(text)
     with headline:
-        prepared.wait_for_loops()
+        compiling.wait_for_loops()
     with headline.skeleton(height=60):
         sentence = deniable.opened_sentence(text, encoder, on)
         statistics = cache.token_statistics(on)

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import compiled
-from dashboard import prepared
+from dashboard import compiling
 
 ROOT = Path(__file__).parents[1]
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -48,7 +48,7 @@ def test_machine_code_has_a_folder_for_each_state_of_the_source(
 def test_preparing_leaves_machine_code_that_the_next_process_finds(tmp_path: Path) -> None:
     kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     variables = {**kept, "LEAKSCOPE_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "core.prepare"]
+    command = [sys.executable, "-m", "core.compile_ahead"]
     subprocess.run(command, cwd=ROOT, env=variables, check=True)
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "compiled").rglob("*.nbc")}
     assert any("walk_tokens" in path.name for path in made)
@@ -57,38 +57,38 @@ def test_preparing_leaves_machine_code_that_the_next_process_finds(tmp_path: Pat
 
 
 def test_the_server_prepares_while_it_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "PREPARE", SLEEP)
+    monkeypatch.setattr(compiling, "PREPARE", SLEEP)
     seen = []
 
     async def serve() -> None:
-        async with prepared.lifespan(None):
-            seen.extend(prepared._running)
+        async with compiling.lifespan(None):
+            seen.extend(compiling._running)
             assert seen[0].poll() is None
 
     asyncio.run(serve())
-    assert seen[0].returncode is not None and prepared._running == []
+    assert seen[0].returncode is not None and compiling._running == []
 
 
 def page() -> None:
     import streamlit as st
 
-    from dashboard import prepared
+    from dashboard import compiling
 
-    prepared.wait_for_loops()
+    compiling.wait_for_loops()
     st.title("Here")
 
 
 def test_a_page_waits_until_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])
-    monkeypatch.setattr(prepared, "_running", [process])
+    monkeypatch.setattr(compiling, "_running", [process])
     assert AppTest.from_function(page, default_timeout=60).run().title[0].value == "Here"
     assert process.returncode == 0
 
 
 def test_a_page_gives_up_on_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     process = subprocess.Popen(SLEEP)
-    monkeypatch.setattr(prepared, "_running", [process])
-    monkeypatch.setattr(prepared, "_LONGEST", 0.2)
+    monkeypatch.setattr(compiling, "_running", [process])
+    monkeypatch.setattr(compiling, "_LONGEST", 0.2)
     start = time.monotonic()
     assert AppTest.from_function(page, default_timeout=60).run().title[0].value == "Here"
     assert process.wait(30) != 0 and time.monotonic() - start < 60

@@ -12,7 +12,7 @@ from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
-from dashboard import cache, markup, prepared
+from dashboard import cache, compiling, markup
 from dashboard.deniability import state as defence_state
 from dashboard.deniability import views as deniable
 from dashboard.inversion import answers
@@ -133,7 +133,7 @@ def example(point: Point, text: str) -> None:
     with st.container(border=True):
         if entry.acts_on in ("text", "tokens"):
             eta = float(dict(point.settings)["eta"])
-            prepared.wait_for_loops()
+            compiling.wait_for_loops()
             sentence = deniable.opened_sentence(text, encoder, answers.ENCODER)  # type: ignore[arg-type]
             if eta >= sentence.envelopes.eta_min and entry.acts_on == "text":
                 deniable.privatised_card(sentence, eta, answers.ENCODER)

@@ -17,7 +17,7 @@ from core.assets import ROOT
 
 __all__ = ["lifespan", "wait_for_loops"]
 
-PREPARE = [sys.executable, "-m", "core.prepare"]
+PREPARE = [sys.executable, "-m", "core.compile_ahead"]
 
 _LONGEST = 120.0
 """Seconds to wait for the process; after that, the page compiles by itself."""

@@ -1,4 +1,4 @@
-"""Compile what pages wait for, before anybody waits: `python -m core.prepare`.
+"""Compile what pages wait for, before anybody waits: `python -m core.compile_ahead`.
 
 Once after an installation it takes some seconds; then the machine code is on disk (core.compiled)
 and it takes the time of an import.
