@@ -52,7 +52,11 @@ def test_exported_names_exist(path: Path) -> None:
     }
     defined = {ast.unparse(t) for n in tree.body if isinstance(n, ast.Assign) for t in n.targets}
     defined |= {ast.unparse(n.target) for n in tree.body if isinstance(n, ast.AnnAssign)}
-    defined |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    defined |= {
+        n.name
+        for n in tree.body
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
     defined |= {
         alias.asname or alias.name
         for n in tree.body
