@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, rankdata
 
 from core.errors import InvalidInputError
-from core.results import Interval, Scores
+from core.results import Interval, Score, Scores
 
 __all__ = [
     "bootstrap_interval",
     "idf_weights",
+    "mean_over_seeds",
     "score_words",
     "spearman_correlation",
     "token_set_scores",
@@ -94,6 +95,37 @@ def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:
         return Interval(0.0, 100.0, level)
     bounds = binomtest(found, n).proportion_ci(level, method="wilson")
     return Interval(100 * float(bounds.low), 100 * float(bounds.high), level)
+
+
+def mean_over_seeds(scores: Sequence[Score]) -> Score:
+    """Average the scores of runs that differ in their seed alone.
+
+    The squared standard error is the greater of the mean squared error within seeds and the
+    variance between them, over their number: three seeds say little of their own spread. The
+    interval of a single seed stays as it is.
+
+    Raises
+    ------
+    InvalidInputError
+        No score.
+
+    Examples
+    --------
+    >>> mean_over_seeds([Score(4.0, Interval(3.0, 6.0), 50, 1.0)]).said()
+    '4.0 [3.0, 6.0]'
+    """
+    if not scores:
+        raise InvalidInputError("A mean over seeds needs at least one score, got none.")
+    if len(scores) == 1:
+        return scores[0]
+    values = np.array([score.value for score in scores])
+    chances = [score.chance for score in scores if score.chance is not None]
+    mean, chance = float(values.mean()), float(np.mean(chances)) if chances else None
+    n = sum(score.n for score in scores)
+    widths = np.array([score.ci95.high - score.ci95.low for score in scores])
+    within = float(np.mean((widths / (2 * 1.96)) ** 2))
+    half = 1.96 * float(np.sqrt(max(within, float(values.var(ddof=1))) / len(values)))
+    return Score(mean, Interval(mean - half, mean + half), n, chance, len(scores))
 
 
 def spearman_correlation(

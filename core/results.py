@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["EvaluationResult", "Interval", "RecoveredWord", "Recovery", "Scores"]
+__all__ = ["EvaluationResult", "Interval", "RecoveredWord", "Recovery", "Score", "Scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,109 @@ class Interval:
     high: float
     level: float = 0.95
 
+    def said(self, decimals: int = 1) -> str:
+        """Return the bounds for a sentence.
+
+        Examples
+        --------
+        >>> Interval(70.04, 91.3).said()
+        '70.0 to 91.3'
+        """
+        return f"{self.low:.{decimals}f} to {self.high:.{decimals}f}"
+
+    def __str__(self) -> str:
+        """Return the bounds as a table has them, with a decimal."""
+        return f"[{self.low:.1f}, {self.high:.1f}]"
+
+
+NO_INTERVAL = Interval(math.nan, math.nan)
+"""Stands where none was computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number that was measured: with its doubt, what it is of, and what guessing reaches.
+
+    Attributes
+    ----------
+    value : float
+        In the unit of its measure, mostly per cent; NaN where nothing could be counted.
+    ci95 : Interval
+        Its interval, of 95 % unless it says otherwise; NO_INTERVAL where none was computed.
+    n : int
+        Independent samples that the interval is of.
+    chance : float or None
+        What guessing reaches, in the same unit.
+    n_seeds : int
+        Runs that the value is a mean of.
+    n_trials : int or None
+        Trials that lie within the samples, where a sample holds several.
+    """
+
+    value: float
+    ci95: Interval = NO_INTERVAL
+    n: int = 0
+    chance: float | None = None
+    n_seeds: int = 1
+    n_trials: int | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether an interval was computed."""
+        return not math.isnan(self.ci95.low)
+
+    def said(self, decimals: int = 1, *, is_bold: bool = False, with_n: bool = False) -> str:
+        """Return the number with its interval, the way that every table and page has it.
+
+        Examples
+        --------
+        >>> Score(83.2, Interval(70.04, 91.3), 40).said()
+        '83.2 [70.0, 91.3]'
+        >>> Score(83.2, Interval(70.04, 91.3), 40).said(0, is_bold=True, with_n=True)
+        '**83** [70, 91], n 40'
+        >>> Score(float("nan"), Interval(0, 100)).said()
+        '–'
+        """
+        if math.isnan(self.value):
+            return "–"
+        mark = "**" if is_bold else ""
+        told = f"{mark}{self.value:.{decimals}f}{mark}"
+        if self.has_interval:
+            told += f" [{self.ci95.low:.{decimals}f}, {self.ci95.high:.{decimals}f}]"
+        return f"{told}, n {self.n:,}" if with_n else told
+
+    def is_resolved_from(self, other: Score) -> bool:
+        """Return whether the intervals of two scores share no value.
+
+        Stricter than a paired test, which needs the samples. Without an interval nothing is
+        resolved.
+        """
+        return self.ci95.low > other.ci95.high or other.ci95.low > self.ci95.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form; a value of NaN becomes None."""
+        stored: dict[str, Any] = {"value": None if math.isnan(self.value) else self.value}
+        if self.has_interval:
+            stored["ci95"] = [self.ci95.low, self.ci95.high]
+        stored["n"] = self.n
+        if self.chance is not None:
+            stored["chance"] = self.chance
+        return stored
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Score:
+        """Restore what `to_dict` returned.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            It is something else.
+        """
+        value = float("nan") if stored["value"] is None else float(stored["value"])
+        ends = stored.get("ci95")
+        interval = NO_INTERVAL if ends is None else Interval(*map(float, ends))
+        return cls(value, interval, int(stored["n"]), stored.get("chance"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
@@ -66,6 +171,12 @@ class Scores:
     """Recall over capitalised words and numbers alone; NaN where the samples hold none."""
     mean_words_true: float
     mean_words_answered: float
+
+    def score(self, measure: str, chance: float | None = None) -> Score:
+        """Return one of the numbers with its interval, beside what guessing reaches."""
+        return Score(
+            getattr(self, measure), getattr(self, f"{measure}_ci95", NO_INTERVAL), self.n, chance
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

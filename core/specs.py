@@ -12,6 +12,7 @@ from typing import Any, Self
 from core.errors import InvalidInputError
 
 __all__ = [
+    "REQUIRED",
     "AttackSpec",
     "DefenceSpec",
     "EncoderSpec",
@@ -20,6 +21,9 @@ __all__ = [
     "settings_of",
     "validate_settings",
 ]
+
+REQUIRED = dataclasses.MISSING
+"""As a setting's default: it has to be given."""
 
 
 def setting(
@@ -30,13 +34,16 @@ def setting(
     high: float | None = None,
     choices: tuple[Any, ...] | None = None,
     paper: str = "",
+    flag: str = "",
 ) -> Any:
     """Declare a setting of an attack: a dataclass field that knows its help and its range.
 
     The dashboard draws a control from it and the command line checks `--set name=value` by it.
-    `paper` says where the default comes from.
+    `paper` says where the default comes from; `flag` is the option of a command that sets it,
+    where it is another than the name; `REQUIRED` as the default says that there is none.
     """
-    meta = {"help": help, "low": low, "high": high, "choices": choices, "paper": paper}
+    meta = {"help": help, "low": low, "high": high, "choices": choices, "paper": paper,
+            "flag": flag}  # fmt: skip
     return field(default=default, metadata=meta)
 
 
@@ -50,13 +57,18 @@ def validate_settings(instance: Any) -> None:
     for name, spec in settings_of(type(instance)).items():
         value, meta = getattr(instance, name), spec.metadata
         where = f"{type(instance).__name__}.{name}"
-        if meta["choices"] is not None and value not in meta["choices"]:
-            raise InvalidInputError(f"{where} must be one of {meta['choices']}, got {value!r}.")
-        if value is None or isinstance(value, bool | str):
-            continue
-        low, high = meta["low"], meta["high"]
-        if not (low is None or value >= low) or not (high is None or value <= high):
-            raise InvalidInputError(f"{where} must lie in [{low}, {high}], got {value!r}.")
+        for each in value if isinstance(value, tuple) else (value,):
+            _check(each, where, meta)
+
+
+def _check(value: Any, where: str, meta: Mapping[str, Any]) -> None:
+    if meta["choices"] is not None and value not in meta["choices"]:
+        raise InvalidInputError(f"{where} must be one of {meta['choices']}, got {value!r}.")
+    if value is None or isinstance(value, bool | str | tuple):
+        return
+    low, high = meta["low"], meta["high"]
+    if not (low is None or value >= low) or not (high is None or value <= high):
+        raise InvalidInputError(f"{where} must lie in [{low}, {high}], got {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
     from core.studies.representation_summary import Representations
+    from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = [
@@ -124,7 +125,7 @@ def name_samples() -> dict[str, list[str]]:
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
-def name_rows() -> list[dict[str, Any]]:
+def name_rows() -> list[Row]:
     """Return what the study of names measured."""
     from core.studies.names_tables import load_rows
 

@@ -17,22 +17,23 @@ import pytest
 from core.errors import InvalidInputError, MissingDependencyError, StoppedError
 from core.studies import runner
 from core.studies.cluster import ray_workers
-from core.studies.runner import Cell, failures, run_cells
+from core.studies.rows import Cell, Row, failures
+from core.studies.runner import run_cells
 
 TESTS = Path(__file__).parent
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: cluster")
 
 
-def where(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def where(cell: Cell, folder: Path) -> list[Row]:
     """Say on which node the cell was measured, slowly enough that both are used."""
     import ray
 
     time.sleep(0.4)
     row = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
-    return [row | {"threads": os.environ.get("OMP_NUM_THREADS")}]
+    return [Row(facts=row | {"threads": os.environ.get("OMP_NUM_THREADS")})]
 
 
-def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def deadly(cell: Cell, folder: Path) -> list[Row]:
     """Take the worker down, always or the first time; or fail."""
     mark = folder / f"died-{cell['x']}"
     if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
@@ -40,7 +41,7 @@ def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
         os.kill(os.getpid(), signal.SIGKILL)
     if cell.get("is_bad"):
         raise ValueError("cannot be measured")
-    return [{"y": cell["x"] ** 2}]
+    return [Row(facts={"y": cell["x"] ** 2})]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_a_study_that_is_stopped_frees_the_cluster_and_goes_on(
 def test_workers_without_the_code_are_told(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "only_here.py").write_text("def measure(cell, folder):\n    return [{}]\n")
+    (tmp_path / "only_here.py").write_text("def measure(cell, folder):\n    return []\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     only_here = import_module("only_here")
     with (

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from core.figures.names import _INK, _SHADES, name_map
-from core.names.rates import Rate
+from core.names.rates import rate_of
 
 BACKGROUND = ("#FFFFFF", "#12161B")
 """Of the page, as in dashboard/.streamlit/config.toml."""
@@ -34,7 +34,7 @@ def test_nothing_read_looks_like_the_page_and_every_number_can_be_read(is_dark: 
 
 
 def test_the_frame_is_as_wide_as_its_cell_and_within_the_axes() -> None:
-    cells = [[Rate.of(1, 2), Rate.of(0, 2)]]
+    cells = [[rate_of(1, 2), rate_of(0, 2)]]
     figure = name_map(["Quell"], ["Quell", "Orrin"], cells, chosen=(0, 0), is_dark=True)
     (frame,) = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, -0.5, 0.5)

@@ -17,7 +17,7 @@ from core.names.experiment import MOST_NAMES, run_experiment
 from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
 from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.rates import Rate, mean_rate
+from core.names.rates import mean_rate, rate_of
 from core.names.sentences import NamedSentence, read_sentences, sentences_of
 from core.names.substitution import first_candidate, substitute_names
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
@@ -177,10 +177,10 @@ def test_a_column_of_names_is_used(tmp_path: Path) -> None:
 
 
 def test_rates_have_wilsons_interval_and_resampled_ones_leave_gaps_out() -> None:
-    rate = Rate.of(8, 10)
+    rate = rate_of(8, 10)
     assert rate.value == 80 and rate.ci95.low == pytest.approx(49.0, abs=0.1)
     assert rate.ci95.high == pytest.approx(94.3, abs=0.1)
-    assert np.isnan(Rate.of(0, 0).value) and Rate.of(0, 0).to_dict()["value"] is None
+    assert np.isnan(rate_of(0, 0).value) and rate_of(0, 0).to_dict()["value"] is None
     mean = mean_rate(np.array([0.0, 1.0, np.nan, 1.0]))
     assert mean.n == 3 and mean.value == pytest.approx(200 / 3)
 
@@ -188,7 +188,7 @@ def test_rates_have_wilsons_interval_and_resampled_ones_leave_gaps_out() -> None
 def test_what_never_happened_in_few_samples_may_yet_happen() -> None:
     never = mean_rate(np.zeros(15), n_trials=300)
     assert (never.value, never.n, never.n_trials) == (0.0, 15, 300)
-    assert never.ci95 == Rate.of(0, 15).ci95 and never.ci95.high > 15
+    assert never.ci95 == rate_of(0, 15).ci95 and never.ci95.high > 15
     assert mean_rate(np.ones(15)).ci95.low < 85
 
 

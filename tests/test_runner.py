@@ -8,47 +8,47 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from core.errors import InvalidInputError, StoppedError
 from core.store import read_json
-from core.studies.runner import Cell, cell_key, failures, run_cells
+from core.studies.rows import Cell, Row, failures
+from core.studies.runner import cell_key, run_cells
 
 ROOT = Path(__file__).parents[1]
 
 
-def squared(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def squared(cell: Cell, folder: Path) -> list[Row]:
     """Measure a cell and leave a trace of each time that it ran."""
     with (folder / "trace.txt").open("a") as file:
         file.write(f"{cell['x']}\n")
     if cell.get("is_bad"):
         raise ValueError(f"cannot measure {cell['x']}")
-    return [{"y": cell["x"] ** 2}]
+    return [Row(facts={"y": cell["x"] ** 2})]
 
 
-def flaky(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def flaky(cell: Cell, folder: Path) -> list[Row]:
     """Fail the first time."""
     mark = folder / f"tried-{cell['x']}"
     if not mark.exists():
         mark.touch()
         raise OSError("not yet")
-    return [{"y": 1}]
+    return [Row(facts={"y": 1})]
 
 
-def deadly(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def deadly(cell: Cell, folder: Path) -> list[Row]:
     """Take the process down, always or the first time."""
     mark = folder / f"died-{cell['x']}"
     if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.2)
-    return [{"y": cell["x"] ** 2}]
+    return [Row(facts={"y": cell["x"] ** 2})]
 
 
-def no_json(cell: Cell, folder: Path) -> list[dict[str, Any]]:
-    return [{"y": {1, 2}}] if cell["x"] == 2 else [{"y": 1}]
+def no_json(cell: Cell, folder: Path) -> list[Row]:
+    return [Row(facts={"y": {1, 2}})] if cell["x"] == 2 else [Row(facts={"y": 1})]
 
 
 def trace(folder: Path) -> list[str]:
@@ -123,11 +123,12 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> Non
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"
+        "from core.studies.rows import Row\n"
         "from core.studies.runner import run_cells\n"
         "def slow(cell, folder):\n"
         "    with (folder / 'trace.txt').open('a') as file: file.write(f\"{cell['x']}\\n\")\n"
         "    time.sleep(0.2)\n"
-        "    return [{'y': 1}]\n"
+        "    return [Row(facts={'y': 1})]\n"
         "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]), n_jobs=int(sys.argv[2]))"
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(n_jobs)]

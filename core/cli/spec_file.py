@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core.cli import study
-from core.cli.arguments import similar
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, similar
+from core.studies.registry import STUDIES
 
 __all__ = ["with_spec"]
 
@@ -18,7 +18,8 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     """Return the arguments with those of the file of `--spec` put first, so that others win.
 
     The file holds an object: `study`, the study's name, and the names of its arguments with
-    their values, such as {"study": "inversion", "encoders": ["tfidf"], "set": {"epochs": 6}}.
+    their values, such as {"study": "encoders", "encoders": ["tfidf"], "set": {"epochs": 6}}.
+    Without `--out`, NAME.spec.json is the spec of NAME.json.
 
     Raises
     ------
@@ -42,7 +43,11 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     name = [str(spec.pop("study"))] if "study" in spec else []
     if rest and not rest[0].startswith("-"):
         name = [rest.pop(0)]
-    return ["study", *name, *_arguments(spec, path), *rest]
+    if not name or study.study_name(name[0]) not in STUDIES:
+        return ["study", *name]
+    if path.name.endswith(".spec.json") and "--out" not in rest and "out" not in spec:
+        spec["out"] = str(path.with_name(path.name.removesuffix(".spec.json") + ".json"))
+    return ["study", *name, *_arguments(spec, study.study_name(name[0]), path), *rest]
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -61,14 +66,15 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _arguments(spec: dict[str, Any], path: Path) -> Iterator[str]:
-    known = _Options()
-    study.add_arguments(known)  # type: ignore[arg-type]
+def _arguments(spec: dict[str, Any], name_of_study: str, path: Path) -> Iterator[str]:
+    known = study.options_of(name_of_study)
     for name, value in spec.items():
         option = "--" + name.replace("_", "-")
-        if option not in known.names:
-            near = similar(option, known.names).replace("--", "").replace("-", "_")
-            raise InvalidInputError(f"--spec: {path}: a study has no argument {name!r}.{near}")
+        if option not in known:
+            near = similar(option, known).replace("--", "").replace("-", "_")
+            raise InvalidInputError(
+                f"--spec: {path}: {name_of_study} has no argument {name!r}.{near}"
+            )
         if isinstance(value, bool):
             yield option if value else option.replace("--", "--no-", 1)
         elif isinstance(value, dict):
@@ -85,16 +91,3 @@ def _arguments(spec: dict[str, Any], path: Path) -> Iterator[str]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-class _Options:
-    """Stands where a parser would, and notes the options that it is given."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def add_argument(self, *names: str, **_: Any) -> None:
-        self.names.update(names)
-
-    def add_argument_group(self, _: str) -> _Options:
-        return self

@@ -69,7 +69,9 @@ def run(arguments: argparse.Namespace) -> None:
         rows = without_folders(tuning.run(study, folder, n_jobs=n_jobs, on_progress=on_progress))
     write_rows(arguments.out, "tuning", rows, tuning.markdown(rows))
     if arguments.json:
-        show_json({"study": "tuning", "best": tuning.best_trial(rows), "rows": rows})
+        best = tuning.best_trial(rows)
+        flat = [row.to_dict() for row in rows]
+        show_json({"study": "tuning", "best": best and best.to_dict(), "rows": flat})
     else:
         print(tuning.markdown(rows), end="")
     if tuning.best_trial(rows) is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from core.corpora import split_reference
 from core.errors import InvalidInputError
+from core.studies.rows import Cell, Row
 
 __all__ = ["add_worker_arguments", "chosen_workers", "without_folders"]
 
@@ -41,20 +42,20 @@ def chosen_workers(arguments: argparse.Namespace) -> Iterator[int]:
         yield n_jobs
 
 
-def without_folders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_folders(rows: Sequence[Row]) -> list[Row]:
     """Name files without their folders, which are nobody's business.
 
     What texts they were, `contents` says.
     """
-    return [row | _shortened(row) for row in rows]
+    return [replace(row, cell={**row.cell, **_shortened(row.cell)}) for row in rows]
 
 
-def _shortened(row: dict[str, Any]) -> dict[str, str]:
-    short: dict[str, str] = {}
-    for name in {"target", "other"} & row.keys():
-        path, column = split_reference(row[name])
+def _shortened(cell: Cell) -> Cell:
+    short: Cell = {}
+    for name in {"target", "other"} & cell.keys():
+        path, column = split_reference(cell[name])
         short[name] = Path(path).name + (f"#{column}" if column else "")
-    kind, _, place = str(row.get("encoder", "")).partition(":")
+    kind, _, place = str(cell.get("encoder", "")).partition(":")
     if place and Path(place).is_dir():  # else the id of a model on a hub
         short["encoder"] = f"{kind}:{Path(place).name}"
     return short

@@ -1,10 +1,13 @@
-"""The figure of the study by layer: computes nothing, draws what it is given."""
+"""The figure of the study by layer."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
+
+from core.figures.style import BASELINE, error_bars
+from core.studies.rows import Row
 
 __all__ = ["layers_figure"]
 
@@ -15,43 +18,42 @@ _STYLE = {
 }
 
 
-def layers_figure(result: dict[str, Any]) -> go.Figure:
-    """Return token-set F1 with its 95 % interval by layer, one line per equation."""
+def layers_figure(rows: Sequence[Row]) -> go.Figure:
+    """Return token-set F1 with its 95 % interval by layer, a line an equation.
+
+    Of several encoders, domains or seeds the first is drawn.
+    """
+    measured = [row for row in rows if not row.error]
+    first = measured[0]
+    same = ("encoder", "domain", "seed")
+    shown = [row for row in measured if all(row[name] == first[name] for name in same)]
     figure = go.Figure()
     for equation, style in _STYLE.items():
-        rows = [row for row in result["rows"] if row["equation"] == equation]
-        if not rows:
+        own = [row for row in shown if row["equation"] == equation]
+        if not own:
             continue
-        f1 = [row["token_set_f1"] for row in rows]
-        low, high = zip(*(row["token_set_f1_ci95"] for row in rows), strict=True)
+        scores = [row.scores["token_set_f1"] for row in own]
         figure.add_scatter(
-            x=[row["layer"] for row in rows],
-            y=f1,
+            x=[row["layer"] for row in own],
+            y=[score.value for score in scores],
             name=style["name"],
             mode="lines+markers+text",
-            text=["" if i != min(1, len(rows) - 1) else style["name"] for i in range(len(rows))],
+            text=["" if i != min(1, len(own) - 1) else style["name"] for i in range(len(own))],
             textposition="top right",
             cliponaxis=False,
             line={"color": style["color"], "dash": style["dash"], "width": 2},
             marker={"symbol": style["symbol"], "size": 9},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [b - a for a, b in zip(f1, high, strict=True)],
-                "arrayminus": [a - b for a, b in zip(f1, low, strict=True)],
-                "thickness": 1,
-                "width": 3,
-            },
+            error_y=error_bars(scores),
             hovertemplate="layer %{x}: F1 %{y:.1f}<extra>" + style["name"] + "</extra>",
         )
-    guess = result["prior_f1"]
+    guess = first.scores["token_set_f1"].chance or 0.0
     figure.add_hline(
         y=guess,
-        line={"color": "#8A8F96", "dash": "dot", "width": 2},
+        line={"color": BASELINE, "dash": "dot", "width": 2},
         annotation={"text": f"guessing without the vector, {guess:.1f}", "xanchor": "right"},
     )
     figure.update_layout(
-        title=f"Words recovered, by layer of {result['encoder']}<br><sup>{result['n']} sentences a "
+        title=f"Words recovered, by layer of {first['encoder']}<br><sup>{first['n']} sentences a "
         "layer, 95 % intervals, stop words not scored</sup>",
         xaxis={"title": "encoder layer (0: mean of token vectors)", "dtick": 1},
         yaxis={"title": "token-set F1", "range": [0, 100]},

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-__all__ = ["learning_figure"]
+from core.figures.style import error_bars
+from core.studies.cell_attacks import attack_said
+from core.studies.rows import Row
+from core.studies.scaling import curves, gain_per_doubling
+
+__all__ = ["scaling_figure"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73")
+_SHAPES = ("circle", "diamond", "square")
+_DASHES = ("solid", "dash", "dot")
 
 
-def learning_figure(result: dict[str, Any]) -> go.Figure:
-    """Return F1 with its 95 % interval over the number of auxiliary texts, a line a target."""
+def scaling_figure(rows: Sequence[Row]) -> go.Figure:
+    """Return F1 with its 95 % interval over the number of texts, a line a curve."""
     figure = go.Figure()
-    colours, shapes = ("#0072B2", "#D55E00", "#009E73"), ("circle", "diamond", "square")
-    for i, name in enumerate(dict.fromkeys(row["target"] for row in result["rows"])):
-        rows = [row for row in result["rows"] if row["target"] == name]
-        f1 = [row["token_set_f1"] for row in rows]
-        low, high = zip(*(row["token_set_f1_ci95"] for row in rows), strict=True)
+    found = curves(rows)
+    for i, (name, curve) in enumerate(found.items()):
+        scores = [row.scores["token_set_f1"] for row in curve]
         figure.add_scatter(
-            x=[row["n_auxiliary"] for row in rows],
-            y=f1,
-            name=f"{name}: {result['gains'][name]:+.1f} a doubling",
+            x=[row.facts["n_fitted_on"] for row in curve],
+            y=[score.value for score in scores],
+            name=f"{name}: {gain_per_doubling(curve):+.1f} a doubling",
             mode="lines+markers",
-            line={"color": colours[i % 3], "width": 2, "dash": ("solid", "dash", "dot")[i % 3]},
-            marker={"symbol": shapes[i % 3], "size": 9},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [b - a for a, b in zip(f1, high, strict=True)],
-                "arrayminus": [a - b for a, b in zip(f1, low, strict=True)],
-                "thickness": 1,
-                "width": 3,
-            },
+            line={"color": _COLOURS[i % 3], "width": 2, "dash": _DASHES[i % 3]},
+            marker={"symbol": _SHAPES[i % 3], "size": 9},
+            error_y=error_bars(scores),
         )
-    sizes = sorted({row["n_auxiliary"] for row in result["rows"]})
+    sizes = sorted({row.facts["n_fitted_on"] for curve in found.values() for row in curve})
+    attacks = ", ".join(dict.fromkeys(attack_said(c[0]) for c in found.values()))
     figure.update_layout(
-        title=f"{result['attack']}: words recovered, by auxiliary texts known to the attacker"
+        title=f"{attacks}: words recovered, by auxiliary texts known to the attacker"
         "<br><sup>95 % intervals; the gain is over the three largest sizes</sup>",
         xaxis={
             "title": "auxiliary texts",

@@ -8,7 +8,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from core.figures.style import GRID, style
-from core.names.rates import Rate
+from core.results import Score
 
 __all__ = ["name_map"]
 
@@ -34,7 +34,7 @@ _LEVEL = 6
 def name_map(
     rows: Sequence[str],
     columns: Sequence[str],
-    cells: Sequence[Sequence[Rate]],
+    cells: Sequence[Sequence[Score]],
     *,
     notes: Sequence[str] = (),
     chosen: tuple[int, int] | None = None,
@@ -46,7 +46,7 @@ def name_map(
     ----------
     rows, columns : sequence of str
         Whose sentences, and the name put in.
-    cells : sequence of rows of Rate
+    cells : sequence of rows of Score
     notes : sequence of str
         A line below each column's name, such as a training count.
     chosen : (row, column), optional
@@ -116,10 +116,10 @@ def _safe(text: str) -> str:
     return escape(text).replace("%", "&#37;")
 
 
-def _told(row: str, column: str, rate: Rate) -> str:
+def _told(row: str, column: str, rate: Score) -> str:
     if not rate.n:
         return f"no sentence of {_safe(row)}"
     return (
         f"{_safe(column)} in sentences of {_safe(row)}:<br>{rate.value:.0f} % of {rate.n} "
-        f"[{rate.ci95.low:.0f}, {rate.ci95.high:.0f}]"
+        f"({rate.ci95.said(0)})"
     )

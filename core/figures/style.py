@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
+from typing import Any
 
 import plotly.graph_objects as go
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.results import Interval, Score
 
-__all__ = ["BASELINE", "GRID", "LEAKED", "MISSED", "PALETTE", "WRONG", "attack_label", "style"]
+__all__ = [
+    "BASELINE",
+    "GRID",
+    "LEAKED",
+    "MISSED",
+    "PALETTE",
+    "WRONG",
+    "attack_label",
+    "error_bars",
+    "style",
+]
 
 LEAKED = "#D55E00"
 MISSED = "#009E73"
@@ -35,6 +48,20 @@ GRID = "rgba(128,128,128,0.25)"
 def attack_label(attack: str) -> str:
     """Return the title of an attack, broken for an axis."""
     return "<br>".join(wrap(INVERSION_ATTACKS[attack].title, 14))
+
+
+def error_bars(scores: Sequence[Score], colour: str = "") -> dict[str, Any]:
+    """Return what draws the interval of each score; a score without one gets none."""
+    ends = [s.ci95 if s.has_interval else Interval(s.value, s.value) for s in scores]
+    drawn = {
+        "type": "data",
+        "symmetric": False,
+        "array": [end.high - score.value for end, score in zip(ends, scores, strict=True)],
+        "arrayminus": [score.value - end.low for end, score in zip(ends, scores, strict=True)],
+        "thickness": 1,
+        "width": 3,
+    }
+    return {**drawn, "color": colour} if colour else drawn
 
 
 def style(figure: go.Figure, *, height: int) -> None:

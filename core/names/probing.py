@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import Rate
+from core.names.rates import rate_of
 from core.names.sentences import NamedSentence
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import Recovery
+from core.results import Recovery, Score
 from core.vectors import dot, unit
 
 __all__ = ["KNOWLEDGE", "Knowledge", "Probing", "probe_names", "ranks_of_truth"]
@@ -63,10 +63,10 @@ class Probing:
     scores: NDArray[np.float32]
     truth: NDArray[np.int64]
 
-    def hits(self, k: int) -> Rate:
+    def hits(self, k: int) -> Score:
         """Return how often the right candidate is among the k best."""
         ranks = ranks_of_truth(self.scores, self.truth)
-        return Rate.of(int((ranks < k).sum()), len(ranks))
+        return rate_of(int((ranks < k).sum()), len(ranks))
 
 
 def ranks_of_truth(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:

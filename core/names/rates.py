@@ -1,44 +1,27 @@
-"""A share of trials with its Wilson interval, in per cent."""
+"""A share of trials with its interval, in per cent."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.metrics import bootstrap_interval, wilson_interval
-from core.results import Interval
+from core.results import Score
 
-__all__ = ["Rate", "mean_rate"]
+__all__ = ["mean_rate", "rate_of"]
 
 
-@dataclass(frozen=True)
-class Rate:
-    """How often something happened in n trials, in [0, 100], with a 95 % interval.
+def rate_of(found: int, n: int) -> Score:
+    """Return how often something happened in n independent trials, in [0, 100].
 
-    With no trial, value and interval are NaN and [0, 100]. `n` is what the interval is of:
-    independent trials, or samples of several trials each, whose number is then `n_trials`.
+    With Wilson's interval. With no trial, value and interval are NaN and [0, 100].
     """
-
-    value: float
-    ci95: Interval
-    n: int
-    n_trials: int | None = None
-
-    @classmethod
-    def of(cls, found: int, n: int) -> Rate:
-        """Return the share of independent trials, with Wilson's interval."""
-        return cls(100 * found / n if n else float("nan"), wilson_interval(found, n), n)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form; a value of NaN becomes None."""
-        value = None if np.isnan(self.value) else self.value
-        return {"value": value, "ci95": [self.ci95.low, self.ci95.high], "n": self.n}
+    return Score(100 * found / n if n else float("nan"), wilson_interval(found, n), n)
 
 
-def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed: int = 0) -> Rate:
+def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed: int = 0) -> Score:
     """Return the mean of shares in [0, 1] that lie within a sample each, such as a sentence.
 
     Trials within a sample depend on each other, so the samples are resampled (bootstrap); n
@@ -47,7 +30,8 @@ def mean_rate(shares: NDArray[np.float64], *, n_trials: int | None = None, seed:
     """
     kept = 100 * shares[~np.isnan(shares)]
     if not len(kept):
-        return Rate.of(0, 0)
+        return rate_of(0, 0)
     if kept.min() == kept.max() and kept[0] in (0, 100):
-        return replace(Rate.of(int(kept.sum()) // 100, len(kept)), n_trials=n_trials)
-    return Rate(float(kept.mean()), bootstrap_interval(kept, seed=seed), len(kept), n_trials)
+        return replace(rate_of(int(kept.sum()) // 100, len(kept)), n_trials=n_trials)
+    interval = bootstrap_interval(kept, seed=seed)
+    return Score(float(kept.mean()), interval, len(kept), n_trials=n_trials)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import Rate, mean_rate
+from core.names.rates import mean_rate, rate_of
 from core.names.sentences import NamedSentence
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.results import Recovery
+from core.results import Recovery, Score
 from core.text import word_set
 
 __all__ = ["Substitution", "first_candidate", "substitute_names"]
@@ -56,22 +56,22 @@ class Substitution:
         """Return the positions of a name's sentences."""
         return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
 
-    def cell(self, row: PersonName, column: PersonName) -> Rate:
+    def cell(self, row: PersonName, column: PersonName) -> Score:
         """Return how often `column` was read from the sentences of `row` in which it was put."""
         read = self.read[self.rows_of(row), self.names.index(column)]
-        return Rate.of(int(read.sum()), len(read))
+        return rate_of(int(read.sum()), len(read))
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
         """Whether a name is the sentence's own, shape (S, C)."""
         return np.array([[s.name == name for name in self.names] for s in self.sentences])
 
-    def diagonal(self) -> Rate:
+    def diagonal(self) -> Score:
         """Return how often a surname was read from the sentences as they were written."""
         own = self.is_own
-        return Rate.of(int(self.read[own].sum()), int(own.sum()))
+        return rate_of(int(self.read[own].sum()), int(own.sum()))
 
-    def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Rate:
+    def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
         """Return how often a substituted surname was read; sentences are resampled.
 
         Parameters
@@ -82,7 +82,7 @@ class Substitution:
         counted = ~self.is_own if among is None else ~self.is_own & among
         return mean_rate(_share(self.read, counted), n_trials=int(counted.sum()), seed=seed)
 
-    def wrongly_said(self, *, seed: int = 0) -> Rate:
+    def wrongly_said(self, *, seed: int = 0) -> Score:
         """Return how often a listed surname was answered that is not in the text.
 
         The share over all names that the text does not hold: what an attack pays that answers
@@ -96,7 +96,7 @@ class Substitution:
         shares = _share(self.said.reshape(n, -1), absent.reshape(n, -1))
         return mean_rate(shares, n_trials=int(absent.sum()), seed=seed)
 
-    def ranked_first(self) -> Rate:
+    def ranked_first(self) -> Score:
         """Return how often the listed surname that the attack ranks highest is the right one.
 
         Of the sentences as they were written: the attacker knows the list.
@@ -105,7 +105,7 @@ class Substitution:
         right = [
             first_candidate(self.answers[i][j], self.names) == j for i, j in zip(s, c, strict=True)
         ]
-        return Rate.of(sum(right), len(right))
+        return rate_of(sum(right), len(right))
 
 
 def substitute_names(

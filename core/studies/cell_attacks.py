@@ -7,9 +7,9 @@ from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.protocols import Encoder, InversionAttack
-from core.results import Scores
+from core.results import Score, Scores
 from core.specs import AttackSpec, settings_of
-from core.studies.runner import Cell
+from core.studies.rows import Cell, Row
 from core.text import STOP_WORDS, Vocabulary
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "attack_said",
     "fit_attack",
     "has_setting",
-    "score_entries",
+    "score_row",
     "settings_for",
     "words_of",
 ]
@@ -74,12 +74,26 @@ def attack_said(row: Mapping[str, Any]) -> str:
     return f"{row['attack']} ({settings})" if settings else str(row["attack"])
 
 
-def score_entries(scores: Scores) -> dict[str, Any]:
-    """Return what a row tells of its scores."""
-    interval = scores.token_set_f1_ci95
-    return {
-        "precision": scores.precision,
-        "recall": scores.recall,
-        "token_set_f1": scores.token_set_f1,
-        "token_set_f1_ci95": [interval.low, interval.high],
+def score_row(
+    scores: Scores,
+    prior_f1: float,
+    *,
+    more: Mapping[str, float] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Row:
+    """Return the row of an attack's scores on words, beside what guessing reaches.
+
+    Parameters
+    ----------
+    more : mapping of str to float, optional
+        Further scores on the same targets, without an interval.
+    facts : mapping, optional
+        See `Row`.
+    """
+    found = {
+        "precision": Score(scores.precision, n=scores.n),
+        "recall": Score(scores.recall, n=scores.n),
+        "token_set_f1": scores.score("token_set_f1", prior_f1),
+        **{name: Score(value, n=scores.n) for name, value in (more or {}).items()},
     }
+    return Row(scores=found, facts={**(facts or {}), "n": scores.n})

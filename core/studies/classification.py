@@ -18,17 +18,20 @@ from core.corpora import Columns, load_corpus, split_reference
 from core.corpora.sentences import split_sentences
 from core.encoders.fitted import FITTED_ON_TEXTS, make_encoder
 from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, no_progress
+from core.protocols import Encoder
+from core.results import Interval, Score
+from core.specs import REQUIRED, setting
 from core.studies.domains import (
+    DOMAINS,
     check_contents,
     content_of,
     encoder_settings,
     open_corpus,
     open_encoder,
 )
-from core.studies.runner import Cell, run_cells
+from core.studies.rows import Cell, Row
 
-__all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure", "run"]
+__all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure"]
 
 VIEWS = ("titles", "sentences", "text")
 """The title; the title and the first three sentences; everything."""
@@ -63,29 +66,25 @@ Sentence-BERT stands beside MiniLM."""
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationStudy:
-    """What to measure.
+    """A linear classifier on frozen vectors of news, by encoder and by how much text it reads."""
 
-    Parameters
-    ----------
-    target : str
-        A table of news with a text, a title and a class; FILE#COLUMN names the column of the
-        texts, which else is the longest.
-    other : str
-        The cross-domain corpus that encoders are fitted on.
-    per_class : int
-        Most documents of a class; 2,000 in the thesis.
-    """
+    target: str = setting(REQUIRED, "a table of news with texts, titles and classes")
+    title_column: str = setting("title", "column of the titles")
+    label_column: str = setting("label_name", "column of the classes")
+    other: str = setting("wikipedia", "the corpus that cross-domain encoders are fitted on")
+    encoders: tuple[str, ...] = setting((*FITTED_ON_TEXTS, "minilm"), "encoders by name")
+    views: tuple[str, ...] = setting(VIEWS, "how much of an article is read", choices=VIEWS)
+    domains: tuple[str, ...] = setting(
+        tuple(DOMAINS), "whose texts encoders are fitted on", choices=tuple(DOMAINS)
+    )
+    per_class: int = setting(2000, "most documents of a class", low=2, paper="C22")
+    grid: str = setting("c22", "settings of the classifier that are tried", choices=tuple(GRIDS))
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
 
-    target: str
-    title_column: str = "title"
-    label_column: str = "label"
-    other: str = "wikipedia"
-    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
-    views: tuple[str, ...] = VIEWS
-    domains: tuple[str, ...] = ("in", "cross")
-    per_class: int = 2000
-    grid: str = "c22"
-    seeds: tuple[int, ...] = (0,)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the table has to have."""
+        return (self.title_column, self.label_column)
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured; encoders that are not fitted here know one domain."""
@@ -110,18 +109,7 @@ class ClassificationStudy:
         ]
 
 
-def run(
-    study: ClassificationStudy,
-    folder: Path,
-    *,
-    n_jobs: int = 1,
-    on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
-    """Return a row for each encoder, view, domain and seed; see `run_cells`."""
-    return run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
-
-
-def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def measure(cell: Cell, folder: Path) -> list[Row]:
     """Return the macro-F1 of a linear classifier on frozen vectors: 70 % to train, 30 % to test."""
     check_contents(cell)
     texts, labels = _documents(cell)
@@ -139,19 +127,20 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     said, held_labels = search.predict(encoder.encode(held)), np.asarray(held_labels)
     classes, counts = np.unique(known_labels, return_counts=True)
     blind = np.full(len(held_labels), classes[counts.argmax()])
-    low, high = _interval(held_labels, said, cell["seed"])
-    return [
-        {
-            "n_train": len(known),
-            "n": len(held),
-            "n_classes": len(classes),
-            "dimension": encoder.dimension,
-            "macro_f1": 100 * f1_score(held_labels, said, average="macro"),
-            "macro_f1_ci95": [low, high],
-            "prior_macro_f1": 100 * f1_score(held_labels, blind, average="macro"),
-            "chosen": search.best_params_,
-        }
-    ]
+    score = Score(
+        100 * f1_score(held_labels, said, average="macro"),
+        _interval(held_labels, said, cell["seed"]),
+        len(held),
+        100 * f1_score(held_labels, blind, average="macro"),
+    )
+    facts = {
+        "n_train": len(known),
+        "n": len(held),
+        "n_classes": len(classes),
+        "dimension": encoder.dimension,
+        "chosen": search.best_params_,
+    }
+    return [Row(scores={"macro_f1": score}, facts=facts)]
 
 
 def _documents(cell: Cell) -> tuple[list[str], list[str]]:
@@ -196,9 +185,7 @@ def _sentences(corpus: str) -> Sequence[str]:
     return open_corpus(corpus).sentences().texts
 
 
-def _interval(
-    true: NDArray[Any], said: NDArray[Any], seed: int, n: int = 500
-) -> tuple[float, float]:
+def _interval(true: NDArray[Any], said: NDArray[Any], seed: int, n: int = 500) -> Interval:
     """Return the 95 % bootstrap interval of the macro-F1 over the test texts."""
     rng = np.random.default_rng([seed, 9])
     classes = np.unique(true)
@@ -207,10 +194,10 @@ def _interval(
         for i in rng.integers(0, len(true), (n, len(true)))
     ]
     low, high = np.percentile(drawn, [2.5, 97.5])
-    return 100 * float(low), 100 * float(high)
+    return Interval(100 * float(low), 100 * float(high))
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
     lines = [
         "| encoder | fitted | view | n | macro-F1 [95 %] | largest class only | C22 |",
@@ -218,14 +205,12 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     ]
     for row in rows:
         head = f"| {row['encoder']} | {row['domain']} | {row['view']} |"
-        if "error" in row:
-            lines.append(f"{head} – | failed: {row['error']} | | |")
+        if row.error:
+            lines.append(f"{head} – | failed: {row.error} | | |")
             continue
-        low, high = row["macro_f1_ci95"]
         theirs = PAPER.get((row["encoder"], row["domain"]))
         paper = f"{theirs[VIEWS.index(row['view'])]:.1f}" if theirs else ""
-        lines.append(
-            f"{head} {row['n']} | **{row['macro_f1']:.1f}** [{low:.1f}, {high:.1f}] "
-            f"| {row['prior_macro_f1']:.1f} | {paper} |"
-        )
+        score = row.scores["macro_f1"]
+        told = score.said(is_bold=True)
+        lines.append(f"{head} {score.n} | {told} | {score.chance:.1f} | {paper} |")
     return "\n".join(lines) + "\n"

@@ -17,7 +17,8 @@ from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, sav
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import settings_of
-from core.studies.runner import Cell, cell_key
+from core.studies.rows import Cell
+from core.studies.runner import cell_key
 
 __all__ = [
     "DOMAINS",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.attacks.inversion.shipped import load_attack, save_attack
 from core.names.augmentation import sentences_with_names
-from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
+from core.protocols import Encoder, InversionAttack, TrainedAttack
+from core.specs import REQUIRED, setting
 from core.studies.cell_attacks import fit_attack, settings_for
 from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
 from core.studies.names_parts import (
@@ -25,57 +26,49 @@ from core.studies.names_parts import (
     without_names,
 )
 from core.studies.names_tables import anonymised, markdown
-from core.studies.runner import Cell, cell_key, run_cells
+from core.studies.rows import Cell, Row
+from core.studies.runner import cell_key
 
-__all__ = ["NameStudy", "markdown", "measure", "run"]
+__all__ = ["NameStudy", "markdown", "measure"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameStudy:
-    """What to measure.
+    """Names of people put into each other's sentences, and names that nobody trained on.
 
-    Parameters
-    ----------
-    target, other : str
-        The attacked collection, and the one that the cross-domain attacker has.
-    names : tuple of str
-        One a person, the most interesting first; found in the collection where empty.
-    sizes : tuple of int
-        How many of them are substituted for each other; a matrix each. As many as the greatest,
-        further down the list, are probed for: they are kept out of training.
-    name_sentences : tuple of int
-        Training sentences into which the names were put: what an attacker does who is after them.
-    n_targets : int
-        Sentences of a matrix, the same number of each name; at most 200 of them are probed.
-    held_share : float
-        Share of the documents that are attacked.
-    label_column : str
-        Section of a document, where the collection has it: names of one section, and of two.
-    is_anonymous : bool
-        Write `name 1`, `name 2`, … instead of the names.
+    As many names as the greatest of `sizes`, further down the list, are probed for: they are kept
+    out of training. At most 200 sentences are probed.
     """
 
-    target: str
-    other: str = "wikipedia"
-    names: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = (4, 40)
-    name_sentences: tuple[int, ...] = (0, 4000)
-    encoders: tuple[str, ...] = ("minilm",)
-    attacks: tuple[str, ...] = ("probe_mlc",)
-    domains: tuple[str, ...] = tuple(DOMAINS)
-    n_auxiliary: int = 40_000
-    n_targets: int = 300
-    held_share: float = 0.2
-    label_column: str = "label_name"
-    seeds: tuple[int, ...] = (0,)
-    attack_settings: tuple[tuple[str, Any], ...] = ()
-    is_anonymous: bool = True
+    target: str = setting(REQUIRED, "the collection under study, a file")
+    other: str = setting("wikipedia", "the corpus that the cross-domain attacker has")
+    names: tuple[str, ...] = setting(
+        (), "people, the most interesting first, or a file with one a line; else found"
+    )
+    sizes: tuple[int, ...] = setting((4, 40), "people in each matrix", low=1)
+    name_sentences: tuple[int, ...] = setting(
+        (0, 4000), "training sentences into which the names are put", low=0
+    )
+    encoders: tuple[str, ...] = setting(("minilm",), "encoders by name")
+    attacks: tuple[str, ...] = setting(("probe_mlc",), "attacks by name")
+    domains: tuple[str, ...] = setting(
+        tuple(DOMAINS), "whose texts the attacker has", choices=tuple(DOMAINS)
+    )
+    n_auxiliary: int = setting(40_000, "sentences to train on", low=1)
+    n_targets: int = setting(300, "sentences of a matrix, as many of each name", low=1)
+    held_share: float = setting(0.2, "share of the documents under attack", low=0.01, high=0.99)
+    label_column: str = setting("label_name", "column of a document's section, where it has one")
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    attack_settings: tuple[tuple[str, Any], ...] = setting(
+        (), "a setting of every attack that has it", flag="set"
+    )
+    is_anonymous: bool = setting(True, "write name 1, name 2, …", flag="anonymous")
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured: each matrix, and the probes, of each setting."""
         shared = {"study": "names", "target": self.target, "other": self.other,
                   "contents": [content_of(self.target), content_of(self.other)],
-                  "names": list(self.names), "sizes": list(self.sizes),
+                  "names": list(_listed(self.names)), "sizes": list(self.sizes),
                   "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
                   "held_share": self.held_share, "label": self.label_column}  # fmt: skip
         return [
@@ -90,16 +83,21 @@ class NameStudy:
             for part in ("probing", *map(str, self.sizes))
         ]  # fmt: skip
 
-
-def run(
-    study: NameStudy, folder: Path, *, n_jobs: int = 1, on_progress: OnProgress = no_progress
-) -> list[dict[str, Any]]:
-    """Return a row for each matrix and each way to probe; see `run_cells`."""
-    rows = run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
-    return anonymised(rows) if study.is_anonymous else rows
+    def finish(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows as they may be written: without names, unless they are asked for."""
+        return anonymised(rows) if self.is_anonymous else list(rows)
 
 
-def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    """Return the names, or the lines of the file that is given."""
+    if len(names) == 1 and Path(names[0]).is_file():
+        from core.corpora.files import read_texts
+
+        return read_texts(names[0])
+    return names
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
     """Measure a matrix, or the probes, with the attack that the cells of a setting share."""
     names = ("target", "other", "domain", "n_auxiliary", "seed", "held_share")
     place = {name: cell[name] for name in names}
@@ -116,9 +114,10 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     else:
         these = seen[: int(cell["part"])]
         rows = [matrix_row(attack, encoder, domain.targets, these, cell)]
-        rows[0]["training"] = count_texts(known, these)
-        rows[0]["added"] = count_texts(added, these)
-    return [{"n_fitted_on": len(known), "n_added": len(added), **row} for row in rows]
+        counted = {"training": count_texts(known, these), "added": count_texts(added, these)}
+        rows = [replace(row, facts={**row.facts, **counted}) for row in rows]
+    shared = {"n_fitted_on": len(known), "n_added": len(added)}
+    return [replace(row, facts={**shared, **row.facts}) for row in rows]
 
 
 def _fitted_attack(

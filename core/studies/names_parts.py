@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +15,12 @@ from core.names.discovery import find_names, names_of_column
 from core.names.matching import put_name
 from core.names.person import PersonName, parse_names
 from core.names.probing import probe_names
-from core.names.rates import Rate
+from core.names.rates import rate_of
 from core.names.sentences import NamedSentence, sentences_of
 from core.names.substitution import substitute_names
 from core.protocols import Encoder, InversionAttack
 from core.studies.domains import Domain
-from core.studies.runner import Cell
+from core.studies.rows import Cell, Row
 from core.text import word_set
 
 __all__ = ["choose_names", "count_texts", "matrix_row", "probing_rows", "without_names"]
@@ -108,7 +107,7 @@ def matrix_row(
     targets: Sequence[str],
     names: Sequence[PersonName],
     cell: Cell,
-) -> dict[str, Any]:
+) -> Row:
     """Return a matrix with its sums, and the same of the attacker who never sees the vector."""
     found = substitute_names(attack, encoder, _drawn(sentences_of(targets, names), cell), names)
     sections, seed = _sections(cell, names), cell["seed"]
@@ -120,7 +119,17 @@ def matrix_row(
     is_same = np.array([[section[name] == section[k] for k in names] for name in own])
     read = [[int(found.read[found.rows_of(row), j].sum()) for j in range(len(names))]
             for row in names]  # fmt: skip
-    row: dict[str, Any] = {
+    scores = {
+        "diagonal": found.diagonal(),
+        "exchanged": found.exchanged(seed=seed),
+        "wrongly_said": found.wrongly_said(seed=seed),
+        "ranked_first": found.ranked_first(),
+        "prior": rate_of(sum(name.words <= guess for name in own), len(own)),
+    }
+    if None not in sections:
+        scores["same_section"] = found.exchanged(is_same, seed=seed)
+        scores["other_section"] = found.exchanged(~is_same, seed=seed)
+    facts = {
         "kind": "substitution",
         "n_names": len(names),
         "people": [name.full for name in names],
@@ -128,16 +137,8 @@ def matrix_row(
         "in_vocabulary": [name.words <= vocabulary.index.keys() for name in names],
         "n_sentences": [len(found.rows_of(name)) for name in names],
         "found": read,
-        "diagonal": found.diagonal().to_dict(),
-        "exchanged": found.exchanged(seed=seed).to_dict(),
-        "wrongly_said": found.wrongly_said(seed=seed).to_dict(),
-        "ranked_first": found.ranked_first().to_dict(),
-        "prior": Rate.of(sum(name.words <= guess for name in own), len(own)).to_dict(),
     }
-    if None not in sections:
-        row["same_section"] = found.exchanged(is_same, seed=seed).to_dict()
-        row["other_section"] = found.exchanged(~is_same, seed=seed).to_dict()
-    return row
+    return Row(scores=scores, facts=facts)
 
 
 def probing_rows(
@@ -147,7 +148,7 @@ def probing_rows(
     seen: Sequence[PersonName],
     unseen: Sequence[PersonName],
     cell: Cell,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Put a name that nobody trained on into each sentence and ask which of them it is."""
     if len(unseen) < 2:
         return []
@@ -174,9 +175,11 @@ def probing_rows(
             unseen,
             answers=[answers[i] for i in part],
         )
-        rows.append({
-            "kind": "probing", "knows": knows, "n_candidates": len(unseen),
+        facts = {
+            "kind": "probing",
+            "knows": knows,
+            "n_candidates": len(unseen),
             "people": [name.full for name in unseen],
-            "hits_1": found.hits(1).to_dict(), "hits_5": found.hits(5).to_dict(),
-        })  # fmt: skip
+        }
+        rows.append(Row(scores={"hits_1": found.hits(1), "hits_5": found.hits(5)}, facts=facts))
     return rows

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.names.probing import KNOWLEDGE
-from core.names.rates import Rate
-from core.store import read_json
+from core.names.rates import rate_of
+from core.results import Score
+from core.studies.rows import Row
+from core.studies.tables import read_rows
 
 __all__ = ["PAPER", "SHIPPED", "anonymised", "load_rows", "markdown", "said"]
 
@@ -29,22 +31,22 @@ PAPER = (
 _MOST_COLUMNS = 12
 
 
-def anonymised(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def anonymised(rows: Sequence[Row]) -> list[Row]:
     """Return the rows with `name 1`, `name 2`, … for the people of each, and without the list."""
     return [_without_names(row) for row in rows]
 
 
-def _without_names(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in row.items() if key != "names"}
-    if "error" in kept:  # a message may quote a name
-        kept["error"] = kept["error"].partition(":")[0]
-    if "people" in kept:
-        first = 1 if kept["kind"] == "substitution" else len(kept["people"]) + 1
-        kept["people"] = [f"name {first + i}" for i in range(len(kept["people"]))]
-    return kept
+def _without_names(row: Row) -> Row:
+    cell = {name: value for name, value in row.cell.items() if name != "names"}
+    facts = {name: value for name, value in row.facts.items() if name != "names"}
+    if "people" in facts:
+        first = 1 if facts["kind"] == "substitution" else len(facts["people"]) + 1
+        facts["people"] = [f"name {first + i}" for i in range(len(facts["people"]))]
+    # A message may quote a name.
+    return replace(row, cell=cell, facts=facts, error=row.error.partition(":")[0])
 
 
-def load_rows(path: Path = SHIPPED) -> list[dict[str, Any]]:
+def load_rows(path: Path = SHIPPED) -> list[Row]:
     """Read what `python -m core study names` wrote.
 
     Raises
@@ -52,38 +54,23 @@ def load_rows(path: Path = SHIPPED) -> list[dict[str, Any]]:
     ArtifactError
         Missing, damaged, or of another study; the message names the file.
     """
-    data = read_json(path)
-    try:
-        rows = [row for row in data["rows"] if "error" not in row]
-        is_ours = data["study"] == "names" and all(row["kind"] for row in rows)
-    except (KeyError, TypeError):
-        is_ours = False
-    if not is_ours:
+    rows = [row for row in read_rows(path, "names") if not row.error]
+    if not all("kind" in row.facts for row in rows):
         raise ArtifactError(
             f"{path} is not the result of `python -m core study names`. Make it anew."
         )
     return rows
 
 
-def said(rate: dict[str, Any], *, decimals: int = 0) -> str:
-    """Return a rate with its interval and the number of trials in a few characters.
-
-    Examples
-    --------
-    >>> said({"value": 83.2, "ci95": [70.04, 91.3], "n": 40})
-    '83 [70, 91], n 40'
-    """
-    if rate["value"] is None:
-        return "–"
-    low, high = rate["ci95"]
-    told = f"{rate['value']:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
-    return f"{told}, n {rate['n']:,}"
+def said(rate: Score, *, decimals: int = 0) -> str:
+    """Return a rate with its interval and the number of trials in a few characters."""
+    return rate.said(decimals, with_n=True)
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown tables: sums of each matrix, small matrices, and probes."""
-    failed = [row for row in rows if "error" in row]
-    good = [row for row in rows if "error" not in row]
+    failed = [row for row in rows if row.error]
+    good = [row for row in rows if not row.error]
     matrices = [row for row in good if row["kind"] == "substitution"]
     lines = ["# Names of people", "", *_intro(good), *_sums(matrices)]
     for row in matrices:
@@ -94,11 +81,11 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _setting(row: dict[str, Any]) -> str:
+def _setting(row: Row) -> str:
     return f"{row['attack']} | {row['domain']} | {row['n_fitted_on']:,} | {row['n_added']:,}"
 
 
-def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _intro(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     row = rows[0]
@@ -112,17 +99,13 @@ def _intro(rows: Sequence[dict[str, Any]]) -> list[str]:
         "bootstrap over sentences. Nobody is named.",
         "",
         "```sh",
-        f"python -m core study names --target {Path(row['target']).name} "
-        + "".join(f"--set {name}={value} " for name, value in row["settings"].items())
-        + f"--domains {' '.join(dict.fromkeys(r['domain'] for r in rows))} --name-sentences "
-        + f"{' '.join(dict.fromkeys(str(r['name_sentences']) for r in rows))} "
-        + "--out docs/results/names.json",
+        "python -m core study names --spec docs/results/names.spec.json",
         "```",
         "",
     ]
 
 
-def _sums(matrices: Sequence[dict[str, Any]]) -> list[str]:
+def _sums(matrices: Sequence[Row]) -> list[str]:
     """Return a line for each matrix."""
     lines = [
         "## How often the surname is read (Corò 2022, §5.2.3)",
@@ -139,10 +122,16 @@ def _sums(matrices: Sequence[dict[str, Any]]) -> list[str]:
     ]
     for row in matrices:
         parts = [
-            f"**{said(row['diagonal'])}**", said(row["exchanged"]),
-            *(said(row[name]) if name in row else "" for name in ("same_section", "other_section")),
-            _exact(row["wrongly_said"]), said(row["ranked_first"]), f"{row['prior']['value']:.0f}",
-        ]  # fmt: skip
+            f"**{said(row.scores['diagonal'])}**",
+            said(row.scores["exchanged"]),
+            *(
+                said(row.scores[name]) if name in row.scores else ""
+                for name in ("same_section", "other_section")
+            ),
+            row.said("wrongly_said"),
+            said(row.scores["ranked_first"]),
+            f"{row.scores['prior'].value:.0f}",
+        ]
         lines.append(f"| {row['n_names']} | {_setting(row)} | {' | '.join(parts)} |")
     own = [PAPER[i][i] for i in range(4)]
     rest = [value for i, row in enumerate(PAPER) for j, value in enumerate(row) if i != j]
@@ -154,13 +143,7 @@ def _sums(matrices: Sequence[dict[str, Any]]) -> list[str]:
     return [*lines, "", theirs, ""]
 
 
-def _exact(rate: dict[str, Any]) -> str:
-    """Return a small rate with a decimal."""
-    low, high = rate["ci95"]
-    return f"{rate['value']:.1f} [{low:.1f}, {high:.1f}]" if rate["value"] is not None else "–"
-
-
-def _matrix(row: dict[str, Any]) -> list[str]:
+def _matrix(row: Row) -> list[str]:
     """Return the cells of a small matrix as a table of its own."""
     people = row["people"]
     added = f", {row['n_added']:,} sentences added" if row["n_added"] else ""
@@ -176,12 +159,12 @@ def _matrix(row: dict[str, Any]) -> list[str]:
     if row["n_added"]:
         lines.append(f"| *added sentences* | {' | '.join(f'{n:,}' for n in row['added'])} |")
     for name, n, found in zip(people, row["n_sentences"], row["found"], strict=True):
-        cells = [said(Rate.of(count, n).to_dict()) for count in found]
+        cells = [said(rate_of(count, n)) for count in found]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return [*lines, ""]
 
 
-def _probes(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _probes(rows: Sequence[Row]) -> list[str]:
     """Return the probes: those without an attack once."""
     if not rows:
         return []
@@ -201,8 +184,8 @@ def _probes(rows: Sequence[dict[str, Any]]) -> list[str]:
     for row in rows:
         setting = _setting(row) if row["knows"] == "recovered" else "– | – | – | –"
         line = (
-            f"| {KNOWLEDGE[row['knows']].assumes} | {setting} | **{said(row['hits_1'])}** "
-            f"| {said(row['hits_5'])} |"
+            f"| {KNOWLEDGE[row['knows']].assumes} | {setting} | **{said(row.scores['hits_1'])}** "
+            f"| {said(row.scores['hits_5'])} |"
         )
         if row["knows"] == "recovered" or line not in seen:
             lines.append(line)

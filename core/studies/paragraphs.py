@@ -13,9 +13,9 @@ from core.attacks.inversion.evaluation import restrict
 from core.attacks.inversion.prior import PriorAttack
 from core.encoders.fitted import FITTED_ON_TEXTS
 from core.metrics import score_words
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.results import Scores
-from core.studies.cell_attacks import attack_said, fit_attack, score_entries, settings_for
+from core.protocols import Encoder, InversionAttack
+from core.specs import REQUIRED, setting
+from core.studies.cell_attacks import attack_said, fit_attack, score_row, settings_for
 from core.studies.domains import (
     DOMAINS,
     check_contents,
@@ -24,11 +24,11 @@ from core.studies.domains import (
     open_encoder,
 )
 from core.studies.passages import Passages, open_passages
-from core.studies.runner import Cell, run_cells
+from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from core.text import Vocabulary
 
-__all__ = ["PAPER", "READINGS", "ParagraphStudy", "markdown", "measure", "run"]
+__all__ = ["PAPER", "READINGS", "ParagraphStudy", "markdown", "measure"]
 
 READINGS = {
     "paragraph": "the vector of the whole paragraph is inverted",
@@ -58,33 +58,29 @@ news with MSP; its Sentence-BERT stands beside MiniLM."""
 
 @dataclass(frozen=True, kw_only=True)
 class ParagraphStudy:
-    """What to measure.
+    """Attacks trained on sentences and on paragraphs, each on both kinds of vectors."""
 
-    Parameters
-    ----------
-    target, other : str
-        The attacked collection of articles, and the cross-domain one.
-    trained_on : tuple of str
-        `sentences`, `paragraphs`: what the attack learns from, of the same articles.
-    n_auxiliary, n_targets : int
-        Sentences known, and paragraphs attacked.
-    n_words : pair of int
-        Least and greatest length of a paragraph.
-    attack_settings : pairs of name and value
-        Given to every attack that has a setting of that name.
-    """
-
-    target: str
-    other: str = "wikipedia"
-    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
-    attacks: tuple[str, ...] = ("msp",)
-    domains: tuple[str, ...] = tuple(DOMAINS)
-    trained_on: tuple[str, ...] = ("sentences", "paragraphs")
-    n_auxiliary: int = 40_000
-    n_targets: int = 500
-    n_words: tuple[int, int] = (128, 168)
-    seeds: tuple[int, ...] = (0,)
-    attack_settings: tuple[tuple[str, Any], ...] = ()
+    target: str = setting(REQUIRED, "the collection of articles under study, a file")
+    other: str = setting("wikipedia", "the cross-domain corpus")
+    encoders: tuple[str, ...] = setting((*FITTED_ON_TEXTS, "minilm"), "encoders by name")
+    attacks: tuple[str, ...] = setting(("msp",), "attacks by name")
+    domains: tuple[str, ...] = setting(
+        tuple(DOMAINS), "whose texts the attacker has", choices=tuple(DOMAINS)
+    )
+    trained_on: tuple[str, ...] = setting(
+        ("sentences", "paragraphs"),
+        "what the attack learns from, of the same articles",
+        choices=("sentences", "paragraphs"),
+    )
+    n_auxiliary: int = setting(40_000, "sentences known", low=1)
+    n_targets: int = setting(500, "paragraphs under attack", low=1)
+    n_words: tuple[int, int] = setting(
+        (128, 168), "least and greatest length of a paragraph", low=1, flag="paragraph-words"
+    )
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    attack_settings: tuple[tuple[str, Any], ...] = setting(
+        (), "a setting of every attack that has it", flag="set"
+    )
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
@@ -113,18 +109,7 @@ class ParagraphStudy:
         ]
 
 
-def run(
-    study: ParagraphStudy,
-    folder: Path,
-    *,
-    n_jobs: int = 1,
-    on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
-    """Return two rows, one of each of READINGS, for every cell; see `run_cells`."""
-    return run_cells(study.cells(), measure, folder, n_jobs=n_jobs, on_progress=on_progress)
-
-
-def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def measure(cell: Cell, folder: Path) -> list[Row]:
     """Train on sentences or paragraphs, and read paragraphs whole and sentence by sentence.
 
     Implements Corò (2022), §5.2.2: every reading is scored against the paragraph's word set.
@@ -142,10 +127,13 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
     attack = fit_attack(cell, encoder, auxiliary)
     prior = _prior(encoder, passages, scope)
-    facts = {"dimension": encoder.dimension, "n_fitted_on": len(auxiliary),
-             "vocabulary_size": len(scope)}  # fmt: skip
+    facts = {
+        "dimension": encoder.dimension,
+        "n_fitted_on": len(auxiliary),
+        "vocabulary_size": len(scope),
+    }
     return [
-        {"read": reading, **facts, **_scores(answers, passages, scope, prior, cell["seed"])}
+        _row(answers, passages, scope, prior, cell["seed"], {"read": reading, **facts})
         for reading, answers in _answers(attack, encoder, passages)
     ]
 
@@ -180,27 +168,27 @@ def _prior(encoder: Encoder, passages: Passages, scope: Vocabulary) -> frozenset
     return attack.invert(encoder, encoder.encode([passages.targets[0].text]))[0].word_set
 
 
-def _scores(
+def _row(
     answers: Sequence[frozenset[str]],
     passages: Passages,
     scope: Vocabulary,
     prior: frozenset[str],
     seed: int,
-) -> dict[str, Any]:
+    facts: dict[str, Any],
+) -> Row:
     targets = [scope.targets(paragraph.text) for paragraph in passages.targets]
-    scores: Scores = score_words([a & scope.index.keys() for a in answers], targets, seed=seed)
+    scores = score_words([a & scope.index.keys() for a in answers], targets, seed=seed)
     blind = score_words([prior] * len(targets), targets, seed=seed)
-    return {
-        "n": scores.n,
+    facts = {
+        **facts,
         "n_sentences": sum(len(paragraph.sentences) for paragraph in passages.targets),
         "mean_words": float(np.mean([len(target) for target in targets])),
-        **score_entries(scores),
-        "weighted_f1": scores.weighted_f1,
-        "prior_f1": blind.token_set_f1,
     }
+    more = {"weighted_f1": scores.weighted_f1}
+    return score_row(scores, blind.token_set_f1, more=more, facts=facts)
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
     head = ("encoder", "attack", "domain", "trained on", "read from")
     columns = (*head, *SCORE_COLUMNS, "prior F1", "C22, MSP")
@@ -211,11 +199,11 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 _SAID = {"paragraph": "the paragraph's vector", "sentences": "its sentences' vectors"}
 
 
-def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+def _cells(row: Row) -> tuple[object, ...]:
     head = (row["encoder"], attack_said(row), row["domain"])
-    if "error" in row:
+    if row.error:
         return (*head, row["trained_on"], "", *score_cells(row))
     theirs = PAPER.get((row["encoder"], row["domain"], row["trained_on"]))
     paper = f"{theirs[row['read'] == 'sentences']:.1f}" if theirs else ""
     trained_on = f"{n_fitted_on(row)} {row['trained_on']}"
-    return (*head, trained_on, _SAID[row["read"]], *score_cells(row, "prior_f1", then=[paper]))
+    return (*head, trained_on, _SAID[row["read"]], *score_cells(row, "chance", then=[paper]))

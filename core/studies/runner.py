@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,11 @@ from typing import Any
 from core.errors import InvalidInputError, StoppedError
 from core.protocols import OnProgress, no_progress
 from core.store import read_json, write_json
+from core.studies.rows import Cell, Row
 
-__all__ = ["LOST", "Cell", "Measure", "cell_key", "failures", "run_cells", "use_backend"]
+__all__ = ["LOST", "Measure", "cell_key", "run_cells", "use_backend"]
 
-Cell = dict[str, Any]
-"""What a measurement depends on; JSON-able."""
-
-Measure = Callable[[Cell, Path], list[dict[str, Any]]]
+Measure = Callable[[Cell, Path], Sequence[Row]]
 """Measures a cell, with a folder for what several cells share; a function of a module."""
 
 LOST = None
@@ -78,7 +76,7 @@ def run_cells(
     n_jobs: int = 1,
     n_tries: int = 2,
     on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the rows of every cell, in the order of the cells.
 
     Parameters
@@ -93,9 +91,9 @@ def run_cells(
 
     Returns
     -------
-    list of dict
-        Each row holds its cell's entries, its own, and `cell_seconds`. A cell that failed each
-        time has one row with `error`; it is tried anew at the next run.
+    list of Row
+        Each with its cell and its seconds. A cell that failed each time has one row with `error`;
+        it is tried anew at the next run.
 
     Raises
     ------
@@ -127,11 +125,6 @@ def run_cells(
         for cell, key in zip(cells, keys, strict=True)
         for row in _rows(cell, results, key, failed)
     ]
-
-
-def failures(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of cells that could not be measured."""
-    return [row for row in rows if "error" in row]
 
 
 def _finish(
@@ -199,7 +192,7 @@ def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outco
         start = time.perf_counter()
         try:
             # What is no JSON is found here, as this cell's fault.
-            rows = json.loads(json.dumps(measure(cell, folder)))
+            rows = json.loads(json.dumps([row.to_dict() for row in measure(cell, folder)]))
         except StoppedError:
             raise
         except Exception as fault:  # one bad cell must not lose the rest
@@ -216,11 +209,12 @@ def _keep(outcome: _Outcome, cell: Cell, results: Path) -> None:
     )
 
 
-def _rows(cell: Cell, results: Path, key: str, failed: dict[str, str]) -> list[dict[str, Any]]:
+def _rows(cell: Cell, results: Path, key: str, failed: dict[str, str]) -> list[Row]:
     if key in failed:
-        return [{**cell, "error": failed[key]}]
+        return [Row(cell, error=failed[key])]
     stored = read_json(_path(results, key))
-    return [{**cell, **row, "cell_seconds": stored["seconds"]} for row in stored["rows"]]
+    seconds = float(stored["seconds"])
+    return [replace(Row.from_dict(row), cell=cell, seconds=seconds) for row in stored["rows"]]
 
 
 def _path(results: Path, key: str) -> Path:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import plotly.graph_objects as go
+import numpy as np
 
-from core.figures.learning import learning_figure
+from core.specs import setting
 from core.studies.cell_attacks import attack_said
-from core.studies.learning import gain_per_doubling
-from core.studies.representations import RepresentationStudy, run
+from core.studies.domains import DOMAINS
+from core.studies.encoders import EncoderStudy, measure
+from core.studies.rows import Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 
-__all__ = ["FOLDER", "PAPER", "SIZES", "figure", "markdown", "run", "scaling_study"]
-
-FOLDER = "inversion"
-"""These are cells of the study of representations, kept with its others."""
-
-SIZES = (5_000, 10_000, 20_000, 40_000)
+__all__ = ["PAPER", "ScalingStudy", "curves", "gain_per_doubling", "markdown", "measure"]
 
 N_THEIRS = 166_377
 PAPER = {"hashing": 89.33, "minilm": 41.36}
@@ -26,18 +23,22 @@ PAPER = {"hashing": 89.33, "minilm": 41.36}
 end but for its epochs, twice as many. The figure's other points are drawn, not printed."""
 
 
-def scaling_study(**settings: Any) -> RepresentationStudy:
-    """Return the study of one attack on growing samples of the attacker's texts.
+@dataclass(frozen=True, kw_only=True)
+class ScalingStudy(EncoderStudy):
+    """Attacks on growing samples of the attacker's texts."""
 
-    Parameters
-    ----------
-    **settings
-        Those of `RepresentationStudy`; `sizes` are SIZES by default.
-    """
-    return RepresentationStudy(**{"sizes": SIZES, **settings})
+    encoders: tuple[str, ...] = setting(("hashing", "minilm"), "encoders by name")
+    attacks: tuple[str, ...] = setting(("msp",), "attacks by name")
+    domains: tuple[str, ...] = setting(
+        ("in",), "whose texts the attacker has", choices=tuple(DOMAINS)
+    )
+    sizes: tuple[int, ...] = setting(
+        (5_000, 10_000, 20_000, 40_000), "sentences to train on", low=1, flag="n-auxiliary"
+    )
+    variants: tuple[tuple[str, Any], ...] = field(default=(), init=False)
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, and what a doubling of texts gains."""
     head = ("encoder", "attack", "domain", "fitted on")
     lines = markdown_table(
@@ -48,7 +49,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
                 attack_said(row),
                 row["domain"],
                 n_fitted_on(row),
-                *score_cells(row, "prior_f1", "unrestricted_f1"),
+                *score_cells(row, "chance", "unrestricted_f1"),
             )
             for row in rows
         ),
@@ -59,7 +60,11 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         "column every word counts, at each size the same.",
         "",
     ]
-    lines += [_said(name, gain) for name, gain in _gains(rows).items()]
+    lines += [
+        f"- {name}: {gain_per_doubling(curve):+.1f} points of F1 a doubling, over the three "
+        "largest sizes."
+        for name, curve in curves(rows).items()
+    ]
     theirs = [f"{name} {f1:.1f}" for name, f1 in PAPER.items()]
     lines.append(
         f"- C22, Italian news, MSP, in-domain, {N_THEIRS:,} sentences: F1 {', '.join(theirs)} "
@@ -68,38 +73,36 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figure(rows: Sequence[dict[str, Any]]) -> go.Figure:
-    """Return F1 with its 95 % interval over the number of texts, a line a curve."""
-    gains = _gains(rows)
-    measured = [
-        {**row, "target": _curve(row), "n_auxiliary": row["n_fitted_on"]}
-        for row in _measured(rows)
-        if _curve(row) in gains
-    ]
-    attacks = ", ".join(dict.fromkeys(attack_said(row) for row in measured))
-    return learning_figure({"attack": attacks, "rows": measured, "gains": gains})
+def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each curve of at least two sizes, smallest first, by its name.
 
-
-def _gains(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    curves: dict[str, list[dict[str, Any]]] = {}
-    for row in _measured(rows):
-        curves.setdefault(_curve(row), []).append({**row, "n_auxiliary": row["n_fitted_on"]})
+    Each size stands once: a small corpus ends the curve.
+    """
+    found: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        if not row.error:
+            name = f"{row['encoder']}, {attack_said(row)}, {row['domain']}-domain"
+            name += f", seed {row['seed']}"
+            found.setdefault(name, {})[row.facts["n_fitted_on"]] = row
     return {
-        name: gain_per_doubling(curve)
-        for name, curve in curves.items()
-        if len({row["n_auxiliary"] for row in curve}) > 1
+        name: [curve[size] for size in sorted(curve)]
+        for name, curve in found.items()
+        if len(curve) > 1
     }
 
 
-def _measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows that hold a score, each size once: a small corpus ends the curve."""
-    kept = {(_curve(row), row["n_fitted_on"]): row for row in rows if "n" in row}
-    return list(kept.values())
+def gain_per_doubling(curve: Sequence[Row]) -> float:
+    """Return the F1 gained per doubling over the three largest sizes, by least squares.
 
-
-def _curve(row: dict[str, Any]) -> str:
-    return f"{row['encoder']}, {attack_said(row)}, {row['domain']}-domain, seed {row['seed']}"
-
-
-def _said(name: str, gain: float) -> str:
-    return f"- {name}: {gain:+.1f} points of F1 a doubling, over the three largest sizes."
+    Examples
+    --------
+    >>> from core.results import Score
+    >>> scores = {8: Score(9.0), 16: Score(12.0)}
+    >>> curve = [Row({}, {"token_set_f1": f1}, {"n_fitted_on": n}) for n, f1 in scores.items()]
+    >>> gain_per_doubling(curve)
+    3.0
+    """
+    last = sorted(curve, key=lambda row: int(row.facts["n_fitted_on"]))[-3:]
+    doublings = np.log2([row.facts["n_fitted_on"] for row in last])
+    slope = np.polyfit(doublings, [row.scores["token_set_f1"].value for row in last], 1)[0]
+    return round(float(slope), 4)

@@ -7,9 +7,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.store import storage_errors, write_json
+from core.errors import ArtifactError
+from core.store import read_json, storage_errors, write_json
+from core.studies.rows import Row
 
-__all__ = ["SCORE_COLUMNS", "markdown_table", "n_fitted_on", "score_cells", "write_rows"]
+__all__ = [
+    "SCORE_COLUMNS",
+    "markdown_table",
+    "n_fitted_on",
+    "read_rows",
+    "score_cells",
+    "write_rows",
+]
 
 SCORE_COLUMNS = ("n", "P", "R", "F1 [95 %]")
 """What `score_cells` fills."""
@@ -34,35 +43,44 @@ def _line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-def score_cells(row: dict[str, Any], *more: str, then: Sequence[object] = ()) -> tuple[object, ...]:
+def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[object, ...]:
     """Return what SCORE_COLUMNS and the columns after them hold, or, where a cell failed, why.
 
     Parameters
     ----------
-    row : dict
-        With precision, recall, token_set_f1 and its interval, all ×100.
+    row : Row
+        With precision, recall and token_set_f1, all ×100.
     *more : str
-        Further scores of the row.
+        Further scores of the row; `chance` is what guessing reaches in token_set_f1.
     then : sequence
         What stands in the last columns.
     """
-    if "error" in row:
-        return ("–", f"failed: {row['error']}")
-    low, high = row["token_set_f1_ci95"]
-    f1 = f"**{row['token_set_f1']:.1f}** [{low:.1f}, {high:.1f}]"
-    p, r, *others = (f"{row[name]:.1f}" for name in ("precision", "recall", *more))
-    return (row["n"], p, r, f1, *others, *then)
+    if row.error:
+        return ("–", f"failed: {row.error}")
+    f1 = row.said("token_set_f1", is_bold=True)
+    return (
+        row.facts["n"],
+        *(_plain_score(row, name) for name in ("precision", "recall")),
+        f1,
+        *(_plain_score(row, name) for name in more),
+        *then,
+    )
 
 
-def n_fitted_on(row: dict[str, Any]) -> str:
+def _plain_score(row: Row, name: str) -> str:
+    value = row.scores["token_set_f1"].chance if name == "chance" else row.scores[name].value
+    return "" if value is None else f"{value:.1f}"
+
+
+def n_fitted_on(row: Row) -> str:
     """Return how many texts a row's attack learned from; of a failed one, how many were asked."""
-    return f"{row.get('n_fitted_on', row['n_auxiliary']):,}"
+    return f"{row.facts.get('n_fitted_on', row.cell['n_auxiliary']):,}"
 
 
-def write_rows(path: Path, study: str, rows: Sequence[dict[str, Any]], table: str) -> None:
+def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
     """Write `path`, and the same with .parquet and .md.
 
-    In Parquet, entries that are no numbers or words stand as JSON.
+    In Parquet a line is a score; entries that are no numbers or words stand as JSON.
 
     Raises
     ------
@@ -71,11 +89,36 @@ def write_rows(path: Path, study: str, rows: Sequence[dict[str, Any]], table: st
     """
     import pandas as pd
 
-    write_json(path, {"study": study, "rows": list(rows)})
-    flat = [{name: _plain(value) for name, value in row.items()} for row in rows]
+    write_json(path, {"study": study, "rows": [row.to_dict() for row in rows]})
+    flat = [
+        {name: _plain(value) for name, value in record.items()}
+        for row in rows
+        for record in row.tidy()
+    ]
     with storage_errors(path):
         pd.DataFrame(flat).to_parquet(path.with_suffix(".parquet"), index=False)
         path.with_suffix(".md").write_text(table, encoding="utf-8")
+
+
+def read_rows(path: Path, study: str) -> list[Row]:
+    """Read what `write_rows` wrote.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or the rows of another study; the message names the file.
+    """
+    data = read_json(path)
+    try:
+        rows = [Row.from_dict(row) for row in data["rows"]]
+        is_ours = data["study"] == study and bool(rows)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{path} holds no rows of a study ({error}). Make it anew.") from error
+    if not is_ours:
+        raise ArtifactError(
+            f"{path} does not hold rows of `python -m core study {study}`. Make it anew."
+        )
+    return rows
 
 
 def _plain(value: Any) -> Any:

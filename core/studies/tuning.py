@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from core.attacks.inversion.search_spaces import IN_SEARCH, SEARCH_SPACES, Range
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.specs import AttackSpec
-from core.studies.cell_attacks import fit_attack, score_entries, words_of
+from core.studies.cell_attacks import fit_attack, score_row, words_of
 from core.studies.domains import (
     check_contents,
     content_of,
@@ -23,7 +23,8 @@ from core.studies.domains import (
     open_domain,
     open_encoder,
 )
-from core.studies.runner import Cell, cell_key, run_cells
+from core.studies.rows import Cell, Row
+from core.studies.runner import cell_key, run_cells
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.studies.trials import Trial, open_trials
 
@@ -106,7 +107,7 @@ def run(
     *,
     n_jobs: int = 1,
     on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return a row for each trial, in their order; trials that were finished are kept.
 
     Implements Corò (2022), §4.3.3: a Bayesian search (a tree-structured Parzen estimator) for the
@@ -126,17 +127,16 @@ def run(
     with open_trials(place, study.space, study.seed) as trials:
         while batch := trials.next_batch(n_jobs, study.n_trials):
             for trial, row in zip(batch, _try(batch, study, folder, n_jobs), strict=True):
-                trials.tell(trial, row.get("token_set_f1"))
+                score = row.scores.get("token_set_f1")
+                trials.tell(trial, score.value if score else None)
             n_done = trials.n_asked
             on_progress(min(1.0, n_done / study.n_trials), f"{n_done} trials are measured")
         tried = trials.tried()[: study.n_trials]
     rows = _try(tried, study, folder, n_jobs)
-    return [{"trial": number, **row} for number, row in enumerate(rows)]
+    return [replace(row, cell={"trial": i, **row.cell}) for i, row in enumerate(rows)]
 
 
-def _try(
-    trials: Sequence[Trial], study: TuningStudy, folder: Path, n_jobs: int
-) -> list[dict[str, Any]]:
+def _try(trials: Sequence[Trial], study: TuningStudy, folder: Path, n_jobs: int) -> list[Row]:
     """Measure trials, or read what was measured; equal settings are one cell."""
     asked = [study.cell(trial.settings) for trial in trials]
     keys = [cell_key(cell) for cell in asked]
@@ -146,7 +146,7 @@ def _try(
     return [by_key[key] for key in keys]
 
 
-def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def measure(cell: Cell, folder: Path) -> list[Row]:
     """Fit the attack on four fifths of the auxiliary texts and score it on the rest."""
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "seed")
@@ -160,23 +160,17 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     attack = fit_attack(cell, encoder, known)
     scope = words_of(cell, known)
     result = evaluate(attack, encoder, held, seed=cell["seed"], vocabulary=scope, name="held out")
-    scores = result.scores
-    return [
-        {
-            "n_fitted_on": len(known),
-            "n": scores.n,
-            **score_entries(scores),
-            "prior_f1": result.baseline.token_set_f1,
-        }
-    ]
+    facts = {"n_fitted_on": len(known)}
+    return [score_row(result.scores, result.baseline.token_set_f1, facts=facts)]
 
 
-def best_trial(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def best_trial(rows: Sequence[Row]) -> Row | None:
     """Return the row of the highest F1, or None where every trial failed."""
-    return max((r for r in rows if "n" in r), key=lambda r: r["token_set_f1"], default=None)
+    measured = [row for row in rows if not row.error]
+    return max(measured, key=lambda row: row.scores["token_set_f1"].value, default=None)
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return every trial as a row of a Markdown table, and the best settings."""
     lines = markdown_table(
         ("trial", "settings", *SCORE_COLUMNS, "prior F1", "seconds"), map(_cells, rows)
@@ -192,10 +186,10 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+def _cells(row: Row) -> tuple[object, ...]:
     settings = ", ".join(f"{k}={_short(v)}" for k, v in row["settings"].items())
-    seconds = "" if "error" in row else f"{row['cell_seconds']:.0f}"
-    return (row["trial"], settings, *score_cells(row, "prior_f1", then=[seconds]))
+    seconds = "" if row.error else f"{row.seconds or 0:.0f}"
+    return (row["trial"], settings, *score_cells(row, "chance", then=[seconds]))
 
 
 def _short(value: Any) -> str:

@@ -10,8 +10,10 @@ import streamlit as st
 from core.errors import CoreError
 from core.figures.names import name_map
 from core.names.probing import KNOWLEDGE
-from core.names.rates import Rate
+from core.names.rates import rate_of
+from core.results import Score
 from core.studies.names_tables import SHIPPED, said
+from core.studies.rows import Row
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.names.views import MAP_TITLE
@@ -61,7 +63,7 @@ def measured() -> None:
     )
 
 
-def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) -> None:
+def _lead(matrices: Sequence[Row], probes: Sequence[Row]) -> None:
     """Draw the two figures that matter most in a sentence."""
     plain = [row for row in matrices if row["domain"] == "in" and not row["n_added"]]
     blind = [row for row in probes if row["knows"] == "alone"]
@@ -69,18 +71,16 @@ def _lead(matrices: Sequence[dict[str, Any]], probes: Sequence[dict[str, Any]]) 
         few, probe = plain[0], blind[0]
         st.markdown(
             f"An attack that was trained on other documents of the same news reads the surname "
-            f"from {_in_words(few['diagonal'], 'sentences')} about the {few['n_names']} people "
-            f"named most often. Which of {probe['n_candidates']} names that it was never trained "
+            f"from {_in_words(few.scores['diagonal'], 'sentences')} about the {few['n_names']} "
+            f"people named most often. Which of {probe['n_candidates']} names that it was never trained "
             "on is in a vector, the encoder itself tells for "
-            f"{_in_words(probe['hits_1'], 'vectors')}: the nearest candidate, each encoded alone."
+            f"{_in_words(probe.scores['hits_1'], 'vectors')}: the nearest candidate, each encoded "
+            "alone."
         )
 
 
-def _in_words(rate: dict[str, Any], of: str) -> str:
-    low, high = rate["ci95"]
-    return (
-        f"**{rate['value']:.0f} %** of {rate['n']:,} {of} (95 % interval {low:.0f} to {high:.0f})"
-    )
+def _in_words(rate: Score, of: str) -> str:
+    return f"**{rate.value:.0f} %** of {rate.n:,} {of} (95 % interval {rate.ci95.said(0)})"
 
 
 def dependence() -> str:
@@ -97,38 +97,38 @@ def dependence() -> str:
         for i, (found, n) in enumerate(zip(few["found"], few["n_sentences"], strict=True))
     ]
     return (
-        f"- On news, the {few['diagonal']['n']} sentences are about {few['n_names']} people, and "
-        "sentences about one person are not independent of each other: the interval is of these "
+        f"- On news, the {few.scores['diagonal'].n} sentences are about {few['n_names']} people, "
+        "and sentences about one person are not independent of each other: the interval is of these "
         f"sentences, not of people at large. Person by person, {min(shares):.0f} % to "
         f"{max(shares):.0f} % were read.\n"
     )
 
 
-def _sums(row: dict[str, Any]) -> dict[str, Any]:
+def _sums(row: Row) -> dict[str, Any]:
     return {
         "names": row["n_names"],
         "trained on": _DOMAINS[row["domain"]],
         "names added": bool(row["n_added"]),
-        "as written, %": said(row["diagonal"]),
-        "with another name, %": said(row["exchanged"]),
-        "wrongly said, %": said(row["wrongly_said"], decimals=1),
-        "guessing, %": said(row["prior"], decimals=1),
+        "as written, %": said(row.scores["diagonal"]),
+        "with another name, %": said(row.scores["exchanged"]),
+        "wrongly said, %": said(row.scores["wrongly_said"], decimals=1),
+        "guessing, %": said(row.scores["prior"], decimals=1),
     }
 
 
-def _probe(row: dict[str, Any]) -> dict[str, Any]:
+def _probe(row: Row) -> dict[str, Any]:
     return {
         "also known": KNOWLEDGE[row["knows"]].title + (", names added" if row["n_added"] else ""),
         "candidates": row["n_candidates"],
-        "found, %": said(row["hits_1"]),
-        "among five, %": said(row["hits_5"]),
+        "found, %": said(row.scores["hits_1"]),
+        "among five, %": said(row.scores["hits_5"]),
         "guessing, %": f"{100 / row['n_candidates']:.1f}",
     }
 
 
-def _matrix(row: dict[str, Any]) -> None:
+def _matrix(row: Row) -> None:
     cells = [
-        [Rate.of(count, n) for count in found]
+        [rate_of(count, n) for count in found]
         for n, found in zip(row["n_sentences"], row["found"], strict=True)
     ]
     st.markdown(MAP_TITLE)

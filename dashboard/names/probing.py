@@ -30,8 +30,8 @@ def probing(found: NameExperiment) -> None:
         + "\n".join(f"- **{k.title}**: {k.assumes}." for k in KNOWLEDGE.values())
     )
     rows = [
-        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1).to_dict())}
-        | ({f"among {_FEW_WORD}, %": said(probe.hits(_FEW).to_dict())} if n > _FEW else {})
+        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1))}
+        | ({f"among {_FEW_WORD}, %": said(probe.hits(_FEW))} if n > _FEW else {})
         for knows, probe in found.probes.items()
     ]
     st.dataframe(rows, key="probing", hide_index=True)

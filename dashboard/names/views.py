@@ -11,7 +11,7 @@ from core.attacks.inversion.export import neutral_cell, table_csv
 from core.attacks.inversion.reading import mark_recovery
 from core.figures.names import name_map
 from core.names.experiment import NameExperiment
-from core.names.rates import Rate
+from core.results import Score
 from dashboard import cache, markup
 from dashboard.calm import plain
 from dashboard.inversion.answers import ENCODER
@@ -25,12 +25,11 @@ QUESTION = "Whose name is in the vector?"
 _MOST_SHOWN = 10
 
 
-def told(rate: Rate, of: str = "", *, decimals: int = 0) -> str:
+def told(rate: Score, of: str = "", *, decimals: int = 0) -> str:
     """Return a rate in words, such as `60 % of 15 vectors (95 % interval 36 to 80)`."""
     if not rate.n:
         return "none"
-    low, high = rate.ci95.low, rate.ci95.high
-    spread = f"95 % interval {low:.{decimals}f} to {high:.{decimals}f}"
+    spread = f"95 % interval {rate.ci95.said(decimals)}"
     if rate.n_trials is None:
         return f"{rate.value:.{decimals}f} % of {rate.n}{of and f' {of}'} ({spread})"
     return (

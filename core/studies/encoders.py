@@ -15,12 +15,13 @@ from core.attacks.inversion.evaluation import evaluate, restrict
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
-from core.protocols import Access, OnProgress, no_progress
+from core.protocols import Access
+from core.specs import REQUIRED, setting
 from core.studies.cell_attacks import (
     attack_said,
     fit_attack,
     has_setting,
-    score_entries,
+    score_row,
     settings_for,
     words_of,
 )
@@ -32,11 +33,11 @@ from core.studies.domains import (
     open_domain,
     open_encoder,
 )
-from core.studies.runner import Cell, run_cells
+from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from core.text import Vocabulary
 
-__all__ = ["PAPER", "PAPER_DUAL", "RepresentationStudy", "markdown", "measure", "run"]
+__all__ = ["PAPER", "PAPER_DUAL", "EncoderStudy", "markdown", "measure"]
 
 PAPER = {
     "tfidf": (89.05, 85.20),
@@ -64,35 +65,56 @@ uses no texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepresentationStudy:
-    """What to measure.
+class EncoderStudy:
+    """Each encoder under each attack that applies to it.
 
-    Parameters
-    ----------
-    target, other : str
-        The attacked collection, and the cross-domain one.
-    sizes : tuple of int
-        Auxiliary sentences; several make a learning curve (C22, Fig. 5.1).
-    attack_settings : pairs of name and value
-        Given to every attack that has a setting of that name.
-    variants : pairs of name and value
-        Each measured besides, one setting at a time, on attacks that have it: with
-        ("end_token", True), what [EOS] among the targets changes (C22, §A.1).
+    `attack_settings` are given to every attack that has a setting of that name. Each of `variants`
+    is measured besides, one setting at a time, on attacks that have it: with ("end_token", True),
+    what [EOS] among the targets changes (C22, §A.1).
     """
 
-    target: str
-    other: str = "wikipedia"
-    encoders: tuple[str, ...] = (*FITTED_ON_TEXTS, "minilm")
-    attacks: tuple[str, ...] = ("probe", "mlc", "msp")
-    domains: tuple[str, ...] = tuple(DOMAINS)
-    sizes: tuple[int, ...] = (40_000,)
-    n_targets: int = 500
-    seeds: tuple[int, ...] = (0,)
-    attack_settings: tuple[tuple[str, Any], ...] = ()
-    variants: tuple[tuple[str, Any], ...] = ()
+    target: str = setting(REQUIRED, "the collection under study, a file")
+    other: str = setting("wikipedia", "the cross-domain corpus")
+    encoders: tuple[str, ...] = setting((*FITTED_ON_TEXTS, "minilm"), "encoders by name")
+    attacks: tuple[str, ...] = setting(("probe", "mlc", "msp"), "attacks by name")
+    domains: tuple[str, ...] = setting(
+        tuple(DOMAINS), "whose texts the attacker has", choices=tuple(DOMAINS)
+    )
+    sizes: tuple[int, ...] = setting(
+        (40_000,), "sentences to train on; several make a curve", low=1, flag="n-auxiliary"
+    )
+    n_targets: int = setting(500, "sentences under attack", low=1)
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    attack_settings: tuple[tuple[str, Any], ...] = setting(
+        (), "a setting of every attack that has it", flag="set"
+    )
+    variants: tuple[tuple[str, Any], ...] = setting(
+        (), "a setting that is measured besides (end_token=1)", flag="variant"
+    )
+
+    def settings_of(self, attack: str) -> dict[str, Any]:
+        """Return what is given of an attack's settings."""
+        return settings_for(attack, self.attack_settings)
 
     def cells(self) -> list[Cell]:
-        """Return what is to be measured: each encoder with each attack that applies to it."""
+        """Return what is to be measured: each encoder with each attack that applies to it.
+
+        Raises
+        ------
+        InvalidInputError
+            None of the attacks applies to any of the encoders.
+        """
+        cells = self._cells()
+        if not cells:
+            readers = (name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse)
+            raise InvalidInputError(
+                "None of these attacks applies to any of these encoders. Sparse vectors are read "
+                f"by {', '.join(readers)}; white-box attacks need token vectors, as in minilm or a "
+                "dual encoder."
+            )
+        return cells
+
+    def _cells(self) -> list[Cell]:
         return [
             {
                 "study": "representations",
@@ -106,7 +128,7 @@ class RepresentationStudy:
                 "n_auxiliary": size,
                 "n_targets": self.n_targets,
                 "seed": seed,
-                "settings": settings_for(attack, self.attack_settings) | dict(variant),
+                "settings": self.settings_of(attack) | dict(variant),
             }
             for domain in self.domains
             for encoder in self.encoders
@@ -128,31 +150,7 @@ def _applies(attack: str, encoder: str) -> bool:
     return INVERSION_ATTACKS[attack].reads_sparse or not family.gives_sparse
 
 
-def run(
-    study: RepresentationStudy,
-    folder: Path,
-    *,
-    n_jobs: int = 1,
-    on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
-    """Return a row for each encoder, attack, domain and seed; see `run_cells`.
-
-    Raises
-    ------
-    InvalidInputError
-        None of the attacks reads the sparse vectors of any of the encoders.
-    """
-    cells = study.cells()
-    if not cells:
-        readers = ", ".join(name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse)
-        raise InvalidInputError(
-            "None of these attacks applies to any of these encoders. Sparse vectors are read by "
-            f"{readers}; white-box attacks need token vectors, as in minilm or a dual encoder."
-        )
-    return run_cells(cells, measure, folder, n_jobs=n_jobs, on_progress=on_progress)
-
-
-def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+def measure(cell: Cell, folder: Path) -> list[Row]:
     """Fit encoder and attack on the auxiliary texts and attack the targets.
 
     Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
@@ -179,25 +177,22 @@ def measure(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     # In-domain the two vocabularies are one: nothing new would be attacked.
     is_same = len(scope) == len(own)
     wider = result if is_same else evaluate(attack, encoder, domain.targets, seed=cell["seed"])
-    scores = result.scores
     chosen = getattr(attack, "chosen_", None)
-    return [
-        {
-            "dimension": encoder.dimension,
-            "n_fitted_on": len(domain.auxiliary),
-            "n": scores.n,
-            **score_entries(scores),
-            "weighted_f1": scores.weighted_f1,
-            "prior_f1": result.baseline.token_set_f1,
-            **({"chosen": chosen} if chosen else {}),
-            "own_vocabulary_f1": wider.scores.token_set_f1,
-            "unrestricted_f1": result.unrestricted_f1,
-            "vocabulary_size": result.vocabulary_size,
-        }
-    ]
+    facts = {
+        "dimension": encoder.dimension,
+        "n_fitted_on": len(domain.auxiliary),
+        "vocabulary_size": result.vocabulary_size,
+        **({"chosen": chosen} if chosen else {}),
+    }
+    more = {
+        "weighted_f1": result.scores.weighted_f1,
+        "own_vocabulary_f1": wider.scores.token_set_f1,
+        "unrestricted_f1": result.unrestricted_f1,
+    }
+    return [score_row(result.scores, result.baseline.token_set_f1, more=more, facts=facts)]
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
     columns = ("encoder", "attack", "domain", "fitted on", *SCORE_COLUMNS)
     more = ("F1, own words", "weighted F1", "prior F1", "paper")
@@ -211,9 +206,9 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+def _cells(row: Row) -> tuple[object, ...]:
     paper = _paper(row["encoder"], row["attack"], row["domain"])
-    scores = ("own_vocabulary_f1", "weighted_f1", "prior_f1")
+    scores = ("own_vocabulary_f1", "weighted_f1", "chance")
     head = (row["encoder"], attack_said(row), row["domain"], n_fitted_on(row))
     return (*head, *score_cells(row, *scores, then=[paper]))
 

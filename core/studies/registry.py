@@ -1,0 +1,140 @@
+"""The studies, in the order in which a reader should meet them, and how one is run.
+
+A study is a frozen dataclass of `setting()`s with `cells()`; its module has `measure(cell, folder)`
+and `markdown(rows)`. Studies never draw: an entry names the figures that draw their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from core.errors import InvalidInputError
+from core.protocols import OnProgress, no_progress
+from core.registry import Entry
+from core.studies.rows import Cell, Row
+from core.studies.runner import Measure, run_cells
+
+__all__ = ["STUDIES", "Study", "StudyEntry", "run_study"]
+
+
+@runtime_checkable
+class Study(Protocol):
+    """What to measure: settings, and the cells that follow from them.
+
+    A study may have `finish(rows) -> rows`, such as to leave names out of what is written.
+    """
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured, cell by cell."""
+        ...
+
+
+@dataclass(frozen=True)
+class StudyEntry(Entry):
+    """What a user should know before running a study, and where its class is.
+
+    Attributes
+    ----------
+    figures : tuple of (str, str)
+        What is put between the table's name and `.svg`, and module:function that draws it from
+        rows.
+    folder : str
+        Where its cells are kept, if not under its name: studies share the cells that they share.
+    """
+
+    figures: tuple[tuple[str, str], ...] = ()
+    folder: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        """What measures a cell."""
+        found: Measure = self._module.measure
+        return found
+
+    def markdown(self, rows: Sequence[Row]) -> str:
+        """Return the rows as Markdown tables."""
+        return str(self._module.markdown(rows))
+
+    @property
+    def _module(self) -> Any:
+        return import_module(self.path.partition(":")[0])
+
+
+STUDIES: dict[str, StudyEntry] = {
+    "encoders": StudyEntry(
+        "Encoders",
+        "encoders × attacks: how much leaks",
+        "Corò (2022), Table 5.2; Song & Raghunathan (2020), Table 2",
+        "core.studies.encoders:EncoderStudy",
+        folder="inversion",
+    ),
+    "classification": StudyEntry(
+        "Classification",
+        "encoders: how well news is sorted",
+        "Corò (2022), Table 5.1",
+        "core.studies.classification:ClassificationStudy",
+    ),
+    "paragraphs": StudyEntry(
+        "Paragraphs",
+        "a paragraph's vector beside its sentences'",
+        "Corò (2022), Table 5.4",
+        "core.studies.paragraphs:ParagraphStudy",
+    ),
+    "eos": StudyEntry(
+        "End of the set",
+        "MSP with [EOS] among the words to predict",
+        "Corò (2022), §A.1",
+        "core.studies.eos:EosStudy",
+        folder="inversion",
+    ),
+    "scaling": StudyEntry(
+        "Scaling",
+        "more texts known to the attacker",
+        "Corò (2022), Fig. 5.1",
+        "core.studies.scaling:ScalingStudy",
+        figures=(("", "core.figures.learning:scaling_figure"),),
+        folder="inversion",
+    ),
+    "layers": StudyEntry(
+        "Layers",
+        "Eq. 5 and Eq. 7 by encoder layer",
+        "Song & Raghunathan (2020), Fig. 2",
+        "core.studies.layers:LayerStudy",
+        figures=(("", "core.figures.layers:layers_figure"),),
+    ),
+    "names": StudyEntry(
+        "Names",
+        "names of people: how often they are recovered",
+        "Corò (2022), Table 5.6",
+        "core.studies.names:NameStudy",
+    ),
+}
+
+
+def run_study(
+    name: str,
+    study: Study,
+    folder: Path,
+    *,
+    n_jobs: int = 1,
+    on_progress: OnProgress = no_progress,
+) -> list[Row]:
+    """Return the rows of a study; cells that were measured before are read from `folder`.
+
+    Raises
+    ------
+    InvalidInputError
+        The settings leave nothing to measure.
+    """
+    cells = study.cells()
+    if not cells:
+        raise InvalidInputError(
+            f"The settings of {name} leave nothing to measure. Name more encoders or attacks."
+        )
+    rows = run_cells(cells, STUDIES[name].measure, folder, n_jobs=n_jobs, on_progress=on_progress)
+    finish = getattr(study, "finish", None)
+    return list(rows if finish is None else finish(rows))

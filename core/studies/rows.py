@@ -1,0 +1,170 @@
+"""Rows of studies: what was measured of a cell, read and said the same way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import InvalidInputError
+from core.results import NO_INTERVAL, Interval, Score
+
+__all__ = ["CHANCE", "Cell", "Row", "failures", "mean_row_score"]
+
+Cell = dict[str, Any]
+"""What a measurement depends on; JSON-able."""
+
+CHANCE = {"token_set_f1": "prior_f1", "macro_f1": "prior_macro_f1"}
+"""Under which name files hold what guessing reaches; of other measures, `MEASURE_chance`."""
+
+MEASURES = (
+    "precision",
+    "recall",
+    "weighted_f1",
+    "own_vocabulary_f1",
+    "unrestricted_f1",
+)
+"""Numbers of files that are scores, though they have no interval."""
+
+
+@dataclass(frozen=True)
+class Row(Mapping[str, Any]):
+    """What came of a cell, or of a part of it.
+
+    As a mapping it is the flat form that files have: the entries of the cell, the facts, and each
+    score by its measure (`token_set_f1`, `token_set_f1_ci95`, …).
+
+    Attributes
+    ----------
+    cell : dict
+        What the measurement depends on; filled in by the runner.
+    scores : dict
+        Measure to Score.
+    facts : dict
+        What else was found and is no score, such as how many texts an attack was fitted on.
+    seconds : float or None
+        Of the whole cell; None where it is not known.
+    error : str
+        Why the cell could not be measured; then there are no scores.
+    """
+
+    cell: Cell = field(default_factory=dict)
+    scores: dict[str, Score] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    error: str = ""
+
+    def said(self, measure: str, decimals: int = 1, *, is_bold: bool = False) -> str:
+        """Return a score in a few characters, or nothing where the row has none."""
+        score = self.scores.get(measure)
+        return "" if score is None else score.said(decimals, is_bold=is_bold)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the flat, JSON-able form."""
+        flat = {**self.cell, **self.facts}
+        shared = self.facts.get("n")
+        for measure, score in self.scores.items():
+            if score.n != shared:
+                flat[measure] = score.to_dict()
+                continue
+            stored = score.to_dict()
+            flat[measure] = stored["value"]
+            if "ci95" in stored:
+                flat[f"{measure}_ci95"] = stored["ci95"]
+            if "chance" in stored:
+                flat[CHANCE.get(measure, f"{measure}_chance")] = stored["chance"]
+        if self.error:
+            flat["error"] = self.error
+        elif self.seconds is not None:
+            flat["cell_seconds"] = self.seconds
+        return flat
+
+    def tidy(self) -> list[dict[str, Any]]:
+        """Return a record a score: cell, facts, measure, value, low, high, chance and n."""
+        head = {**self.cell, **self.facts}
+        if self.error:
+            return [{**head, "error": self.error}]
+        return [
+            {
+                **head,
+                "measure": measure,
+                "value": score.value,
+                "low": score.ci95.low,
+                "high": score.ci95.high,
+                "chance": score.chance,
+                "n": score.n,
+            }
+            for measure, score in self.scores.items()
+        ]
+
+    @classmethod
+    def from_dict(cls, flat: Mapping[str, Any], cell: Cell | None = None) -> Row:
+        """Restore a row from its flat form, today's or that of earlier versions.
+
+        Parameters
+        ----------
+        cell : dict, optional
+            What of it is the cell, where that is known; else all entries that are no scores count
+            as facts.
+        """
+        left = {name: value for name, value in flat.items() if name not in (cell or {})}
+        error, seconds = str(left.pop("error", "")), left.pop("cell_seconds", None)
+        scores: dict[str, Score] = {}
+        for name in [*left]:
+            score = _score_of(left, name)
+            if score is not None:
+                scores[name] = score
+        for name in scores:
+            taken = (name, f"{name}_ci95", CHANCE.get(name, ""), f"{name}_chance")
+            left = {key: value for key, value in left.items() if key not in taken}
+        return cls(dict(cell or {}), scores, left, seconds, error)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return an entry of the flat form."""
+        known = self.facts if name in self.facts else self.cell
+        return known[name] if name in known else self.to_dict()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the flat form."""
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        """Return the number of entries of the flat form."""
+        return len(self.to_dict())
+
+
+def _score_of(flat: Mapping[str, Any], name: str) -> Score | None:
+    """Return the score that stands under a name of a flat row; None where it is no score."""
+    value = flat[name]
+    if isinstance(value, Mapping) and {"value", "n"} <= value.keys():
+        return Score.from_dict(value)
+    if f"{name}_ci95" not in flat and name not in MEASURES:
+        return None
+    ends = flat.get(f"{name}_ci95")
+    return Score(
+        float("nan") if value is None else float(value),
+        NO_INTERVAL if ends is None else Interval(float(ends[0]), float(ends[1])),
+        int(flat["n"]),
+        flat.get(CHANCE.get(name, f"{name}_chance")),
+    )
+
+
+def failures(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of cells that could not be measured."""
+    return [row for row in rows if row.error]
+
+
+def mean_row_score(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean of a score over rows that differ in their seed alone.
+
+    Raises
+    ------
+    InvalidInputError
+        No row has it.
+    """
+    from core.metrics import mean_over_seeds
+
+    scores = [row.scores[measure] for row in rows if measure in row.scores]
+    if not scores:
+        raise InvalidInputError(f"No row holds {measure}.")
+    return mean_over_seeds(scores)
