@@ -119,8 +119,7 @@ def mean_over_seeds(scores: Sequence[Score]) -> Score:
     if len(scores) == 1:
         return scores[0]
     values = np.array([score.value for score in scores])
-    chances = [score.chance for score in scores if score.chance is not None]
-    mean, chance = float(values.mean()), float(np.mean(chances)) if chances else None
+    mean, chance = float(values.mean()), float(np.mean([score.chance for score in scores]))
     n = sum(score.n for score in scores)
     widths = np.array([score.ci95.high - score.ci95.low for score in scores])
     within = float(np.mean((widths / (2 * 1.96)) ** 2))

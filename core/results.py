@@ -77,8 +77,8 @@ class Score:
         Its interval, of 95 % unless it says otherwise; NO_INTERVAL where none was computed.
     n : int
         Independent samples that the interval is of.
-    chance : float or None
-        What guessing reaches, in the same unit.
+    chance : float
+        What guessing reaches, in the same unit; NaN where it is not known.
     n_seeds : int
         Runs that the value is a mean of.
     n_trials : int or None
@@ -88,7 +88,7 @@ class Score:
     value: float
     ci95: Interval = NO_INTERVAL
     n: int = 0
-    chance: float | None = None
+    chance: float = math.nan
     n_seeds: int = 1
     n_trials: int | None = None
 
@@ -131,7 +131,7 @@ class Score:
         if self.has_interval:
             stored["ci95"] = [self.ci95.low, self.ci95.high]
         stored["n"] = self.n
-        if self.chance is not None:
+        if not math.isnan(self.chance):
             stored["chance"] = self.chance
         return stored
 
@@ -147,7 +147,7 @@ class Score:
         value = float("nan") if stored["value"] is None else float(stored["value"])
         ends = stored.get("ci95")
         interval = NO_INTERVAL if ends is None else Interval(*map(float, ends))
-        return cls(value, interval, int(stored["n"]), stored.get("chance"))
+        return cls(value, interval, int(stored["n"]), float(stored.get("chance", math.nan)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class Scores:
     mean_words_true: float
     mean_words_answered: float
 
-    def score(self, measure: str, chance: float | None = None) -> Score:
+    def score(self, measure: str, chance: float = math.nan) -> Score:
         """Return one of the numbers with its interval, beside what guessing reaches."""
         return Score(
             getattr(self, measure), getattr(self, f"{measure}_ci95", NO_INTERVAL), self.n, chance

@@ -46,7 +46,7 @@ def layers_figure(rows: Sequence[Row]) -> go.Figure:
             error_y=error_bars(scores),
             hovertemplate="layer %{x}: F1 %{y:.1f}<extra>" + style["name"] + "</extra>",
         )
-    guess = first.scores["token_set_f1"].chance or 0.0
+    guess = first.scores["token_set_f1"].chance
     figure.add_hline(
         y=guess,
         line={"color": BASELINE, "dash": "dot", "width": 2},

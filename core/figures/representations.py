@@ -13,9 +13,9 @@ from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
 from core.figures.style import BASELINE, GRID, style
+from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
-from core.studies.scores import Score
 
 __all__ = [
     "ATTACK_SYMBOLS",

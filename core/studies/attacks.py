@@ -1,14 +1,10 @@
-"""The table of attacks × auxiliary data: who reads how much, knowing what (C22 Table 5.2).
-
-Each cell is measured once and kept; a study that was stopped goes on where it was.
-"""
+"""The table of attacks × auxiliary data: who reads how much, knowing what (C22 Table 5.2)."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,106 +18,101 @@ from core.attacks.inversion.shipped import (
     shipped_vocabulary,
     text_mark,
 )
-from core.corpora import Columns, Corpus, load_corpus
+from core.corpora import Columns, Corpus, load_corpus, split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.results import EvaluationResult
-from core.specs import AttackSpec, EncoderSpec, settings_of
-from core.store import cache_dir, read_json, write_json
-from core.studies.cell_attacks import score_entries
+from core.protocols import Encoder, InversionAttack
+from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting, settings_of
+from core.studies.cell_attacks import score_row
+from core.studies.domains import content_of
+from core.studies.rows import Cell, Row
+from core.studies.runner import cell_key
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary
 
-__all__ = ["InversionStudy", "run"]
+__all__ = ["AUXILIARY", "AttackStudy", "markdown", "measure"]
 
-SLOW = ("relaxation", "staged")
-"""Attacks that take seconds a sentence; they get `n_slow` sentences."""
+AUXILIARY = {
+    "cross": "cross-domain",
+    "in": "in-domain",
+    "held-out": "in-domain, held out",
+}
+"""What an attacker has learnt from. `cross`: the attack as it ships. `in`: trained on the other
+documents of the collection. `held-out`: as it ships, on those texts of its own training corpus that
+it was not trained on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class InversionStudy:
-    """What to measure: attacks on `n` sentences of one file.
+class AttackStudy:
+    """Each attack on one collection, of which a tenth of the documents is attacked.
 
-    Parameters
-    ----------
-    target : Path
-        A corpus of documents; a tenth of them is attacked.
-    column : str, optional
-        Of the text.
-    attacks : tuple of str
-        Registry names.
-    auxiliary : tuple of str
-        `cross`: the attack as it ships. `in`: trained on the other documents of `target`.
-        `held-out`: as it ships, on those texts of `target`, its training corpus, that it was not
-        trained on.
-    where : str
-        `COLUMN=VALUE`: attack these rows of `target` only.
-    epochs, substitutions : int
-        Of the attacks that are trained here; their other settings are those that ship.
-    n, n_slow : int
-        Sentences attacked.
-    keep_stop_words : bool
-        Count stop words as words to find (SR20); attacks are trained anew for it.
+    Attacks that are trained here keep the settings that ship, but for `epochs` and
+    `substitutions`.
     """
 
-    target: Path
-    column: str | None = None
-    attacks: tuple[str, ...] = tuple(INVERSION_ATTACKS)
-    auxiliary: tuple[str, ...] = ("cross", "in")
-    n: int = 500
-    n_slow: int = 50
-    seed: int = 0
-    keep_stop_words: bool = False
-    where: str = ""
-    epochs: int = 4
-    substitutions: int = 1
+    target: str = setting(REQUIRED, "the collection under study, a file")
+    attacks: tuple[str, ...] = setting(tuple(INVERSION_ATTACKS), "attacks by name")
+    auxiliary: tuple[str, ...] = setting(
+        ("cross", "in"), "what attackers have learnt from", choices=tuple(AUXILIARY)
+    )
+    where: str = setting("", "COLUMN=VALUE: attack these rows alone")
+    n: int = setting(500, "sentences under attack", low=1)
+    n_slow: int = setting(50, "sentences for attacks that take seconds each", low=1)
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    keep_stop_words: bool = setting(False, "count stop words as words to find", paper="SR20")
+    epochs: int = setting(4, "of attacks that are trained here", low=1)
+    substitutions: int = setting(1, "likewise; copies of texts with words exchanged", low=0)
+    precision: str = setting("auto", "of the encoder: auto, float32, bfloat16 or float16")
 
     @property
-    def corpus(self) -> Corpus:
-        """The file to attack."""
-        label, _, value = self.where.partition("=")
-        corpus = load_corpus(self.target, columns=Columns(text=self.column, label=label or None))
-        return corpus.only([value]) if label else corpus
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the table has to have, besides that of the texts."""
+        return (self.where.partition("=")[0],) if self.where else ()
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured."""
+        encoder = _encoder(self.precision)
+        return [
+            {
+                "study": "attacks",
+                "target": self.target,
+                "contents": [content_of(self.target)],
+                "where": self.where,
+                "encoder": encoder.name,
+                "encoder_fingerprint": encoder.fingerprint,
+                "encoder_precision": str(getattr(encoder, "precision", "float32")),
+                "attack": attack,
+                "auxiliary": source,
+                "n_targets": self.n_slow if INVERSION_ATTACKS[attack].is_slow else self.n,
+                "n_drawn": self.n,
+                "seed": seed,
+                "keep_stop_words": self.keep_stop_words,
+                **self._weights(attack, source, encoder),
+            }
+            for source in self.auxiliary
+            for attack in self.attacks
+            for seed in self.seeds
+        ]
+
+    def _weights(self, attack: str, source: str, encoder: Encoder) -> dict[str, Any]:
+        """Return what decides an attack's weights."""
+        if source == "in":
+            return {"epochs": self.epochs, "substitutions": self.substitutions}
+        return {"weights": shipped_digest(encoder, attack)[:16]}
 
 
-def run(
-    study: InversionStudy,
-    encoder: Encoder,
-    folder: Path,
-    on_progress: OnProgress = no_progress,
-) -> list[dict[str, Any]]:
-    """Measure every cell and return them as rows; finished cells are read from `folder`."""
-    corpus = study.corpus
-    rows = []
-    cells = [(name, source) for source in study.auxiliary for name in study.attacks]
-    places = {source: _Place.of(study, corpus, source, encoder) for source in study.auxiliary}
-    for done, (name, source) in enumerate(cells):
-        path = folder / f"{_key(study, corpus.content_hash, name, source, encoder)}.json"
-        if not path.exists():
-            on_progress(done / len(cells), f"{name}, {source}")
-            place = places[source]
-            if source == "in":
-                attack = _train(name, study, encoder, place.auxiliary, path.with_suffix(""))
-            else:
-                attack = open_attack(name, encoder)
-            sample = place.targets[: study.n_slow] if name in SLOW else place.targets
-            result = evaluate(
-                attack, encoder, sample, seed=study.seed, vocabulary=place.scope, name=corpus.name
-            )
-            write_json(
-                path,
-                _row(name, source, result, len(place.auxiliary))
-                | {"encoder_precision": str(getattr(encoder, "precision", "float32"))},
-            )
-        rows.append(read_json(path))
-    on_progress(1.0, "Every cell is measured")
-    return rows
+@lru_cache(maxsize=2)
+def _encoder(precision: str) -> Encoder:
+    return CachedEncoder(load_encoder(EncoderSpec(precision=precision)))
 
 
-def stop_words_of(study: InversionStudy) -> frozenset[str]:
-    """Return the words that count only where stop words are kept."""
-    return STOP_WORDS if study.keep_stop_words else frozenset()
+@lru_cache(maxsize=2)
+def _corpus(target: str, where: str) -> Corpus:
+    """Return the file under attack, or some of its rows."""
+    path, column = split_reference(target)
+    label, _, value = where.partition("=")
+    corpus = load_corpus(Path(path), columns=Columns(text=column, label=label or None))
+    return corpus.only([value]) if label else corpus
 
 
 @dataclass(frozen=True)
@@ -132,44 +123,63 @@ class _Place:
     targets: list[str]
     scope: Vocabulary
 
-    @classmethod
-    def of(cls, study: InversionStudy, corpus: Corpus, source: str, encoder: Encoder) -> _Place:
-        shipped = shipped_vocabulary(encoder)
-        if source == "held-out":
-            marks = shipped_held_out(encoder)
-            held_out = [d.text for d in corpus.documents if text_mark(d.text) in marks]
-            return cls([], sample_texts(held_out, study.n, study.seed), shipped)
-        known, held = corpus.split_by_document((0.9, 0.1), seed=study.seed)
-        auxiliary = known.sentences()
-        targets = sample_texts(held.sentences().without(auxiliary).texts, study.n, study.seed)
-        stop_words = frozenset[str]() if study.keep_stop_words else STOP_WORDS
-        local = Vocabulary.count(auxiliary.texts, stop_words=stop_words)
-        scope = restrict(local, shipped.index.keys() | stop_words_of(study))
-        return cls(auxiliary.texts, targets, scope)
+
+def _place(cell: Cell, encoder: Encoder) -> _Place:
+    corpus, n, seed = _corpus(cell["target"], cell["where"]), cell["n_drawn"], cell["seed"]
+    shipped = shipped_vocabulary(encoder)
+    if cell["auxiliary"] == "held-out":
+        marks = shipped_held_out(encoder)
+        held_out = [d.text for d in corpus.documents if text_mark(d.text) in marks]
+        return _Place([], sample_texts(held_out, n, seed), shipped)
+    known, held = corpus.split_by_document((0.9, 0.1), seed=seed)
+    auxiliary = known.sentences()
+    targets = sample_texts(held.sentences().without(auxiliary).texts, n, seed)
+    kept = STOP_WORDS if cell["keep_stop_words"] else frozenset[str]()
+    local = Vocabulary.count(auxiliary.texts, stop_words=STOP_WORDS - kept)
+    return _Place(auxiliary.texts, targets, restrict(local, shipped.index.keys() | kept))
 
 
-def _key(study: InversionStudy, content_hash: str, name: str, source: str, encoder: Encoder) -> str:
-    kept = "all-words" if study.keep_stop_words else "no-stop-words"
-    weights = (
-        f"e{study.epochs}x{study.substitutions}"
-        if source == "in"
-        else shipped_digest(encoder, name)[:8]
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Attack the sentences of a cell, with the prior-only attacker beside."""
+    encoder = _encoder(cell["encoder_precision"])
+    place = _place(cell, encoder)
+    if cell["auxiliary"] == "in":
+        attack = _train(cell, encoder, place.auxiliary, folder / "training" / cell_key(cell))
+    else:
+        attack = open_attack(cell["attack"], encoder)
+    result = evaluate(
+        attack,
+        encoder,
+        place.targets[: cell["n_targets"]],
+        seed=cell["seed"],
+        vocabulary=place.scope,
+        name=Path(split_reference(cell["target"])[0]).stem,
     )
-    where = f"{study.target.stem}-{content_hash[:8]}"
-    return f"{where}-{kept}-n{study.n}-s{study.seed}-{source}-{name}-{weights}"
+    facts = {
+        "n_auxiliary": len(place.auxiliary) if cell["auxiliary"] == "in" else None,
+        "vocabulary_size": result.vocabulary_size,
+        "n_queries_mean": result.n_queries_mean,
+        "sentences_per_second": result.sentences_per_second,
+        "name_recall": result.scores.name_recall,
+        "texts": result.texts,
+    }
+    more = {
+        "weighted_f1": result.scores.weighted_f1,
+        "unrestricted_f1": result.unrestricted_f1,
+    }
+    return [score_row(result.scores, result.baseline.token_set_f1, more=more, facts=facts)]
 
 
-def _train(
-    name: str, study: InversionStudy, encoder: Encoder, texts: Sequence[str], checkpoint: Path
-) -> InversionAttack:
+def _train(cell: Cell, encoder: Encoder, texts: Sequence[str], checkpoint: Path) -> InversionAttack:
     """Fit an attack with its shipped settings on the target's own domain."""
+    name = cell["attack"]
     settings = dict(shipped_settings(encoder, name))
     known = settings_of(INVERSION_ATTACKS[name].kind)
     if "keep_stop_words" in known:
-        settings["keep_stop_words"] = study.keep_stop_words
+        settings["keep_stop_words"] = cell["keep_stop_words"]
     if "validation_share" in known:
         settings["validation_share"] = 0.05
-    given = {"epochs": study.epochs, "substitutions": study.substitutions}
+    given = {"epochs": cell["epochs"], "substitutions": cell["substitutions"]}
     given |= {f"base_{name}": value for name, value in given.items()}
     if name != "mlc":  # the paper's attack, as it ships, exchanges no words
         settings |= {key: value for key, value in given.items() if key in known}
@@ -177,93 +187,14 @@ def _train(
     return attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
 
 
-def _row(name: str, source: str, result: EvaluationResult, n_auxiliary: int) -> dict[str, Any]:
-    scores, prior = result.scores, result.baseline
-    return {
-        "attack": name,
-        "auxiliary": source,
-        "n_auxiliary": n_auxiliary if source == "in" else None,
-        "n": scores.n,
-        **score_entries(scores),
-        "weighted_f1": scores.weighted_f1,
-        "name_recall": scores.name_recall,
-        "prior_f1": prior.token_set_f1,
-        "unrestricted_f1": result.unrestricted_f1,
-        "vocabulary_size": result.vocabulary_size,
-        "n_queries_mean": result.n_queries_mean,
-        "sentences_per_second": result.sentences_per_second,
-        "seed": result.seed,
-        "texts": result.texts,
-    }
-
-
-_SAID = {
-    "cross": "cross-domain",
-    "in": "in-domain",
-    "held-out": "in-domain, held out",
-}
-
-
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
     columns = ("attack", "auxiliary texts", *SCORE_COLUMNS, "weighted F1", "prior F1")
     lines = markdown_table(
         columns,
         (
-            (
-                row["attack"],
-                _SAID[row["auxiliary"]],
-                *score_cells(row, "weighted_f1", "prior_f1"),
-            )
+            (row["attack"], AUXILIARY[row["auxiliary"]], *score_cells(row, "weighted_f1", "chance"))
             for row in rows
         ),
     )
     return "\n".join(lines) + "\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and write its rows as JSON and as a Markdown table."""
-    parser = argparse.ArgumentParser(prog="python -m core.studies.inversion", description=__doc__)
-    parser.add_argument("--target", type=Path, required=True, help="corpus file to attack")
-    parser.add_argument("--text-column", dest="column", help="of a table (default: the longest)")
-    parser.add_argument("--column", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--attacks", nargs="+", default=list(INVERSION_ATTACKS), choices=list(INVERSION_ATTACKS)
-    )
-    parser.add_argument("--auxiliary", nargs="+", default=["cross", "in"], choices=list(_SAID))
-    parser.add_argument("--n", type=int, default=500)
-    parser.add_argument("--n-slow", type=int, default=50, help="for relaxation and staged")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep-stop-words", action="store_true", help="SR20's setting")
-    parser.add_argument("--where", default="", metavar="COLUMN=VALUE", help="rows to attack")
-    parser.add_argument("--epochs", type=int, default=4, help="of attacks that are trained here")
-    parser.add_argument("--substitutions", type=int, default=1, help="likewise; copies of texts")
-    parser.add_argument("--precision", default="auto", help="of the encoder")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file; .md is put beside it")
-    given = parser.parse_args(arguments)
-    study = InversionStudy(
-        target=given.target,
-        column=given.column,
-        attacks=tuple(given.attacks),
-        auxiliary=tuple(given.auxiliary),
-        n=given.n,
-        n_slow=given.n_slow,
-        seed=given.seed,
-        keep_stop_words=given.keep_stop_words,
-        where=given.where,
-        epochs=given.epochs,
-        substitutions=given.substitutions,
-    )
-    encoder = CachedEncoder(load_encoder(EncoderSpec(precision=given.precision)))
-    rows = run(
-        study,
-        encoder,
-        cache_dir("studies", "inversion"),
-        lambda share, message: print(f"{share:4.0%} {message}", file=sys.stderr, flush=True),
-    )
-    write_json(given.out, {"study": "inversion", "rows": rows})
-    given.out.with_suffix(".md").write_text(markdown(rows), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -72,6 +72,12 @@ STUDIES: dict[str, StudyEntry] = {
         "core.studies.encoders:EncoderStudy",
         folder="inversion",
     ),
+    "attacks": StudyEntry(
+        "Attacks",
+        "every attack, knowing texts of one's own kind or of another",
+        "Corò (2022), Table 5.2; Song & Raghunathan (2020), Tables 1 and 2",
+        "core.studies.attacks:AttackStudy",
+    ),
     "classification": StudyEntry(
         "Classification",
         "encoders: how well news is sorted",

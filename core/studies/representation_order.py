@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise, product
 
-from core.studies import classification, representations
+from core.results import Score
+from core.studies import classification, encoders
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.representation_summary import Leak, Point
-from core.studies.scores import Score
 
 __all__ = [
     "ORDER",
@@ -84,11 +84,8 @@ class PaperPoint:
 
 
 def is_resolved(one: Score, other: Score) -> bool:
-    """Return whether two 95 % intervals share no value.
-
-    Stricter than a paired test, which the rows do not allow.
-    """
-    return one.ci95.low > other.ci95.high or other.ci95.low > one.ci95.high
+    """Return whether two 95 % intervals share no value; see `Score.is_resolved_from`."""
+    return one.is_resolved_from(other)
 
 
 def strongest(points: Sequence[Point]) -> list[Point]:
@@ -128,7 +125,7 @@ def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
             leaks[attack, more],
             leaks[attack, less],
             _verdict(leaks[attack, more].f1, leaks[attack, less].f1),
-            (representations.PAPER[more][place], representations.PAPER[less][place]),
+            (encoders.PAPER[more][place], encoders.PAPER[less][place]),
         )
         for attack in dict.fromkeys(attack for attack, _ in leaks)
         for left, right in pairwise(ORDER)
@@ -143,7 +140,7 @@ def _verdict(more: Score, less: Score) -> Verdict:
     return Verdict.HOLDS if more.value > less.value else Verdict.FAILS
 
 
-def paper_points(encoders: Sequence[str], domain: str, view: str) -> list[PaperPoint]:
+def paper_points(chosen: Sequence[str], domain: str, view: str) -> list[PaperPoint]:
     """Return the thesis's figures (C22, Tables 5.1 and 5.2).
 
     Its encoders are fitted cross-domain in both domains of the inversion, so that the
@@ -152,6 +149,6 @@ def paper_points(encoders: Sequence[str], domain: str, view: str) -> list[PaperP
     place, column = list(DOMAINS).index(domain), VIEWS.index(view)
     return [
         PaperPoint(name, classification.PAPER[name, "cross"][column], leak[place])
-        for name, leak in representations.PAPER.items()
-        if name in encoders
+        for name, leak in encoders.PAPER.items()
+        if name in chosen
     ]

@@ -1,23 +1,23 @@
-"""Rows of the inversion and the classification study as points: usefulness beside leakage."""
+"""Rows of the studies of encoders and of classification as points: usefulness beside leakage."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from core.assets import ASSETS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders import ENCODERS
 from core.encoders.fitted import FITTED_ON_TEXTS
-from core.errors import ArtifactError
-from core.store import read_json
+from core.errors import ArtifactError, CoreError
+from core.results import Score
 from core.studies import more_texts
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
-from core.studies.runner import failures
-from core.studies.scores import Score, mean_over_seeds
+from core.studies.rows import Row, failures, mean_row_score
+from core.studies.tables import read_rows
 
 __all__ = [
     "FILES",
@@ -33,7 +33,7 @@ __all__ = [
 SHIPPED = ASSETS / "representations"
 """What was measured on news, by encoder."""
 
-FILES = {"inversion": "inversion.json", "classification": "classification.json"}
+FILES = {"encoders": "inversion.json", "classification": "classification.json"}
 """The study, and the file that holds its rows."""
 
 MORE_TEXTS = "more_texts.json"
@@ -161,7 +161,7 @@ class Representations:
 
 
 def load_representations(folder: Path = SHIPPED) -> Representations:
-    """Read what `python -m core study inversion`, `classification` and `more_texts` wrote.
+    """Read what `python -m core study encoders`, `classification` and `more_texts` wrote.
 
     Means over seeds, of the most auxiliary texts and without variants of an attack.
 
@@ -172,7 +172,7 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
         makes it.
     """
     parts = {study: _rows(folder, study) for study in FILES}
-    leaks, uses = ([r for r in parts[study] if "error" not in r] for study in FILES)
+    leaks, uses = ([row for row in parts[study] if not row.error] for study in FILES)
     try:
         found = Representations(
             _leaks(leaks),
@@ -181,7 +181,7 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
             sum(len(failures(rows)) for rows in parts.values()),
             _more_texts(folder),
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, CoreError) as error:
         files = " or ".join([*FILES.values(), MORE_TEXTS])
         raise ArtifactError(
             f"{files} in {folder} does not hold rows that can be read ({error}). Make them anew: "
@@ -190,20 +190,15 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
     return found
 
 
-def _rows(folder: Path, study: str) -> list[dict[str, Any]]:
+def _rows(folder: Path, study: str) -> list[Row]:
     path = folder / FILES.get(study, MORE_TEXTS)
     try:
-        data = read_json(path)
-        rows = data["rows"]
-        is_rows = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
-        if not rows or not is_rows or data["study"] != study:
-            raise ValueError("it holds something else")
-    except (ArtifactError, KeyError, TypeError, ValueError) as error:
+        return read_rows(path, study)
+    except ArtifactError as error:
         raise ArtifactError(
             f"{path} with the rows of the {study} study is missing or damaged. Make it: "
             + _command(study)
         ) from error
-    return list(rows)
 
 
 def _command(study: str) -> str:
@@ -213,41 +208,43 @@ def _command(study: str) -> str:
     return f"python -m core study {study} --target FILE --out {out.as_posix()}"
 
 
-def _leaks(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Leak]:
+def _grouped(
+    rows: Sequence[Row], one: str, two: str, three: str
+) -> dict[tuple[str, str, str], list[Row]]:
+    """Return rows by the values of three entries, which have to name something."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        key = (str(row[one]), str(row[two]), str(row[three]))
+        _check(**dict(zip((one, two, three), key, strict=True)))
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def _leaks(rows: Sequence[Row]) -> dict[tuple[str, str, str], Leak]:
     found = {}
-    for key in dict.fromkeys((r["encoder"], r["attack"], r["domain"]) for r in rows):
-        encoder, attack, domain = key
-        _check(encoder=encoder, attack=attack, domain=domain)
-        own = _main([r for r in rows if (r["encoder"], r["attack"], r["domain"]) == key])
+    for key, group in _grouped(rows, "encoder", "attack", "domain").items():
+        own = _main(group)
         found[key] = Leak(
             *key,
-            f1=mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own]),
-            precision=_mean(own, "precision"),
-            recall=_mean(own, "recall"),
-            weighted_f1=_mean(own, "weighted_f1"),
-            own_vocabulary_f1=_mean(own, "own_vocabulary_f1"),
-            n_fitted_on=int(own[0]["n_fitted_on"]),
+            _mean(own, "token_set_f1"),
+            int(own[0]["n_fitted_on"]),
+            precision=_mean(own, "precision").value,
+            recall=_mean(own, "recall").value,
+            weighted_f1=_mean(own, "weighted_f1").value,
+            own_vocabulary_f1=_mean(own, "own_vocabulary_f1").value,
         )
     return found
 
 
 def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
     rows = _rows(folder, more_texts.STUDY)
-    found = []
-    for key in dict.fromkeys((r["encoder"], r["attack"], r["domain"]) for r in rows):
-        encoder, attack, domain = key
-        _check(encoder=encoder, attack=attack, domain=domain)
-        own = [r for r in rows if (r["encoder"], r["attack"], r["domain"]) == key]
-        f1 = mean_over_seeds([_score(r, "token_set_f1", "prior_f1") for r in own])
-        found.append(AttackScore(*key, f1=f1, n_fitted_on=int(own[0]["n_fitted_on"])))
-    return tuple(found)
+    return tuple(
+        AttackScore(*key, _mean(own, "token_set_f1"), int(own[0]["n_fitted_on"]))
+        for key, own in _grouped(rows, "encoder", "attack", "domain").items()
+    )
 
 
-def _mean(rows: Sequence[dict[str, Any]], name: str) -> float:
-    return sum(_percent(row[name]) for row in rows) / len(rows)
-
-
-def _main(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _main(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of the most auxiliary texts and the fewest settings: no variants."""
     most = max(int(row["n_auxiliary"]) for row in rows)
     largest = [row for row in rows if row["n_auxiliary"] == most]
@@ -255,13 +252,20 @@ def _main(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in largest if row["settings"] == plain]
 
 
-def _uses(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Score]:
-    found = {}
-    for key in dict.fromkeys((r["encoder"], r["domain"], r["view"]) for r in rows):
-        _check(encoder=key[0], domain=key[1], view=key[2])
-        own = [r for r in rows if (r["encoder"], r["domain"], r["view"]) == key]
-        found[key] = mean_over_seeds([_score(r, "macro_f1", "prior_macro_f1") for r in own])
-    return found
+def _uses(rows: Sequence[Row]) -> dict[tuple[str, str, str], Score]:
+    grouped = _grouped(rows, "encoder", "domain", "view").items()
+    return {key: _mean(own, "macro_f1") for key, own in grouped}
+
+
+def _mean(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean over seeds of a score between 0 and 100."""
+    for row in rows:
+        score = row.scores[measure]
+        ends = (score.ci95.low, score.ci95.high) if score.has_interval else ()
+        for value in (score.value, *([] if math.isnan(score.chance) else [score.chance]), *ends):
+            if not 0 <= value <= 100:  # NaN as well
+                raise ValueError(f"{value!r} is no score between 0 and 100")
+    return mean_row_score(rows, measure)
 
 
 def _check(**names: str) -> None:
@@ -271,15 +275,3 @@ def _check(**names: str) -> None:
     for kind, name in names.items():
         if name.partition(":")[0] not in families[kind]:
             raise ValueError(f"no {kind} is called {name[:40]!r}")
-
-
-def _score(row: dict[str, Any], value: str, chance: str) -> dict[str, Any]:
-    low, high = map(_percent, row[f"{value}_ci95"])
-    return {"value": _percent(row[value]), "ci95": [low, high], "chance": _percent(row[chance]),
-            "n": int(row["n"])}  # fmt: skip
-
-
-def _percent(value: Any) -> float:
-    if not 0 <= value <= 100:  # NaN as well
-        raise ValueError(f"{value!r} is no score between 0 and 100")
-    return float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,7 +146,7 @@ def _score_of(flat: Mapping[str, Any], name: str) -> Score | None:
         float("nan") if value is None else float(value),
         NO_INTERVAL if ends is None else Interval(float(ends[0]), float(ends[1])),
         int(flat["n"]),
-        flat.get(CHANCE.get(name, f"{name}_chance")),
+        float(flat.get(CHANCE.get(name, f"{name}_chance"), math.nan)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[obje
 
 def _plain_score(row: Row, name: str) -> str:
     value = row.scores["token_set_f1"].chance if name == "chance" else row.scores[name].value
-    return "" if value is None else f"{value:.1f}"
+    return "" if math.isnan(value) else f"{value:.1f}"
 
 
 def n_fitted_on(row: Row) -> str:

@@ -72,8 +72,8 @@ def _lead(matrices: Sequence[Row], probes: Sequence[Row]) -> None:
         st.markdown(
             f"An attack that was trained on other documents of the same news reads the surname "
             f"from {_in_words(few.scores['diagonal'], 'sentences')} about the {few['n_names']} "
-            f"people named most often. Which of {probe['n_candidates']} names that it was never trained "
-            "on is in a vector, the encoder itself tells for "
+            f"people named most often. Which of {probe['n_candidates']} names that it was never "
+            "trained on is in a vector, the encoder itself tells for "
             f"{_in_words(probe.scores['hits_1'], 'vectors')}: the nearest candidate, each encoded "
             "alone."
         )
@@ -98,8 +98,8 @@ def dependence() -> str:
     ]
     return (
         f"- On news, the {few.scores['diagonal'].n} sentences are about {few['n_names']} people, "
-        "and sentences about one person are not independent of each other: the interval is of these "
-        f"sentences, not of people at large. Person by person, {min(shares):.0f} % to "
+        "and sentences about one person are not independent of each other: the interval is of "
+        f"these sentences, not of people at large. Person by person, {min(shares):.0f} % to "
         f"{max(shares):.0f} % were read.\n"
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures.representations import collection_title, encoder_title
+from core.results import Score
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import AttackScore, Point, Representations
-from core.studies.scores import Score
 from dashboard.calm import plain
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.state import chosen

@@ -9,6 +9,7 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title, representations_figure
+from core.results import Score
 from core.studies.representation_order import (
     Comparison,
     PaperPoint,
@@ -17,7 +18,6 @@ from core.studies.representation_order import (
     paper_points,
 )
 from core.studies.representation_summary import AttackScore, Point, Representations
-from core.studies.scores import Score
 from dashboard.calm import plain
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.finding import title_of

@@ -20,6 +20,8 @@ class AttackEntry(Entry):
     """Answers within about the time of encoding the text, so it can run as one types."""
     score: str
     """What the score of a recovered word means."""
+    is_slow: bool = False
+    """Takes seconds a vector, so that studies give it fewer."""
 
     @property
     def reads_sparse(self) -> bool:
@@ -81,6 +83,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "Song & Raghunathan (2020), Eq. 5",
         access=Access.WHITE_BOX,
         is_live=False,
+        is_slow=True,
         score="softmax weight of the token at its position",
         path=f"{_HERE}.relaxation.attack:RelaxationAttack",
     ),
@@ -90,6 +93,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "Song & Raghunathan (2020), Eq. 6",
         access=Access.WHITE_BOX,
         is_live=False,
+        is_slow=True,
         score="softmax weight of the token at its position",
         path=f"{_HERE}.relaxation.staged:StagedAttack",
     ),
