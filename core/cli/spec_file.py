@@ -1,4 +1,4 @@
-"""A study's arguments from a file: `study --spec FILE.json`."""
+"""A command's arguments from a file: `study --spec FILE.json`, `fit --spec FILE.json`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from core.cli import study
+from core.cli.arguments import Parser
 from core.errors import InvalidInputError, similar
 from core.studies.registry import STUDIES
 
 __all__ = ["with_spec"]
 
+_SUFFIX = ".spec.json"
+
 
 def with_spec(argv: Sequence[str]) -> list[str]:
     """Return the arguments with those of the file of `--spec` put first, so that others win.
 
-    The file holds an object: `study`, the study's name, and the names of its arguments with
-    their values, such as {"study": "encoders", "encoders": ["tfidf"], "set": {"epochs": 6}}.
-    Without `--out`, NAME.spec.json is the spec of NAME.json.
+    The file holds an object: the names of arguments with their values, and for a study its name
+    under `study`, such as {"study": "encoders", "encoders": ["tfidf"], "set": {"epochs": 6}}.
+    Without `--out`, a study's NAME.spec.json is the spec of NAME.json.
 
     Raises
     ------
@@ -32,7 +35,7 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     ['list']
     """
     given = list(argv)
-    if given[:1] != ["study"] or "--spec" not in given:
+    if given[:1] not in (["study"], ["fit"]) or "--spec" not in given:
         return given
     place = given.index("--spec")
     if place + 1 == len(given):
@@ -40,14 +43,25 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     path = Path(given[place + 1])
     rest = given[1:place] + given[place + 2 :]
     spec = _read(path)
+    if given[0] == "fit":
+        return ["fit", *_arguments(spec, "fit", _options_of_fit(), path), *rest]
     name = [str(spec.pop("study"))] if "study" in spec else []
     if rest and not rest[0].startswith("-"):
         name = [rest.pop(0)]
     if not name or study.study_name(name[0]) not in STUDIES:
         return ["study", *name]
-    if path.name.endswith(".spec.json") and "--out" not in rest and "out" not in spec:
-        spec["out"] = str(path.with_name(path.name.removesuffix(".spec.json") + ".json"))
-    return ["study", *name, *_arguments(spec, study.study_name(name[0]), path), *rest]
+    if path.name.endswith(_SUFFIX) and "--out" not in rest:
+        spec.setdefault("out", str(path.with_name(path.name.removesuffix(_SUFFIX) + ".json")))
+    known = study.options_of(study.study_name(name[0]))
+    return ["study", *name, *_arguments(spec, name[0], known, path), *rest]
+
+
+def _options_of_fit() -> list[str]:
+    from core.cli import fit
+
+    parser = Parser(add_help=False)
+    fit.add_arguments(parser)
+    return [option for action in parser._actions for option in action.option_strings]
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -62,19 +76,16 @@ def _read(path: Path) -> dict[str, Any]:
             f"--spec: {path} is not JSON: {error.msg} in line {error.lineno}."
         ) from error
     if not isinstance(found, dict):
-        raise InvalidInputError(f"--spec: {path} must hold an object with the study's arguments.")
+        raise InvalidInputError(f"--spec: {path} must hold an object with the arguments.")
     return found
 
 
-def _arguments(spec: dict[str, Any], name_of_study: str, path: Path) -> Iterator[str]:
-    known = study.options_of(name_of_study)
+def _arguments(spec: dict[str, Any], command: str, known: list[str], path: Path) -> Iterator[str]:
     for name, value in spec.items():
         option = "--" + name.replace("_", "-")
         if option not in known:
             near = similar(option, known).replace("--", "").replace("-", "_")
-            raise InvalidInputError(
-                f"--spec: {path}: {name_of_study} has no argument {name!r}.{near}"
-            )
+            raise InvalidInputError(f"--spec: {path}: {command} has no argument {name!r}.{near}")
         if isinstance(value, bool):
             yield option if value else option.replace("--", "--no-", 1)
         elif isinstance(value, dict):

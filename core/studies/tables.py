@@ -75,7 +75,7 @@ def _plain_score(row: Row, name: str) -> str:
 
 def n_fitted_on(row: Row) -> str:
     """Return how many texts a row's attack learned from; of a failed one, how many were asked."""
-    return f"{row.facts.get('n_fitted_on', row.cell['n_auxiliary']):,}"
+    return f"{row.get('n_fitted_on', row.get('n_auxiliary')):,}"
 
 
 def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:

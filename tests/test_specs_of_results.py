@@ -1,0 +1,77 @@
+"""Every table of the docs is repeated by the specification that stands beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.cli import build_parser
+from core.cli.spec_file import with_spec
+from core.cli.study import study_name
+from core.cli.study_settings import spec_of, study_from
+from core.studies.registry import STUDIES
+from core.studies.tables import read_rows
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+SPECS = sorted(RESULTS.glob("*.spec.json"))
+FITS = sorted(RESULTS.glob("*.fit.json"))
+# What a machine decides, or the file that was read.
+ASIDE = {"contents", "target", "other", "trial", "encoder_fingerprint", "encoder_precision"}
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+def parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
+    """Return the study that a specification describes, without the files that it names."""
+    monkeypatch.setattr("core.cli.study_settings.checked_reference", lambda name, columns: name)
+    arguments = build_parser().parse_args(with_spec(["study", "--spec", str(path)]))
+    name = study_name(arguments.name)
+    assert arguments.out == path.with_name(path.name.replace(".spec", ""))
+    return name, study_from(arguments, STUDIES[name].kind)
+
+
+def test_there_are_specifications() -> None:
+    assert len(SPECS) > 10
+
+
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_a_specification_describes_a_study_and_is_what_the_study_writes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, study = parsed(path, monkeypatch)
+    assert spec_of(name, study) == json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_its_table_has_the_rows_that_it_asks_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.studies.domains.content_of", lambda corpus: "")
+    name, study = parsed(path, monkeypatch)
+    module = STUDIES[name].kind.__module__
+    monkeypatch.setattr(f"{module}.content_of", lambda corpus: "", raising=False)
+    monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
+    table = path.with_name(path.name.replace(".spec", ""))
+    asked = [{k: v for k, v in cell.items() if k not in ASIDE} for cell in study.cells()]
+    rows = read_rows(table, name)
+    kept = {key for row in rows for key in row} & asked[0].keys() - {"study", "names"}
+    assert kept, "rows that say nothing of what was asked for cannot be held against it"
+
+    def shown(entries: Any) -> str:
+        known = {key: entries.get(key) for key in sorted(kept)}
+        return json.dumps(known, sort_keys=True)
+
+    assert {shown(cell) for cell in asked} == {shown(row) for row in rows}
+
+
+@pytest.mark.parametrize("path", FITS, ids=name_of)
+def test_a_fitted_encoder_has_its_specification(path: Path) -> None:
+    arguments = build_parser().parse_args(with_spec(["fit", "--spec", str(path)]))
+    given = json.loads(path.read_text(encoding="utf-8"))
+    assert (arguments.encoder, str(arguments.out)) == (given["encoder"], given["out"])
+    assert arguments.settings == [f"{key}={value}" for key, value in given["set"].items()]
