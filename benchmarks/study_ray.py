@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import Measurement
-from core.studies import representations
-from core.studies.runner import failures, run_cells
+from core.studies import encoders
+from core.studies.rows import failures
+from core.studies.runner import run_cells
 
 REPEATS = 2
 N_CELLS = 8
@@ -38,7 +39,7 @@ def measure() -> list[Measurement]:
 
 def _cells(seeds: range) -> list[dict[str, object]]:
     """Return cells of the same work: a classifier trained on 2,000 sentences."""
-    return representations.RepresentationStudy(
+    return encoders.EncoderStudy(
         target="lee",
         other="lee",
         encoders=("lsa_tfidf",),
@@ -56,10 +57,10 @@ def _seconds(n_workers: int) -> float:
 
     with tempfile.TemporaryDirectory() as folder, ray_workers("local", n_workers) as n_jobs:
         # Every worker imports the libraries before the clock runs.
-        run_cells(_cells(range(100, 100 + 2 * n_workers)), representations.measure, Path(folder),
+        run_cells(_cells(range(100, 100 + 2 * n_workers)), encoders.measure, Path(folder),
                   n_jobs=n_jobs)  # fmt: skip
         start = time.perf_counter()
-        rows = run_cells(_cells(range(N_CELLS)), representations.measure, Path(folder),
+        rows = run_cells(_cells(range(N_CELLS)), encoders.measure, Path(folder),
                          n_jobs=n_jobs)  # fmt: skip
         seconds = time.perf_counter() - start
     assert not failures(rows)

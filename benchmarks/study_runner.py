@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from benchmarks import Measurement, interleaved_medians
-from core.studies import representations
-from core.studies.runner import failures, run_cells
+from core.studies import encoders
+from core.studies.rows import failures
+from core.studies.runner import run_cells
 
 REPEATS = 5
-STUDY = representations.RepresentationStudy(
+STUDY = encoders.EncoderStudy(
     target="lee",
     other="lee",
     encoders=("tfidf", "hashing"),
@@ -28,18 +29,18 @@ def measure() -> list[Measurement]:
     def bare(_: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for cell in cells:
-                representations.measure(cell, Path(folder))
+                encoders.measure(cell, Path(folder))
 
     def by_the_runner(_: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            rows = run_cells(cells, representations.measure, Path(folder))
+            rows = run_cells(cells, encoders.measure, Path(folder))
             assert not failures(rows)
 
     seconds = interleaved_medians({"bare": bare, "runner": by_the_runner}, repeats=REPEATS)
     with tempfile.TemporaryDirectory() as folder:
-        run_cells(cells, representations.measure, Path(folder))
+        run_cells(cells, encoders.measure, Path(folder))
         start = time.perf_counter()
-        run_cells(cells, representations.measure, Path(folder))
+        run_cells(cells, encoders.measure, Path(folder))
         resumed = time.perf_counter() - start
     return [
         Measurement(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from core.cli.workers import without_folders
-from core.studies import classification, representations
+from core.studies import classification, encoders
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_an_inversion_study_is_written_thrice_and_resumed(
     core: Any, news: Path, tmp_path: Path, leakscope_home: Path
 ) -> None:
     out = tmp_path / "table.json"
-    given = ["study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+    given = ["study", "encoders", "--target", news, "--other", news, "--encoders", "tfidf",
              "hashing", "--attacks", "probe", "prior", "--n-auxiliary", "200", "--n-targets", "20",
              "--out", out, "--json"]  # fmt: skip
     rows = core(*given).json()["rows"]
@@ -120,7 +120,7 @@ def test_an_inversion_study_is_written_thrice_and_resumed(
 def test_sizes_and_variants_are_measured_beside_each_other(
     core: Any, news: Path, tmp_path: Path
 ) -> None:
-    rows = core("study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+    rows = core("study", "encoders", "--target", news, "--other", news, "--encoders", "tfidf",
                 "--attacks", "probe", "retrieval", "--domains", "in", "--n-auxiliary", "60", "200",
                 "--n-targets", "20", "--variant", "n_neighbors=1", "--out", tmp_path / "t.json",
                 "--json").json()["rows"]  # fmt: skip
@@ -151,7 +151,7 @@ def test_a_cell_that_fails_is_told_and_the_rest_is_written(
     core: Any, news: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "table.json"
-    outcome = core("study", "inversion", "--target", news, "--other", news, "--encoders", "tfidf",
+    outcome = core("study", "encoders", "--target", news, "--other", news, "--encoders", "tfidf",
                    "nonsense", "--attacks", "probe", "--domains", "in", "--out", out)  # fmt: skip
     assert outcome.status == 2 and "1 of 2 cells failed" in outcome.err
     rows = json.loads(out.read_text())["rows"]
@@ -159,16 +159,16 @@ def test_a_cell_that_fails_is_told_and_the_rest_is_written(
 
 
 def test_an_attack_meets_only_vectors_that_it_reads(core: Any, news: Path, tmp_path: Path) -> None:
-    study = representations.RepresentationStudy(
+    study = encoders.EncoderStudy(
         target=str(news), encoders=("tfidf", "minilm"), attacks=("probe", "probe_mlc")
     )
     pairs = {(cell["encoder"], cell["attack"]) for cell in study.cells()}
     assert pairs == {("tfidf", "probe"), ("minilm", "probe"), ("minilm", "probe_mlc")}
-    open_box = representations.RepresentationStudy(
+    open_box = encoders.EncoderStudy(
         target=str(news), encoders=("doc2vec", "dual_lstm:saved", "minilm"), attacks=("sparse",)
     )
     assert {cell["encoder"] for cell in open_box.cells()} == {"dual_lstm:saved", "minilm"}
-    given = ["study", "inversion", "--target", news, "--encoders", "tfidf", "--out", tmp_path / "t"]
+    given = ["study", "encoders", "--target", news, "--encoders", "tfidf", "--out", tmp_path / "t"]
     assert "Sparse vectors are read by" in core(*given, "--attacks", "probe_mlc").refusal()
 
 
@@ -176,7 +176,7 @@ def test_an_attack_meets_only_vectors_that_it_reads(core: Any, news: Path, tmp_p
 def test_white_box_attacks_are_judged_by_the_words_of_the_texts(
     core: Any, news: Path, tmp_path: Path, tiny_bert: Path, keep: int
 ) -> None:
-    rows = core("study", "inversion", "--target", news, "--other", news, "--encoders",
+    rows = core("study", "encoders", "--target", news, "--other", news, "--encoders",
                 f"mlm:{tiny_bert}", "--attacks", "sparse", "probe", "--domains", "in",
                 "--n-auxiliary", "200", "--n-targets", "20", "--set", f"keep_stop_words={keep}",
                 "--set", "n_tuning=20", "--out", tmp_path / "t.json", "--json")  # fmt: skip
@@ -188,13 +188,13 @@ def test_white_box_attacks_are_judged_by_the_words_of_the_texts(
 def test_mistakes_in_study_are_told(core: Any, news: Path, tmp_path: Path) -> None:
     out = tmp_path / "table.json"
     assert "must be one of" in core("study", "nonsense", "--target", news, "--out", out).refusal()
-    given = ["study", "inversion", "--target", tmp_path / "no.csv", "--out", out]
+    given = ["study", "encoders", "--target", tmp_path / "no.csv", "--out", out]
     assert "corpus must be" in core(*given).refusal()
     assert not out.exists()
 
 
 def test_the_papers_figures_are_those_of_the_table() -> None:
-    assert representations.PAPER["minilm"] == (41.36, 39.53)
+    assert encoders.PAPER["minilm"] == (41.36, 39.53)
     assert classification.PAPER["hashing", "in"] == classification.PAPER["hashing", "cross"]
 
 

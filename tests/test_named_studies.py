@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from core.cli.study_settings import typed_settings
+from core.cli.study_settings import _typed
 from core.errors import InvalidInputError
-from core.studies import by_layer, eos, paragraphs, scaling
+from core.figures.layers import layers_figure
+from core.figures.learning import scaling_figure
+from core.studies import eos, layers, paragraphs, scaling
 from core.studies.domains import check_contents, content_of
 from core.studies.passages import open_passages
+from core.studies.registry import run_study
 from core.text import word_set, words
 
 MSP = ["--set", "epochs=2", "--set", "hidden=16", "--set", "learning_rate=0.01"]
@@ -68,7 +71,7 @@ def test_words_of_a_paragraph_are_those_of_its_sentences(articles: str, tmp_path
         target=articles, other=articles, encoders=("hashing",), attacks=("probe",), domains=("in",),
         trained_on=("sentences",), n_auxiliary=300, n_targets=10, n_words=(20, 40)
     )  # fmt: skip
-    whole, parts = paragraphs.run(study, tmp_path)
+    whole, parts = run_study("paragraphs", study, tmp_path)
     # The probe reads every known word of a hashed bag of words, whole or in parts.
     assert whole["token_set_f1"] > 95 and parts["token_set_f1"] > 95
     assert parts["token_set_f1"] > whole["prior_f1"] + 10
@@ -99,44 +102,45 @@ def test_eos_is_measured_without_and_with(core: Any, articles: str, tmp_path: Pa
 
 
 def test_scaling_says_what_a_doubling_gains(articles: str, tmp_path: Path) -> None:
-    study = scaling.scaling_study(
+    study = scaling.ScalingStudy(
         target=articles, other=articles, encoders=("minilm",), attacks=("retrieval",),
         domains=("in",), sizes=(50, 100, 200), n_targets=30,
         attack_settings=(("n_neighbors", 3),)
     )  # fmt: skip
-    rows = scaling.run(study, tmp_path)
+    rows = run_study("scaling", study, tmp_path)
     assert [row["n_fitted_on"] for row in rows] == [50, 100, 200]
     table = scaling.markdown(rows)
     assert "points of F1 a doubling" in table and "166,377" in table
-    figure = scaling.figure(rows)
+    figure = scaling_figure(rows)
     assert list(figure.data[0].x) == [50, 100, 200]
     assert list(figure.data[0].y) == [row["token_set_f1"] for row in rows]
 
 
 def test_layers_are_cells_of_a_study(articles: str, tmp_path: Path, tiny_bert: Path) -> None:
-    study = by_layer.LayerStudy(
+    study = layers.LayerStudy(
         target=articles, other=articles, encoders=(f"mlm:{tiny_bert}",), layers=(0, 3),
         n_auxiliary=150, n_targets=2,
-        relaxation_settings=(("length", 4), ("n_steps", 3), ("candidates", "tokens")),
+        attack_settings=(("length", 4), ("n_steps", 3), ("candidates", "tokens")),
     )  # fmt: skip
-    rows = by_layer.run(study, tmp_path)
+    rows = run_study("layers", study, tmp_path)
     assert [(row.get("layer"), row.get("equation")) for row in rows] == [
         (0, "Eq. 5"), (0, "Eq. 7"), (3, "Eq. 5"), (3, "Eq. 7"),
     ]  # fmt: skip
     assert all(row["n"] == 2 and 0 <= row["token_set_f1"] <= 100 for row in rows), rows
-    assert "| 3 | Eq. 7 | 2 |" in by_layer.markdown(rows)
-    assert len(by_layer.figure(rows).data) == 2
+    assert "| 3 | Eq. 7 | 2 |" in layers.markdown(rows)
+    assert len(layers_figure(rows).data) == 2
 
 
 def test_arguments_that_a_study_cannot_use_are_told(
     core: Any, articles: str, tmp_path: Path
 ) -> None:
     given = ["--target", articles, "--out", tmp_path / "t.json", "--n-auxiliary", "10", "20"]
-    assert "--n-auxiliary takes one number" in core("study", "paragraphs", *given).refusal()
-    assert "--n-auxiliary takes one number" in core("study", "layers", *given).refusal()
+    assert "unrecognized arguments: 20" in core("study", "paragraphs", *given).refusal()
+    assert "unrecognized arguments: 20" in core("study", "layers", *given).refusal()
     given = given[:4]
-    assert "no use for --set" in core("study", "classification", *given, "--set", "a=1").refusal()
-    assert "no use for --attacks" in core("study", "eos", *given, "--attacks", "mlc").refusal()
+    refused = core("study", "classification", *given, "--set", "a=1").refusal()
+    assert "unrecognized arguments: --set" in refused
+    assert "--attacks mlc" in core("study", "eos", *given, "--attacks", "mlc").refusal()
     assert "has a setting 'epocs'" in core("study", "eos", *given, "--set", "epocs=1").refusal()
     assert "'nonsense'" in core("study", "scaling", *given, "--attacks", "nonsense").refusal()
     refused = core("study", "scaling", *given, "--set", "end_token=perhaps").refusal()
@@ -145,9 +149,9 @@ def test_arguments_that_a_study_cannot_use_are_told(
 
 def test_settings_are_read_by_their_declared_types() -> None:
     given = ["keep_stop_words=false", "epochs=6", "learning_rate=0.002", "start=encoder"]
-    assert typed_settings(given, ["probe", "msp"]) == (
+    assert [_typed(pair, ["probe", "msp"]) for pair in given] == [
         ("keep_stop_words", False), ("epochs", 6), ("learning_rate", 0.002), ("start", "encoder")
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def test_another_file_at_the_same_path_is_refused(articles: str) -> None:

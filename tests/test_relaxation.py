@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -238,26 +240,27 @@ def test_tokens_and_the_words_they_stand_for(minilm: TransformerEncoder) -> None
     assert all(names[i] for i in ids)
 
 
-def test_study_by_layer_and_its_figure(tiny_bert, small_texts: list[str]) -> None:
-    result = layers.run(
-        small_texts[300:303],
-        small_texts[:200],
-        layers=[0, 3],
-        open_encoder=lambda layer: TransformerEncoder(
+def test_a_layer_is_attacked_by_either_equation_and_drawn(
+    tiny_bert, small_texts: list[str]
+) -> None:
+    settings = {"Eq. 5": FAST, "Eq. 7": {"penalty": 0.001}}
+    rows = []
+    for layer in (0, 3):
+        encoder = TransformerEncoder(
             tiny_bert, name=f"mlm:tiny@{layer}", layer=layer, max_length=64, device="cpu"
-        ),
-        relaxation_settings=FAST,
-        sparse_settings={"penalty": 0.001},
-    )
-    assert [(row["layer"], row["equation"]) for row in result["rows"]] == [
-        (0, "Eq. 5"), (0, "Eq. 7"), (3, "Eq. 5"), (3, "Eq. 7"),
-    ]  # fmt: skip
-    assert all(0 <= row["token_set_f1"] <= 100 and row["n"] == 3 for row in result["rows"])
-    figure = layers_figure(result)
+        )
+        for equation, own in settings.items():
+            row = layers.attack_layer(
+                equation, encoder, small_texts[300:303], small_texts[:200], seed=0, settings=own
+            )
+            rows.append(replace(row, cell={"encoder": "tiny", "domain": "cross", "seed": 0,
+                                           "layer": layer, "equation": equation}))  # fmt: skip
+    assert all(0 <= row["token_set_f1"] <= 100 and row["n"] == 3 for row in rows)
+    figure = layers_figure(rows)
     assert [trace.name for trace in figure.data] == ["relaxation, Eq. 5", "sparse, Eq. 7"]
     for trace, equation in zip(figure.data, layers.EQUATIONS, strict=True):
-        rows = [row for row in result["rows"] if row["equation"] == equation]
+        scores = [row.scores["token_set_f1"] for row in rows if row["equation"] == equation]
         assert list(trace.x) == [0, 3]
-        assert list(trace.y) == [row["token_set_f1"] for row in rows]
+        assert list(trace.y) == [score.value for score in scores]
         tops = [y + up for y, up in zip(trace.y, trace.error_y.array, strict=True)]
-        np.testing.assert_allclose(tops, [row["token_set_f1_ci95"][1] for row in rows])
+        np.testing.assert_allclose(tops, [score.ci95.high for score in scores])
