@@ -24,6 +24,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
 from core.store import write_json
 from core.studies.names_tables import PAPER, anonymised, load_rows
+from core.studies.rows import Row
 from core.text import Vocabulary, words
 
 ADA, TOM = PersonName("Quell", "Ada"), PersonName("Orrin", "Tom")
@@ -358,7 +359,7 @@ def test_what_is_written_names_nobody() -> None:
         {"names": ["Ada Quell"], "kind": "probing", "people": ["Eve Lind"]},
         {"names": [], "error": "InvalidInputError: 'Ada Quell' and …"},
     ]
-    written = anonymised(rows)
+    written = anonymised([Row.from_dict(row) for row in rows])
     assert written[0]["people"] == ["name 1", "name 2"]
     assert not any(part in str(written) for part in ("Quell", "Orrin", "Lind"))
 
@@ -366,7 +367,7 @@ def test_what_is_written_names_nobody() -> None:
 def test_the_shipped_rows_are_checked(tmp_path: Path) -> None:
     for data in ({"study": "other", "rows": []}, [], {"study": "names", "rows": [{"a": 1}]}):
         write_json(tmp_path / "rows.json", data)
-        with pytest.raises(ArtifactError, match="not the result"):
+        with pytest.raises(ArtifactError, match="does not hold rows"):
             load_rows(tmp_path / "rows.json")
 
 

@@ -160,7 +160,7 @@ def test_choosing_nothing_is_answered(opened: Open, kind: str) -> None:
     assert page.title[0].value == QUESTION and "at least one encoder" in page.info[0].value
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"study": "inversion", "rows": [{}]}'])
+@pytest.mark.parametrize("content", [None, "{", '{"study": "encoders", "rows": [{}]}'])
 def test_rows_that_are_not_here_leave_the_rest_of_the_page(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
 ) -> None:

@@ -21,12 +21,12 @@ def written(tmp_path: Path, spec: Any) -> str:
 
 def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
     spec = {"study": "names", "target": "news.csv", "encoders": ["tfidf", "minilm"],
-            "n_auxiliary": [100, 200], "set": {"epochs": 6, "start": "encoder"},
-            "anonymous": False, "seeds": 3}  # fmt: skip
+            "n_auxiliary": 100, "set": {"epochs": 6, "start": "encoder"},
+            "anonymous": False, "seeds": [3, 4]}  # fmt: skip
     given = with_spec(["study", "--spec", written(tmp_path, spec), "--out", "table.json"])
     by_hand = ["study", "names", "--target", "news.csv", "--encoders", "tfidf", "minilm",
-               "--n-auxiliary", "100", "200", "--set", "epochs=6", "--set", "start=encoder",
-               "--no-anonymous", "--seeds", "3", "--out", "table.json"]  # fmt: skip
+               "--n-auxiliary", "100", "--set", "epochs=6", "--set", "start=encoder",
+               "--no-anonymous", "--seeds", "3", "4", "--out", "table.json"]  # fmt: skip
     parser = build_parser()
     assert parser.parse_args(given) == parser.parse_args(by_hand)
 

@@ -57,7 +57,7 @@ def load_rows(path: Path = SHIPPED) -> list[Row]:
     rows = [row for row in read_rows(path, "names") if not row.error]
     if not all("kind" in row.facts for row in rows):
         raise ArtifactError(
-            f"{path} is not the result of `python -m core study names`. Make it anew."
+            f"{path} does not hold rows of `python -m core study names`. Make it anew."
         )
     return rows
 

@@ -142,12 +142,21 @@ def _score_of(flat: Mapping[str, Any], name: str) -> Score | None:
     if f"{name}_ci95" not in flat and name not in MEASURES:
         return None
     ends = flat.get(f"{name}_ci95")
-    return Score(
-        float("nan") if value is None else float(value),
-        NO_INTERVAL if ends is None else Interval(float(ends[0]), float(ends[1])),
-        int(flat["n"]),
-        float(flat.get(CHANCE.get(name, f"{name}_chance"), math.nan)),
-    )
+    interval = NO_INTERVAL
+    if ends is not None:
+        low, high = map(_number, ends)
+        interval = Interval(low, high)
+    chance = flat.get(CHANCE.get(name, f"{name}_chance"), math.nan)
+    return Score(_number(value), interval, int(flat["n"]), _number(chance))
+
+
+def _number(value: Any) -> float:
+    """Return a number of a file; None stands for NaN."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
 
 
 def failures(rows: Sequence[Row]) -> list[Row]:

@@ -114,7 +114,9 @@ def read_rows(path: Path, study: str) -> list[Row]:
         rows = [Row.from_dict(row) for row in data["rows"]]
         is_ours = data["study"] == study and bool(rows)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"{path} holds no rows of a study ({error}). Make it anew.") from error
+        raise ArtifactError(
+            f"{path} does not hold rows of a study ({error}). Make it anew."
+        ) from error
     if not is_ours:
         raise ArtifactError(
             f"{path} does not hold rows of `python -m core study {study}`. Make it anew."
