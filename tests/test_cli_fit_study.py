@@ -12,6 +12,7 @@ import pytest
 
 from core.cli.workers import without_folders
 from core.studies import classification, encoders
+from core.studies.rows import Row
 
 
 @pytest.fixture
@@ -109,7 +110,12 @@ def test_an_inversion_study_is_written_thrice_and_resumed(
     assert by["tfidf", "prior", "in"]["token_set_f1"] < 60
     low, high = by["hashing", "probe", "in"]["token_set_f1_ci95"]
     assert low <= by["hashing", "probe", "in"]["token_set_f1"] <= high
-    assert len(pd.read_parquet(out.with_suffix(".parquet"))) == 8
+    tidy = pd.read_parquet(out.with_suffix(".parquet"))
+    f1 = tidy[tidy.measure == "token_set_f1"]
+    assert list(f1.value) == [row["token_set_f1"] for row in rows]
+    assert (f1.low <= f1.value).all() and list(f1.chance) == [row["prior_f1"] for row in rows]
+    spec = json.loads(out.with_suffix(".spec.json").read_text())
+    assert (spec["study"], spec["target"], spec["n_auxiliary"]) == ("encoders", "news.csv", [200])
     assert "| tfidf | probe | in | 200 | 20 |" in out.with_suffix(".md").read_text()
     cells = sorted((leakscope_home / "studies" / "inversion" / "cells").glob("*.json"))
     stamps = [path.stat().st_mtime_ns for path in cells]
@@ -203,7 +209,7 @@ def test_rows_name_no_folder_of_this_machine(tmp_path: Path) -> None:
         {"target": "/a/news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path}"},
         {"encoder": "st:org/model"},
     ]
-    assert without_folders(rows) == [
+    assert [row.cell for row in without_folders([Row(cell) for cell in rows])] == [
         {"target": "news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path.name}"},
         {"encoder": "st:org/model"},
     ]

@@ -27,16 +27,19 @@ SPACE = {"lr": Between(1e-4, 1e-1, is_log=True), "k": OneOf((1, 2, 3)), "n": Bet
 SEARCH = """
 import json, sys, time
 from pathlib import Path
+from core.results import Score
 from core.studies import tuning
+from core.studies.rows import Row
 folder = Path(sys.argv[1])
 def slow(cell, _):
     with (folder / "trace.txt").open("a") as file:
         file.write(json.dumps(cell["settings"]) + "\\n")
     time.sleep(float(sys.argv[3]))
-    return [{"n": 5, "token_set_f1": 50.0 - abs(cell["settings"]["n_neighbors"] - 70) / 10}]
+    f1 = Score(50.0 - abs(cell["settings"]["n_neighbors"] - 70) / 10, n=5)
+    return [Row(scores={"token_set_f1": f1}, facts={"n": 5})]
 tuning.measure = slow
 study = tuning.TuningStudy(attack="retrieval", target=sys.argv[2], other=sys.argv[2], n_trials=16)
-print(json.dumps(tuning.run(study, folder)))
+print(json.dumps([row.to_dict() for row in tuning.run(study, folder)]))
 """
 
 

@@ -27,7 +27,7 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     Raises
     ------
     InvalidInputError
-        The file cannot be read, or holds something else.
+        The file cannot be read, or holds something else; or no such study.
 
     Examples
     --------
@@ -35,6 +35,8 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     ['list']
     """
     given = list(argv)
+    if given[:1] == ["study"]:
+        _check_name(given[1:2])
     if given[:1] not in (["study"], ["fit"]) or "--spec" not in given:
         return given
     place = given.index("--spec")
@@ -48,12 +50,22 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     name = [str(spec.pop("study"))] if "study" in spec else []
     if rest and not rest[0].startswith("-"):
         name = [rest.pop(0)]
-    if not name or study.study_name(name[0]) not in STUDIES:
-        return ["study", *name]
+    _check_name(name)
+    if not name:
+        raise InvalidInputError(f"--spec: {path} names no study: give `study`, or NAME before.")
     if path.name.endswith(_SUFFIX) and "--out" not in rest:
         spec.setdefault("out", str(path.with_name(path.name.removesuffix(_SUFFIX) + ".json")))
     known = study.options_of(study.study_name(name[0]))
     return ["study", *name, *_arguments(spec, name[0], known, path), *rest]
+
+
+def _check_name(words: Sequence[str]) -> None:
+    for word in words:
+        if not word.startswith("-") and study.study_name(word) not in STUDIES:
+            raise InvalidInputError(
+                f"the study must be one of {', '.join(STUDIES)}, got {word!r}."
+                + similar(word, STUDIES)
+            )
 
 
 def _options_of_fit() -> list[str]:
