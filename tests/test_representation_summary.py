@@ -137,7 +137,7 @@ def test_a_missing_or_damaged_file_of_more_texts_is_told_with_its_command(
 def test_rows_of_more_texts_that_make_no_sense_are_refused(
     tmp_path: Path, wrong: dict[str, Any]
 ) -> None:
-    with pytest.raises(ArtifactError, match="Make (it|them)"):
+    with pytest.raises(ArtifactError, match=r"Make (it|them)"):
         load_representations(written(tmp_path, LEAKS, USES, [TAUGHT[0] | wrong]))
 
 
@@ -186,7 +186,7 @@ def test_results_of_another_study_are_refused(tmp_path: Path, content: str) -> N
     ids=str,
 )  # fmt: skip
 def test_rows_that_make_no_sense_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match="Make (it|them)"):
+    with pytest.raises(ArtifactError, match=r"Make (it|them)"):
         load_representations(written(tmp_path, [row], USES))
 
 
