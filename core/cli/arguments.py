@@ -24,7 +24,6 @@ __all__ = [
     "encoder_spec",
     "parse_settings",
     "read_value",
-    "similar",
 ]
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.cli import study
-from core.cli.arguments import similar
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, similar
 
 __all__ = ["with_spec"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from core.cli.arguments import add_column_arguments, columns_of, similar
+from core.cli.arguments import add_column_arguments, columns_of
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_reference
 from core.cli.study_settings import checked_attacks, typed_settings
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
-from core.errors import InvalidInputError, MissingDependencyError
+from core.errors import InvalidInputError, MissingDependencyError, similar
 
 __all__ = ["STUDIES", "add_arguments", "run"]
 

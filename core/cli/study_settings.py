@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.cli.arguments import read_value, similar
-from core.errors import InvalidInputError
+from core.cli.arguments import read_value
+from core.errors import InvalidInputError, similar
 from core.specs import settings_of
 
 __all__ = ["checked_attacks", "typed_settings"]

@@ -24,6 +24,8 @@ class SentenceTransformerEncoder:
         Hub id or folder.
     device, precision : str
         See EncoderSpec.
+    is_local : bool
+        Take the model as it is on this machine, without asking the hub.
 
     Raises
     ------
@@ -33,7 +35,14 @@ class SentenceTransformerEncoder:
 
     block_size = 512
 
-    def __init__(self, source: str, *, device: str = "auto", precision: str = "auto") -> None:
+    def __init__(
+        self,
+        source: str,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        is_local: bool = False,
+    ) -> None:
         from sentence_transformers import SentenceTransformer
 
         self.name = f"st:{source}"
@@ -41,7 +50,10 @@ class SentenceTransformerEncoder:
         self.precision = pick_precision(self.device, precision)
         try:
             self._model = SentenceTransformer(
-                source, device=str(self.device), model_kwargs={"use_safetensors": True}
+                source,
+                device=str(self.device),
+                model_kwargs={"use_safetensors": True},
+                local_files_only=is_local,
             )
         except (OSError, ValueError) as error:
             raise ModelUnavailableError(

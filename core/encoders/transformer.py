@@ -41,6 +41,8 @@ class TransformerEncoder:
         Word pieces kept, special tokens included; the rest of a text is not read.
     device, precision : str
         See EncoderSpec.
+    is_local : bool
+        Take the model as it is on this machine, without asking the hub.
 
     Raises
     ------
@@ -60,14 +62,17 @@ class TransformerEncoder:
         max_length: int = 256,
         device: str = "auto",
         precision: str = "auto",
+        is_local: bool = False,
     ) -> None:
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(source)
-            model = AutoModel.from_pretrained(source, use_safetensors=True)
+            self._tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=is_local)
+            model = AutoModel.from_pretrained(
+                source, use_safetensors=True, local_files_only=is_local
+            )
         except (OSError, ValueError) as error:
             raise ModelUnavailableError(
                 f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
