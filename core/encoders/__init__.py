@@ -29,7 +29,9 @@ class EncoderFamily:
 def _load_minilm(spec: EncoderSpec, _: str) -> Encoder:
     from core.encoders.minilm import load_minilm
 
-    return load_minilm(layer=spec.layer, device=spec.device, precision=spec.precision)
+    return load_minilm(
+        layer=spec.layer, device=spec.device, precision=spec.precision, backend=spec.backend
+    )
 
 
 def _load_sentence_transformer(spec: EncoderSpec, source: str) -> Encoder:
@@ -39,7 +41,11 @@ def _load_sentence_transformer(spec: EncoderSpec, source: str) -> Encoder:
     from core.encoders.sentence_transformer import SentenceTransformerEncoder
 
     return SentenceTransformerEncoder(
-        source, device=spec.device, precision=spec.precision, is_local=is_local
+        source,
+        device=spec.device,
+        precision=spec.precision,
+        backend=spec.backend,
+        is_local=is_local,
     )
 
 
@@ -54,6 +60,7 @@ def _load_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
         max_length=512,
         device=spec.device,
         precision=spec.precision,
+        backend=spec.backend,
         is_local=is_local,
     )
 

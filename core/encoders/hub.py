@@ -104,7 +104,7 @@ def _ask_in_time(model: str) -> int | str:
 def _ask_hub(model: str) -> int:
     """Ask the hub once for the head of a model's configuration; return the HTTP status."""
     from huggingface_hub import get_session, hf_hub_url
-    from huggingface_hub.utils import build_hf_headers
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     url = hf_hub_url(model, "config.json")
     return int(get_session().head(url, headers=build_hf_headers(), timeout=SECONDS).status_code)

@@ -166,6 +166,7 @@ class SentenceBERT:
             "max_length": self.max_length,
             "device": self.device,
             "precision": "float32",
+            "backend": "torch",  # converted weights would not follow the training
         }
 
     def _accept(self, encoder: TrainableTransformer) -> None:
