@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -191,8 +192,6 @@ class Backend:
 
     def _memory(self) -> Path:
         """Return the file that remembers what is faster under these circumstances."""
-        from importlib.metadata import version
-
         circumstances = [
             processor(),
             os.cpu_count(),

@@ -103,8 +103,9 @@ def _ask_in_time(model: str) -> int | str:
 
 def _ask_hub(model: str) -> int:
     """Ask the hub once for the head of a model's configuration; return the HTTP status."""
-    from huggingface_hub import get_session, hf_hub_url
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+    from huggingface_hub import get_session, get_token, hf_hub_url
 
+    token = get_token()  # the client's own headers ask the hub for more, and wait for it
+    headers = {"authorization": f"Bearer {token}"} if token else {}
     url = hf_hub_url(model, "config.json")
-    return int(get_session().head(url, headers=build_hf_headers(), timeout=SECONDS).status_code)
+    return int(get_session().head(url, headers=headers, timeout=SECONDS).status_code)

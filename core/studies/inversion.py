@@ -112,7 +112,10 @@ def run(
             write_json(
                 path,
                 _row(name, source, result, len(place.auxiliary))
-                | {"encoder_precision": str(getattr(encoder, "precision", "float32"))},
+                | {
+                    "encoder_precision": str(getattr(encoder, "precision", "float32")),
+                    "encoder_backend": str(getattr(encoder, "backend", "torch")),
+                },
             )
         rows.append(read_json(path))
     on_progress(1.0, "Every cell is measured")
