@@ -252,7 +252,7 @@ def test_shelves_and_records_tell_precision_and_library_apart(
     record = hardware(opened["float32", "torch"])
     assert (record["precision"], record["backend"]) == ("float32", "torch")
 
-    from core.attacks import make_attack
+    from core.attacks.inversion import make_attack
 
     encoder = opened["float32", "torch"]
     attack = make_attack("prior").fit(encoder, small_texts)

@@ -171,10 +171,10 @@ def test_refusing_an_encoder_imports_no_heavy_library(source: str) -> None:
 def test_the_command_line_says_it_in_one_line_long_before_retries_end() -> None:
     # Retries took 48 to 73 s. Starting takes 2 s on a quiet machine; the bound is for busy ones.
     finished = subprocess.run(
-        [sys.executable, "-m", "core", "invert", "--encoder", "st:does/not-exist", "--text", "Rain"],
+        [sys.executable, "-m", "core", "invert", "--encoder", "st:no/such", "--text", "Rain"],
         cwd=ROOT, capture_output=True, text=True, timeout=40,
         env=os.environ | {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"},
     )  # fmt: skip
     assert finished.returncode != 0
-    assert "Encoder 'st:does/not-exist' was not found" in finished.stderr
+    assert "Encoder 'st:no/such' was not found" in finished.stderr
     assert finished.stderr.count("\n") == 1

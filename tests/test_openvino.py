@@ -126,7 +126,7 @@ def test_threads_may_encode_with_one_encoder_at_once(varied: list[str]) -> None:
 
 
 def test_weights_that_ship_for_the_encoder_open(varied: list[str]) -> None:
-    from core.attacks import open_attack
+    from core.attacks.inversion import open_attack
 
     encoder = opened("bfloat16" if "bfloat16" in processor()[1] else "float32")
     attack = open_attack("probe_mlc", encoder)
