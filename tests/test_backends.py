@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,11 @@ def test_shelves_and_records_tell_precision_and_library_apart(
     attack = make_attack("prior").fit(encoder, small_texts)
     result = evaluate(attack, encoder, small_texts[:20])
     assert (result.precision, result.backend) == ("float32", "torch")
+
+
+def test_what_is_compiled_stays_in_its_process(ratios: list[float]) -> None:
+    here = backend("openvino")
+    here.encode(["a"], 3, no_progress)
+    there = copy.copy(here)  # as a worker gets it
+    assert there._compiled is None
+    assert there.encode(["a"], 3, no_progress).shape == (1, DIMENSION)
