@@ -198,6 +198,10 @@ class EvaluationResult:
     """F1 when words outside the vocabulary count as missed."""
     sentences_per_second: float
     device: str
+    precision: str = "float32"
+    """Of the encoder's matrix products."""
+    backend: str = "torch"
+    """The library that encodes many texts at once."""
     n_queries_mean: float = 0.0
     training: dict[str, Any] = field(default_factory=dict)
 

@@ -111,7 +111,7 @@ def test_a_process_keeps_standard_output_for_the_answer(trained: Path, tiny_bert
 def test_a_process_that_fails_says_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     outcome = spawn_and_wait("invert", "--encoder", f"mlm:{missing}", "--text", "fine words")
-    assert "could not be loaded" in outcome.refusal()
+    assert "is neither a folder that exists" in outcome.refusal()
 
 
 def test_bytes_that_are_no_utf8_are_refused() -> None:

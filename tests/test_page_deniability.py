@@ -199,7 +199,9 @@ def test_a_link_opens_no_encoder_that_is_new(opened: Open, tiny_bert: Path) -> N
     assert page.selectbox(key="encoder").value == "minilm"
 
 
-@pytest.mark.parametrize("name", ["mlm:/no/such/folder", "nonsense", "st:", "mlm:../../etc"])
+@pytest.mark.parametrize(
+    "name", ["mlm:/no/such/folder", "nonsense", "st:", "mlm:../../etc", "minilmm"]
+)
 def test_an_encoder_that_cannot_be_opened_is_told_and_can_be_changed(
     opened: Open, name: str
 ) -> None:
@@ -208,6 +210,25 @@ def test_an_encoder_that_cannot_be_opened_is_told_and_can_be_changed(
     page.selectbox(key="encoder").set_value("minilm").run()
     assert not page.exception and not page.error
     assert page.title[0].value.startswith("At η = 75, ")
+
+
+@pytest.mark.parametrize("family", ["mlm", "st"])
+def test_an_encoder_that_nobody_has_is_told_with_the_remedy(
+    opened: Open, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(model: str) -> int:
+        asked.append(model)
+        raise ConnectionError("no network in this test")
+
+    monkeypatch.setattr("core.encoders.hub._ask_hub", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    page = opened(typed_encoder=f"{family}:does/not-exist")
+    assert asked == ["does/not-exist"]
+    assert not page.exception
+    assert "Check the spelling" in page.error[0].value
+    assert page.selectbox(key="encoder").value == f"{family}:does/not-exist"
 
 
 def test_measuring_can_be_stopped(opened: Open, minilm_copy: str) -> None:

@@ -24,7 +24,6 @@ __all__ = [
     "encoder_spec",
     "parse_settings",
     "read_value",
-    "similar",
 ]
 
 
@@ -48,6 +47,7 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--layer", type=int, help="hidden layer to pool, 0 being token vectors")
     group.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     group.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+    group.add_argument("--backend", default="auto", help="auto, torch or openvino")
 
 
 def encoder_spec(arguments: argparse.Namespace) -> EncoderSpec:
@@ -57,6 +57,7 @@ def encoder_spec(arguments: argparse.Namespace) -> EncoderSpec:
         layer=arguments.layer,
         device=arguments.device,
         precision=arguments.precision,
+        backend=arguments.backend,
     )
 
 

@@ -108,6 +108,8 @@ def result_json(result: EvaluationResult) -> dict[str, Any]:
         "unrestricted_f1": result.unrestricted_f1,
         "seed": result.seed,
         "device": result.device,
+        "encoder_precision": result.precision,
+        "encoder_backend": result.backend,
         "settings": result.settings,
         "encoder_fingerprint": result.encoder_fingerprint,
         "training": result.training,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.encoders.fitted import FITTED_ENCODERS
-from core.errors import InvalidInputError
+from core.encoders.hub import must_be_local
+from core.errors import InvalidInputError, similar
 from core.protocols import Encoder
 from core.specs import EncoderSpec
 
@@ -28,18 +29,28 @@ class EncoderFamily:
 def _load_minilm(spec: EncoderSpec, _: str) -> Encoder:
     from core.encoders.minilm import load_minilm
 
-    return load_minilm(layer=spec.layer, device=spec.device, precision=spec.precision)
+    return load_minilm(
+        layer=spec.layer, device=spec.device, precision=spec.precision, backend=spec.backend
+    )
 
 
 def _load_sentence_transformer(spec: EncoderSpec, source: str) -> Encoder:
-    from core.encoders.sentence_transformer import SentenceTransformerEncoder
-
     if spec.layer is not None:
         raise InvalidInputError("layer is for `minilm` and `mlm:` encoders; leave it out.")
-    return SentenceTransformerEncoder(source, device=spec.device, precision=spec.precision)
+    is_local = must_be_local(spec.name, source, owner="sentence-transformers")
+    from core.encoders.sentence_transformer import SentenceTransformerEncoder
+
+    return SentenceTransformerEncoder(
+        source,
+        device=spec.device,
+        precision=spec.precision,
+        backend=spec.backend,
+        is_local=is_local,
+    )
 
 
 def _load_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
+    is_local = must_be_local(spec.name, source)
     from core.encoders.transformer import TransformerEncoder
 
     return TransformerEncoder(
@@ -49,6 +60,8 @@ def _load_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
         max_length=512,
         device=spec.device,
         precision=spec.precision,
+        backend=spec.backend,
+        is_local=is_local,
     )
 
 
@@ -96,12 +109,15 @@ def load_encoder(spec: EncoderSpec | str = "minilm") -> Encoder:
     InvalidInputError
         No such family, or the id is missing.
     ModelUnavailableError
-        The weights are neither here nor reachable.
+        The weights are neither here nor reachable, said within seconds.
     """
     spec = EncoderSpec(name=spec) if isinstance(spec, str) else spec
     family_name, _, source = spec.name.partition(":")
     family = ENCODERS.get(family_name)
     if family is None or bool(family.argument) != bool(source):
         known = ", ".join(f"{n}:{f.argument}" if f.argument else n for n, f in ENCODERS.items())
-        raise InvalidInputError(f"encoder must be one of {known}, got {spec.name!r}.")
+        raise InvalidInputError(
+            f"encoder must be one of {known}, got {spec.name!r}."
+            + similar(family_name, () if family else ENCODERS)
+        )
     return family.load(spec, source)

@@ -7,6 +7,7 @@ on disk, and a vector tells much about its text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ class CachedEncoder:
     """An encoder that remembers on disk what it has encoded; in all else the encoder it wraps.
 
     Vectors are kept as the float32 that the encoder returned, per encoder fingerprint and
-    precision, and found again by a 128-bit digest of the text. Only `encode` is remembered;
-    `encode_layer` and gradients pass through.
+    arithmetic (its precision and, but for float32, the library), and found again by a 128-bit
+    digest of the text. Only `encode` is remembered; `encode_layer` and gradients pass through.
 
     Parameters
     ----------
@@ -61,9 +62,7 @@ class CachedEncoder:
         self.dimension = encoder.dimension
         self.fingerprint = encoder.fingerprint
         self.block_size = block_size
-        precision = getattr(encoder, "precision", "float32")
-        root = cache_dir("embeddings") if folder is None else Path(folder)
-        self.folder = root / f"{encoder.fingerprint[:32]}-{precision}"
+        self._root = cache_dir("embeddings") if folder is None else Path(folder)
         self._rows: dict[bytes, tuple[Path, int]] = {}
         self._scanned: set[Path] = set()
 
@@ -73,10 +72,19 @@ class CachedEncoder:
             raise AttributeError(name)
         return getattr(self._encoder, name)
 
+    @cached_property
+    def folder(self) -> Path:
+        """Where the shards lie: vectors of another arithmetic have a folder of their own."""
+        precision = getattr(self._encoder, "precision", "float32")
+        arithmetic = getattr(self._encoder, "arithmetic", precision)
+        return self._root / f"{self.fingerprint[:32]}-{arithmetic}"
+
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, encoding the new ones only."""
         texts = check_texts(texts)
         keys = [text_key(text) for text in texts]
+        if hasattr(self._encoder, "choose_backend"):
+            self._encoder.choose_backend(on_progress)
         self._scan()
         new = {k: t for k, t in zip(keys, texts, strict=True) if k not in self._rows}
         if not texts:

@@ -42,7 +42,11 @@ def minilm_folder() -> Path:
 
 
 def load_minilm(
-    *, layer: int | None = None, device: str = "auto", precision: str = "auto"
+    *,
+    layer: int | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    backend: str = "auto",
 ) -> TransformerEncoder:
     """Open all-MiniLM-L6-v2: mean pooling; normalised unless a lower layer is asked for."""
     return TransformerEncoder(
@@ -53,4 +57,6 @@ def load_minilm(
         max_length=256,
         device=device,
         precision=precision,
+        backend=backend,
+        is_local=True,
     )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from core.encoders.backends import Backend
+from core.encoders.pooling import batches_by_length
 from core.errors import ModelUnavailableError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.text import check_texts
@@ -22,8 +26,10 @@ class SentenceTransformerEncoder:
     ----------
     source : str
         Hub id or folder.
-    device, precision : str
+    device, precision, backend : str
         See EncoderSpec.
+    is_local : bool
+        Take the model as it is on this machine, without asking the hub.
 
     Raises
     ------
@@ -33,7 +39,15 @@ class SentenceTransformerEncoder:
 
     block_size = 512
 
-    def __init__(self, source: str, *, device: str = "auto", precision: str = "auto") -> None:
+    def __init__(
+        self,
+        source: str,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        backend: str = "auto",
+        is_local: bool = False,
+    ) -> None:
         from sentence_transformers import SentenceTransformer
 
         self.name = f"st:{source}"
@@ -41,7 +55,10 @@ class SentenceTransformerEncoder:
         self.precision = pick_precision(self.device, precision)
         try:
             self._model = SentenceTransformer(
-                source, device=str(self.device), model_kwargs={"use_safetensors": True}
+                source,
+                device=str(self.device),
+                model_kwargs={"use_safetensors": True},
+                local_files_only=is_local,
             )
         except (OSError, ValueError) as error:
             raise ModelUnavailableError(
@@ -50,6 +67,18 @@ class SentenceTransformerEncoder:
             ) from error
         self.dimension = len(self._model.encode("dimension", show_progress_bar=False))
         self.fingerprint = self._compute_fingerprint()
+        transformer = plain_transformer(self._model)
+        self._backend = Backend(
+            backend,
+            name=self.name,
+            fingerprint=self.fingerprint,
+            model=transformer,
+            layer=0 if transformer is None else transformer.config.num_hidden_layers,
+            tokenize=self._tokenize,
+            with_torch=self._encode_with_torch,
+            device=self.device,
+            precision=self.precision,
+        )
 
     def _compute_fingerprint(self) -> str:
         digest = hashlib.sha256(str(self._model).encode())
@@ -58,18 +87,72 @@ class SentenceTransformerEncoder:
             digest.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
+    @property
+    def backend(self) -> str:
+        """`torch`, or `openvino` where that encodes many texts."""
+        return self._backend.name
+
+    @property
+    def arithmetic(self) -> str:
+        """What decides how vectors are rounded: the precision, and with bfloat16 the backend."""
+        return self._backend.arithmetic()
+
+    def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
+        """Measure what `arithmetic` must know, once on this computer."""
+        self._backend.arithmetic(on_progress)
+
+    def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        cut = self._model.preprocess(texts)
+        return cut["input_ids"].numpy(), cut["attention_mask"].numpy()
+
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, in their order."""
         texts = check_texts(texts)
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
+        if not self._backend.takes(len(texts), on_progress):
+            return self._encode_with_torch(texts, on_progress)
+        vectors = self._backend.encode(texts, self._backend.layer, on_progress)
+        if is_normalised(self._model):
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors
+
+    def _encode_with_torch(
+        self, texts: Sequence[str], on_progress: OnProgress = no_progress
+    ) -> Vectors:
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(order), self.block_size):
-            rows = order[start : start + self.block_size]
+        done = 0
+        for rows in batches_by_length(texts, self.block_size):
             with autocast(self.device, self.precision):
                 tensor = self._model.encode(
                     [texts[i] for i in rows], convert_to_tensor=True, show_progress_bar=False
                 )
             out[rows] = tensor.float().cpu().numpy()
-            done = start + len(rows)
+            done += len(rows)
             on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
         return out
+
+
+def plain_transformer(model: Any) -> Any:
+    """Return the Transformer of a model that averages its tokens' last states, else None.
+
+    A normalisation may follow. Prompts, other poolings and further layers are not plain.
+    """
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    modules = list(model)
+    kinds = [type(module) for module in modules]
+    if kinds not in ([Transformer, Pooling], [Transformer, Pooling, Normalize]):
+        return None
+    is_plain = (
+        modules[0].transformer_task == "feature-extraction"
+        and modules[1].pooling_mode == "mean"
+        and model.default_prompt_name is None
+        and model.truncate_dim is None
+    )
+    return model.transformers_model if is_plain else None
+
+
+def is_normalised(model: Any) -> bool:
+    """Return whether a Sentence-Transformers model ends by dividing by the norm."""
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    return isinstance(list(model)[-1], Normalize)

@@ -7,14 +7,17 @@ models at any layer (Song & Raghunathan 2020, §6.2).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from core.encoders.backends import Backend
+from core.encoders.pooling import batches_by_length, mean_of_tokens
 from core.errors import InvalidInputError, ModelUnavailableError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.text import check_texts
@@ -39,8 +42,10 @@ class TransformerEncoder:
         Divide by the Euclidean norm, as Sentence-Transformers models that end in Normalize do.
     max_length : int
         Word pieces kept, special tokens included; the rest of a text is not read.
-    device, precision : str
+    device, precision, backend : str
         See EncoderSpec.
+    is_local : bool
+        Take the model as it is on this machine, without asking the hub.
 
     Raises
     ------
@@ -60,14 +65,18 @@ class TransformerEncoder:
         max_length: int = 256,
         device: str = "auto",
         precision: str = "auto",
+        backend: str = "auto",
+        is_local: bool = False,
     ) -> None:
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(source)
-            model = AutoModel.from_pretrained(source, use_safetensors=True)
+            self._tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=is_local)
+            model = AutoModel.from_pretrained(
+                source, use_safetensors=True, local_files_only=is_local
+            )
         except (OSError, ValueError) as error:
             raise ModelUnavailableError(
                 f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
@@ -88,6 +97,17 @@ class TransformerEncoder:
         self.max_length = min(max_length, model.config.max_position_embeddings)
         self.dimension: int = model.config.hidden_size
         self.fingerprint = self._compute_fingerprint()
+        self._backend = Backend(
+            backend,
+            name=name,
+            fingerprint=self.fingerprint,
+            model=self._model,
+            layer=self.layer,
+            tokenize=self._tokenize,
+            with_torch=self._encode_with_torch,
+            device=self.device,
+            precision=self.precision,
+        )
 
     def _compute_fingerprint(self) -> str:
         """Hash weights, vocabulary and pooling: equal fingerprints give equal vectors."""
@@ -97,6 +117,20 @@ class TransformerEncoder:
             digest.update(key.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
+
+    @property
+    def backend(self) -> str:
+        """`torch`, or `openvino` where that encodes many texts."""
+        return self._backend.name
+
+    @property
+    def arithmetic(self) -> str:
+        """What decides how vectors are rounded: the precision, and with bfloat16 the backend."""
+        return self._backend.arithmetic()
+
+    def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
+        """Measure what `arithmetic` must know, once on this computer."""
+        self._backend.arithmetic(on_progress)
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -139,19 +173,30 @@ class TransformerEncoder:
     ) -> Vectors:
         """Return (n, hidden size) means of the token states of a layer, not normalised."""
         texts = check_texts(texts)
+        if layer > 0 and self._backend.takes(len(texts), on_progress):
+            return self._backend.encode(texts, layer, on_progress)
+        return self._encode_with_torch(texts, layer, on_progress)
+
+    def _encode_with_torch(
+        self,
+        texts: Sequence[str],
+        layer: int | None = None,
+        on_progress: OnProgress = no_progress,
+    ) -> Vectors:
+        layer = self.layer if layer is None else layer
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         done = 0
-        for rows in self._batches(texts):
+        for rows in batches_by_length(texts, self.batch_size):
             out[rows] = self._pool([texts[i] for i in rows], layer)
             done += len(rows)
             on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
         return out
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield positions in batches of texts of similar length, so that little is padding."""
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
-        for start in range(0, len(order), self.batch_size):
-            yield order[start : start + self.batch_size]
+    def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        cut = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="np"
+        )
+        return cut["input_ids"], cut["attention_mask"]
 
     @torch.inference_mode()
     def _pool(self, texts: list[str], layer: int) -> Vectors:
@@ -166,7 +211,7 @@ class TransformerEncoder:
         else:
             with autocast(self.device, self.precision):
                 states = self._states(layer, **batch)
-        return _mean(states.float(), mask).cpu().numpy()
+        return mean_of_tokens(states.float(), mask).cpu().numpy()
 
     def _states(self, layer: int, **inputs: torch.Tensor) -> torch.Tensor:
         """Return the (batch, length, hidden) states of a layer ≥ 1."""
@@ -191,11 +236,5 @@ class TransformerEncoder:
         inputs = torch.cat([head.expand(n, 1, -1), vectors, tail.expand(n, 1, -1)], dim=1)
         mask = torch.ones(inputs.shape[:2], device=self.device)
         states = self._states(chosen, inputs_embeds=inputs, attention_mask=mask)
-        pooled = _mean(states, mask)
+        pooled = mean_of_tokens(states, mask)
         return F.normalize(pooled, dim=1) if is_encode else pooled
-
-
-def _mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Average (batch, length, hidden) states where the (batch, length) mask is 1."""
-    weights = mask.unsqueeze(-1).to(states.dtype)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)

@@ -162,6 +162,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "sentences_per_second": result.sentences_per_second,
         "name_recall": result.scores.name_recall,
         "texts": result.texts,
+        "encoder_backend": str(getattr(encoder, "backend", "torch")),
     }
     more = {
         "weighted_f1": result.scores.weighted_f1,

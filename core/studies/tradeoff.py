@@ -226,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
              "n_targets": study.n_targets, "seeds": study.seeds, "encoder": encoder.name,
              "attack": [study.attack.name, dict(study.attack.settings)],
              "encoder_precision": str(getattr(encoder, "precision", "float32")),
+             "encoder_backend": str(getattr(encoder, "backend", "torch")),
              "seconds": round(sum(cells.values()), 1)}  # fmt: skip
     write_json(given.out, {"study": "tradeoff", **facts, "rows": rows})
     if given.table is not None:

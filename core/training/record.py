@@ -16,6 +16,9 @@ from core.store import read_json, write_json
 __all__ = ["WorkClock", "hardware", "versions"]
 
 _CLOCK_SECONDS = 10.0
+_LIBRARIES = (
+    "numpy", "torch", "transformers", "sentence-transformers", "safetensors", "openvino"
+)  # fmt: skip
 
 
 class WorkClock:
@@ -51,18 +54,24 @@ class WorkClock:
 
 
 def hardware(encoder: Encoder) -> dict[str, Any]:
-    """Return on what the encoder runs."""
+    """Return on what the encoder runs, in which precision and by which library."""
     import torch
 
     device = str(getattr(encoder, "device", "cpu"))
     chip = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
-    return {"device": device, "chip": chip, "n_cpus": os.cpu_count()}
+    return {
+        "device": device,
+        "chip": chip,
+        "n_cpus": os.cpu_count(),
+        "precision": str(getattr(encoder, "precision", "float32")),
+        "backend": str(getattr(encoder, "backend", "torch")),
+    }
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that the numbers depend on."""
     found = {"python": platform.python_version()}
-    for name in ("numpy", "torch", "transformers", "sentence-transformers", "safetensors"):
+    for name in _LIBRARIES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

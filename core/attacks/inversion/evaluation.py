@@ -96,6 +96,8 @@ def evaluate(
         unrestricted_f1=open_scores.token_set_f1,
         sentences_per_second=len(sample) / max(seconds, 1e-9),
         device=str(getattr(encoder, "device", "cpu")),
+        precision=str(getattr(encoder, "precision", "float32")),
+        backend=str(getattr(encoder, "backend", "torch")),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
     )

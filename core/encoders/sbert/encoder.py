@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.encoders.hub import must_be_local
 from core.encoders.minilm import minilm_folder
 from core.encoders.sbert.pairs import ScoredPairs, SpearmanScore
 from core.encoders.sbert.trainable import TrainableTransformer
@@ -139,8 +140,10 @@ class SentenceBERT:
             if len(held) < 2:
                 raise InvalidInputError(f"validation needs at least 2 pairs, got {len(held)}.")
         on_progress(0.0, "Opening the language model")
-        source = minilm_folder() if self.base == "minilm" else self.base
-        encoder = TrainableTransformer(source, **self._options())
+        is_bundled = self.base == "minilm"
+        source = minilm_folder() if is_bundled else self.base
+        is_local = is_bundled or must_be_local(f"mlm:{self.base}", self.base)
+        encoder = TrainableTransformer(source, **self._options(), is_local=is_local)
         run = FineTuning(self._recipe(), encoder, known, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self._accept(encoder)
@@ -166,6 +169,7 @@ class SentenceBERT:
             "max_length": self.max_length,
             "device": self.device,
             "precision": "float32",
+            "backend": "torch",  # converted weights would not follow the training
         }
 
     def _accept(self, encoder: TrainableTransformer) -> None:

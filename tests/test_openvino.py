@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.encoders import load_encoder
+from core.encoders.minilm import minilm_folder
+from core.encoders.openvino_model import is_installed, processor
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError, StoppedError
+from core.protocols import Vectors
+from core.specs import EncoderSpec
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="openvino is not installed: pip install leakscope[openvino]"
+)
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def varied(bundled: list[str]) -> list[str]:
+    """Short and long texts, beyond what the encoder reads, in several scripts, repeated words."""
+    long = [" ".join(bundled[i : i + 15]) for i in range(0, 90, 15)]
+    strange = ["Rain", ".", "😀", "مرحبا بالعالم", "日本語のテキストです", "ΑΒΓ äöü ñ",
+               "x" * 3000, "one " * 700]  # fmt: skip
+    return [*bundled[:60], *long, *strange]
+
+
+def lowest_cosine(a: Vectors, b: Vectors) -> float:
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return float(((a * b).sum(1) / norms).min())
+
+
+def opened(precision: str = "float32", layer: int | None = None) -> TransformerEncoder:
+    spec = EncoderSpec(layer=layer, precision=precision, backend="openvino", device="cpu")
+    encoder = load_encoder(spec)
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder
+
+
+def test_float32_agrees_with_torch_to_the_last_bits(
+    minilm: TransformerEncoder, varied: list[str]
+) -> None:
+    encoder = opened()
+    assert (encoder.backend, encoder.arithmetic) == ("openvino", "float32")
+    assert encoder.fingerprint == minilm.fingerprint
+    np.testing.assert_allclose(encoder.encode(varied), minilm.encode(varied), atol=2e-6)
+
+
+def test_bfloat16_stays_close_to_torch_float32(
+    minilm: TransformerEncoder, varied: list[str]
+) -> None:
+    if "bfloat16" not in processor()[1]:
+        pytest.skip("this processor has no bfloat16")
+    encoder = opened("bfloat16")
+    vectors = encoder.encode(varied)
+    assert vectors.dtype == np.float32
+    assert lowest_cosine(vectors, minilm.encode(varied)) >= 0.9999
+    assert not np.array_equal(vectors, opened().encode(varied))
+    assert encoder.arithmetic == "bfloat16-openvino"
+
+
+@pytest.mark.parametrize("layer", [0, 1, 4, 6])
+def test_every_layer_agrees(minilm: TransformerEncoder, varied: list[str], layer: int) -> None:
+    encoder = opened()
+    np.testing.assert_allclose(
+        encoder.encode_layer(varied, layer), minilm.encode_layer(varied, layer), atol=1e-5
+    )
+
+
+def test_the_gradients_stay_with_torch(minilm: TransformerEncoder) -> None:
+    encoder = opened()
+    (ids,) = encoder.token_ids(["The minister resigned."])
+    vectors = encoder.token_vectors[ids][None].clone().requires_grad_(True)
+    encoder.embed_token_vectors(vectors)[0, 0].backward()
+    assert vectors.grad is not None
+    assert vectors.grad.abs().sum() > 0
+
+
+def test_a_plain_sentence_transformer_agrees_and_others_stay_with_torch(
+    varied: list[str], tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    name = f"st:{minilm_folder()}"
+    plain, fast = (load_encoder(EncoderSpec(name=name, backend=b)) for b in ("torch", "openvino"))
+    np.testing.assert_allclose(fast.encode(varied), plain.encode(varied), atol=2e-6)
+
+    body = Transformer(str(minilm_folder()))
+    first_token = SentenceTransformer(modules=[body, Pooling(384, "cls")], device="cpu")
+    first_token.save(str(tmp_path / "cls"))
+    with pytest.raises(InvalidInputError, match="not the plain mean"):
+        load_encoder(EncoderSpec(name=f"st:{tmp_path / 'cls'}", backend="openvino"))
+
+
+def test_progress_ends_at_one_and_stopping_stops(varied: list[str]) -> None:
+    encoder = opened()
+    seen: list[float] = []
+    encoder.encode(varied, lambda fraction, _: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("enough")
+
+    with pytest.raises(StoppedError, match="enough"):
+        encoder.encode(varied, stop)
+    assert encoder.encode(varied[:3]).shape == (3, 384)
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_threads_may_encode_with_one_encoder_at_once(varied: list[str]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    encoder = opened()
+    expected = encoder.encode(varied)
+    with ThreadPoolExecutor(4) as pool:
+        for vectors in pool.map(encoder.encode, [varied] * 4):
+            np.testing.assert_allclose(vectors, expected, atol=2e-6)
+
+
+def test_weights_that_ship_for_the_encoder_open(varied: list[str]) -> None:
+    from core.attacks.inversion import open_attack
+
+    encoder = opened("bfloat16" if "bfloat16" in processor()[1] else "float32")
+    attack = open_attack("probe_mlc", encoder)
+    assert len(attack.invert(encoder, encoder.encode(varied[:5]))) == 5
+
+
+def test_openvino_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
+    code = (
+        "import socket, sys\n"
+        "def refuse(*_, **__): raise SystemExit('it connects')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "from core.encoders import openvino_model\n"
+        "print(openvino_model.processor()[1])\n"
+        "from openvino.tools.ovc import telemetry_utils\n"
+        "print(telemetry_utils.tm.__name__, sys.modules['openvino_telemetry'])"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env={"HOME": str(tmp_path), "PATH": ""},
+    )  # fmt: skip
+    assert finished.stdout.splitlines()[-1] == "openvino.tools.ovc.telemetry_stub None"
+    assert list(tmp_path.rglob("*openvino*")) == [], finished.stderr
