@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.cli import COMMANDS, build_parser
+from core.cli.spec_file import with_spec
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -67,11 +68,15 @@ def test_exported_names_exist(path: Path) -> None:
 
 
 def documented_commands() -> list[str]:
-    """Return the `python -m core …` commands of the README and of docs/, continued lines joined."""
+    """Return the commands of the README and of docs/, continued lines joined.
+
+    `python -m core …`, `python -m core.MODULE …` and `leakscope …`.
+    """
     pages = [README, *sorted((ROOT / "docs").rglob("*.md"))]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
     text = re.sub(r"\\\n\s*", " ", text)
-    found = re.findall(r"^\s*(?:\$ )?(?:\.venv/bin/)?python -m core .*$", text, flags=re.MULTILINE)
+    command = r"^\s*(?:\$ )?(?:(?:\.venv/bin/)?python -m core(?:\.\w+)*|leakscope) .*$"
+    found = re.findall(command, text, flags=re.MULTILINE)
     return sorted({line.strip().removeprefix("$ ") for line in found})
 
 
@@ -84,10 +89,32 @@ def test_readme_tells_the_commands() -> None:
 
 
 @pytest.mark.parametrize("command", documented_commands())
-def test_documented_commands_are_understood(command: str) -> None:
+def test_documented_commands_are_understood(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command.count("--set ") < 2, "several settings stand in a specification (--spec)"
     words = shlex.split(command.partition(" | ")[0].partition(" > ")[0], comments=True)
-    arguments = words[words.index("core") + 1 :]
+    program = words[2] if words[1] == "-m" else words[0]
+    if program not in ("core", "leakscope"):
+        check_module(program, words[3:])
+        return
+    monkeypatch.chdir(ROOT)
+    arguments = with_spec(words[words.index(program) + 1 :])
     build_parser().parse_args(arguments)  # exits, and fails the test, where one is unknown
+
+
+def check_module(name: str, words: list[str]) -> None:
+    """Check that a module can be run, and knows the options that it is given."""
+    path = ROOT / f"{name.replace('.', '/')}.py"
+    source = path.read_text(encoding="utf-8")
+    assert '__name__ == "__main__"' in source
+    assert all(f'"{word}"' in source for word in words if word.startswith("--"))
+
+
+def test_the_check_of_modules_can_fail() -> None:
+    check_module("core.studies.more_texts", ["--results", "x.json"])
+    with pytest.raises(AssertionError):
+        check_module("core.studies.more_texts", ["--nonsense"])
+    with pytest.raises(FileNotFoundError):
+        check_module("core.studies.learning", [])
 
 
 def make_targets() -> set[str]:

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder", required=True, help=f"one of {', '.join(FITTED_ENCODERS)}")
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="a setting of the encoder")  # fmt: skip
+    parser.add_argument("--spec", metavar="FILE", help="JSON with these arguments; others win")
     parser.add_argument("--corpus", help="bundled, a file, or another source")
     add_column_arguments(parser)
     parser.add_argument("--pairs", type=Path, metavar="FILE",
