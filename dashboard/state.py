@@ -12,6 +12,8 @@ from typing import Any
 import streamlit as st
 
 from core.attacks.inversion.reading import Reading
+from dashboard import cache
+from dashboard.address import Parameter
 from dashboard.inversion.request import Request
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "set_text",
     "settings_of_attack",
     "text",
+    "text_parameter",
     "use_settings",
 ]
 
@@ -86,6 +89,11 @@ def drop_stale_link() -> None:
             st.query_params.pop(name, None)
         st.session_state["_adopted_link"] = (None, ())
         st.session_state["_unknown_attacks"] = ()
+
+
+def text_parameter() -> Parameter:
+    """Return the sentence as a parameter of an address; the first sample unless it says more."""
+    return Parameter(name="text", key=TEXT_KEY, default=cache.samples()[0]["text"])
 
 
 def text() -> str:

@@ -6,32 +6,35 @@ import streamlit as st
 
 from core.errors import CoreError
 from core.text import check_text
-from dashboard import cache, controls, state
+from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.deniability import state as defence_state
-from dashboard.inversion import answers
-from dashboard.tradeoff import views as trade
+from dashboard.controls import sample_buttons, sentence_input
+from dashboard.inversion.answers import ENCODER
+from dashboard.state import text
+from dashboard.tradeoff import controls, explain, state, views
 
-found = cache.tradeoff(answers.ENCODER)
-defence_state.adopt_tradeoff_link(cache.samples()[0]["text"], found.tasks)
+found = cache.tradeoff(ENCODER)
+address = state.address(found.tasks)
+address.adopt()
 
 headline = st.container()
-task = trade.task_picker(found)
-defence_state.choose_first(found.points.index(trade.best_point(found, task)))
-trade.finding(headline, found, task)
-chosen = trade.picture(found, task)
-trade.how_measured(found)
+task = controls.task_picker(found)
+address.warn_of_refused()
+state.choose_first(found.points.index(views.best_point(found, task)))
+views.finding(headline, found, task)
+clicked = views.picture(found, task)
+explain.how_it_is_computed(found)
 
 st.header("See it on a sentence", anchor=False)
-chosen = trade.setting_picker(found, chosen)
-controls.sentence_input()
-controls.sample_buttons()
+chosen = controls.setting_picker(found, clicked)
+sentence_input()
+sample_buttons()
+address.drop_stale()
 try:
-    check_text(state.text())
-    trade.example(found.points[chosen], state.text())
+    views.example(found.points[chosen], check_text(text()))
 except CoreError as error:
     show_error(error, title="There is nothing to protect")
 
 st.header("The numbers", anchor=False)
-trade.table(found, task)
-trade.caveats(found)
+views.table(found, task)
+explain.caveats()

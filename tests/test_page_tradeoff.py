@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 from dashboard import state
-from dashboard.deniability import state as defence_state
+from dashboard.tradeoff import state as tradeoff_state
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
@@ -55,7 +55,7 @@ def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
         if point.defence in seen:
             continue
         seen.add(point.defence)
-        page.selectbox(key=defence_state.POINT_KEY).set_value(i).run()
+        page.selectbox(key=tradeoff_state.POINT_KEY).set_value(i).run()
         assert not page.exception and not page.error
         if point.defence == "text_to_text":
             assert "came back unchanged" in html(page)

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ETA_KEY",
-    "POINT_KEY",
-    "TASK_KEY",
-    "adopt_click",
     "adopt_eta_link",
-    "adopt_tradeoff_link",
-    "choose_first",
-    "chosen_point",
     "deniable_of",
     "draw_again",
     "drop_stale_eta_link",
@@ -38,8 +32,6 @@ __all__ = [
 ]
 
 ETA_KEY = "eta"
-TASK_KEY = "task"
-POINT_KEY = "point"
 _MOST_DENIABLE = 8
 
 
@@ -66,38 +58,6 @@ def adopt_eta_link(default_text: str, default_eta: float, steps: Sequence[float]
         except ValueError:
             st.session_state["_refused_eta"] = True
     return bool(st.session_state["_refused_eta"])
-
-
-def adopt_tradeoff_link(default_text: str, tasks: Sequence[str]) -> None:
-    """Take over text and task from the address, once per address: `?text=…&task=SST-2`."""
-    st.session_state.setdefault(TEXT_KEY, default_text)
-    if st.session_state.get(TASK_KEY) not in tasks:
-        st.session_state[TASK_KEY] = tasks[0]
-    link = (st.query_params.get("text"), st.query_params.get("task"))
-    if link == st.session_state.get("_adopted_tradeoff_link", (None, None)):
-        return
-    st.session_state["_adopted_tradeoff_link"] = link
-    if link[0] is not None:
-        st.session_state[TEXT_KEY] = link[0]
-    if link[1] in tasks:
-        st.session_state[TASK_KEY] = link[1]
-
-
-def chosen_point() -> int:
-    """Return the index of the setting that is shown on a sentence."""
-    return int(st.session_state.get(POINT_KEY, 0))
-
-
-def choose_first(point: int) -> None:
-    """Show this setting on the sentence unless the visitor has chosen one."""
-    st.session_state.setdefault(POINT_KEY, point)
-
-
-def adopt_click(clicked: int | None) -> None:
-    """Choose the point that was clicked, once per click."""
-    if clicked is not None and clicked != st.session_state.get("_clicked_point"):
-        st.session_state[POINT_KEY] = clicked
-    st.session_state["_clicked_point"] = clicked
 
 
 def drop_stale_eta_link() -> None:

@@ -1,4 +1,4 @@
-"""The parts of the trade-off page."""
+"""What the page of trade-offs shows: finding, figure, a sentence under a defence, numbers."""
 
 from __future__ import annotations
 
@@ -13,40 +13,22 @@ from core.specs import DefenceSpec
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 from dashboard import cache, compiling, markup
-from dashboard.deniability import state as defence_state
-from dashboard.deniability import views as deniable
+from dashboard.deniability.state import noise_seed
+from dashboard.deniability.views import opened_sentence, privatised_card
 from dashboard.inversion import answers
-from dashboard.inversion import views as panels
+from dashboard.inversion.views import vector_panel
+from dashboard.tradeoff.state import chosen_point
 
 __all__ = [
     "best_point",
-    "caveats",
     "example",
     "finding",
-    "how_measured",
     "picture",
-    "setting_picker",
     "table",
-    "task_picker",
 ]
 
 _KEPT = 0.9
 """Of the way from chance to the undefended encoder: what the headline calls kept."""
-
-
-def task_picker(found: Tradeoff) -> str:
-    """Draw the choice of the task and return it."""
-    return str(
-        st.segmented_control(
-            "Useful for",
-            found.tasks,
-            key=defence_state.TASK_KEY,
-            required=True,
-            persist_state="session",
-            help="What the protected vectors are used for: sorting texts into classes by a linear "
-            "classifier, or judging the similarity of two sentences (STS-b)",
-        )
-    )
 
 
 def finding(slot: Any, found: Tradeoff, task: str) -> None:
@@ -89,7 +71,7 @@ def _said(score: Score) -> str:
 def picture(found: Tradeoff, task: str) -> int | None:
     """Draw the figure and return the index of the point that was clicked, if any."""
     event = st.plotly_chart(
-        tradeoff_figure(found, task, chosen=defence_state.chosen_point()),
+        tradeoff_figure(found, task, chosen=chosen_point()),
         key=f"tradeoff-{task}",
         on_select="rerun",
         selection_mode="points",
@@ -106,25 +88,6 @@ def picture(found: Tradeoff, task: str) -> int | None:
     return None
 
 
-def setting_picker(found: Tradeoff, clicked: int | None) -> int:
-    """Draw the choice of a setting, which a click in the figure makes as well."""
-    defence_state.adopt_click(clicked)
-    return int(
-        st.selectbox(
-            "Defence",
-            range(len(found.points)),
-            key=defence_state.POINT_KEY,
-            format_func=lambda i: _name(found.points[i]),
-            help="The same as clicking a point in the figure",
-        )
-    )
-
-
-def _name(point: Point) -> str:
-    title = DEFENCES[point.defence].title
-    return f"{title}, {point.label}" if point.label else title
-
-
 def example(point: Point, text: str) -> None:
     """Draw what a sentence becomes under a defence, and what an unprepared attacker reads."""
     encoder = cache.encoder(answers.ENCODER)
@@ -134,15 +97,15 @@ def example(point: Point, text: str) -> None:
         if entry.acts_on in ("text", "tokens"):
             eta = float(dict(point.settings)["eta"])
             compiling.wait_for_loops()
-            sentence = deniable.opened_sentence(text, encoder, answers.ENCODER)  # type: ignore[arg-type]
+            sentence = opened_sentence(text, encoder, answers.ENCODER)  # type: ignore[arg-type]
             if eta >= sentence.envelopes.eta_min and entry.acts_on == "text":
-                deniable.privatised_card(sentence, eta, answers.ENCODER)
+                privatised_card(sentence, eta, answers.ENCODER)
         settings = dict(point.settings)
         if "seed" in entry.kind.__dataclass_fields__:
-            settings["seed"] = defence_state.noise_seed() % 2**32
+            settings["seed"] = noise_seed() % 2**32
         protected = make_defence(DefenceSpec.of(point.defence, settings)).protect(encoder)
         vector = protected.encode([text])
-        panels.vector_panel(vector, lead="What is stored: ")
+        vector_panel(vector, lead="What is stored: ")
         if point.defence == "random_projection":
             st.html(markup.quoted(text))
             st.caption(
@@ -194,38 +157,3 @@ def table(found: Tradeoff, task: str) -> None:
 
 def _interval(score: Score) -> str:
     return f"{score.ci95.low:.1f} to {score.ci95.high:.1f}"
-
-
-def how_measured(found: Tradeoff) -> None:
-    """Draw on what the figure rests."""
-    facts, base = found.facts, found.undefended
-    tests = next(iter(base.utility.values()))
-    with st.expander("How this was measured", icon=":material/function:"):
-        st.markdown(
-            f"- **Useful**: the encoder stays as it is. A linear (ridge) classifier is trained on "
-            f"the protected vectors of {facts['n_train']:,} texts and tested on "
-            f"{facts['n_test']:,} others, a random subset of each task, under "
-            f"{tests.n_seeds} seeds. STS-b: Spearman's correlation of the cosine with human "
-            f"scores on {facts['n_test']:,} pairs.\n"
-            f"- **Leaks**: the probe-started classifier, trained anew *on protected vectors* of "
-            f"{facts['n_auxiliary']:,} sentences, attacks {facts['n_targets']:,} others. It knows "
-            "the defence, and the encoder. With so few sentences it reads less than the attacks "
-            "of the other pages; between defences the comparison is fair.\n"
-            "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "
-            "and the spread between seeds.\n"
-            "- Dotted: the most frequent class, and an attacker who never sees the vector."
-        )
-
-
-def caveats(found: Tradeoff) -> None:
-    """Draw what the figure does not say."""
-    del found
-    with st.expander("What this does not show", icon=":material/info:"):
-        st.markdown(
-            "- A point that leaks little *to this attacker* may leak more to a better one. Only "
-            "the d_χ mechanisms promise anything, and what they promise is a ratio per distance, "
-            "not a score.\n"
-            "- The classifier is linear and the encoder frozen. An encoder that is trained on "
-            "privatised text can win some usefulness back.\n"
-            "- One encoder, English, short texts."
-        )
