@@ -114,12 +114,29 @@ class Address:
     parameters: tuple[Parameter, ...]
 
     def adopt(self) -> set[str]:
-        """Take over what the address asks for, once per address; return the names taken now."""
+        """Take over what the address asks for, once; return the names taken over just now.
+
+        To be called at the top of a page. Empties the address where a control has left it since.
+        """
         for parameter in self.parameters:
             st.session_state.setdefault(parameter.key, parameter.default)
         asked = self._asked()
-        if asked == self._adopted.asked:
-            return set()
+        if asked != self._adopted.asked:
+            return self._take_over(asked)
+        stood = self._adopted.stood
+        if any(p.stands() != stood[p.name] for p in self.parameters if p.name in stood):
+            self._empty()
+        return set()
+
+    def _asked(self) -> dict[str, list[str]]:
+        names = [p.name for p in self.parameters if p.name in st.query_params]
+        # Half a character pair is no text: it could not even be shown.
+        return {
+            name: [_LONE_SURROGATES.sub("\ufffd", v) for v in st.query_params.get_all(name)]
+            for name in names
+        }
+
+    def _take_over(self, asked: dict[str, list[str]]) -> set[str]:
         here = [parameter for parameter in self.parameters if parameter.name in asked]
         names, refused = set(), list[tuple[str, str]]()
         for parameter in here:
@@ -132,24 +149,8 @@ class Address:
         self._remember(_Adopted(asked, tuple(refused), stood))
         return names
 
-    def _asked(self) -> dict[str, list[str]]:
-        names = [p.name for p in self.parameters if p.name in st.query_params]
-        # Half a character pair is no text: it could not even be shown.
-        return {
-            name: [_LONE_SURROGATES.sub("\ufffd", v) for v in st.query_params.get_all(name)]
-            for name in names
-        }
-
-    def drop_stale(self) -> None:
-        """Empty the address as soon as a control no longer stands at what it asked for."""
-        adopted = self._adopted
-        if all(
-            parameter.stands() == adopted.stood[parameter.name]
-            for parameter in self.parameters
-            if parameter.name in adopted.stood
-        ):
-            return
-        for name in (*adopted.asked, "present"):
+    def _empty(self) -> None:
+        for name in (*self._adopted.asked, "present"):
             st.query_params.pop(name, None)
         self._remember(_Adopted())
 

@@ -1,4 +1,4 @@
-"""The controls of the inversion page."""
+"""The controls that several pages share: the sentence, its samples, and the presentation."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import random
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
 from dashboard import cache, state
 from dashboard.calm import calm
-from dashboard.inversion.answers import ENCODER
 
 __all__ = [
-    "attack_picker",
     "present_button",
     "presenter_buttons",
     "sample_buttons",
     "sentence_input",
-    "stop_words_toggle",
 ]
 
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
@@ -65,38 +61,6 @@ def _draw_sentence() -> None:
     with calm():
         name = _CORPORA[state.picked("random-sentence")]
         state.set_text(random.choice(cache.corpus_sentences(name)))
-
-
-def attack_picker() -> None:
-    """Draw the choice of attacks, side by side."""
-    st.pills(
-        "Attacks",
-        [name for name in INVERSION_ATTACKS if name != "prior"],
-        selection_mode="multi",
-        key=state.ATTACKS_KEY,
-        persist_state="session",
-        wrap=True,
-        format_func=_pill,
-        help="How the attacker turns the vector back into words. Each choice gets a card below. "
-        ":material/bolt: answers as you type, :material/hourglass_top: runs when you ask.",
-    )
-
-
-def _pill(name: str) -> str:
-    answers_at_once = INVERSION_ATTACKS[name].is_live and cache.opens_at_once(name, ENCODER)
-    icon = "bolt" if answers_at_once else "hourglass_top"
-    return f":material/{icon}: {INVERSION_ATTACKS[name].title}"
-
-
-def stop_words_toggle() -> None:
-    """Draw the switch that makes stop words count."""
-    st.toggle(
-        "Count stop words",
-        key=state.STOP_WORDS_KEY,
-        persist_state="session",
-        help="Words such as *the*, *of* and *and*. They say little, so they are left out of the "
-        "scores; most attacks were trained without them and miss them when they count.",
-    )
 
 
 def present_button() -> None:

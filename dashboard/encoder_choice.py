@@ -13,15 +13,16 @@ from core.jobs import JobState
 from core.protocols import OnProgress
 from core.specs import EncoderSpec
 from dashboard import cache
+from dashboard.address import Address, NotOffered, Parameter
 from dashboard.calm import show_error
 from dashboard.inversion import answers
 from dashboard.progress import follow
 
 __all__ = [
+    "address",
     "adopt_encoder_link",
     "chosen_encoder",
     "encoder_picker",
-    "link_part",
     "measure_card",
 ]
 
@@ -36,13 +37,32 @@ class _Measuring:
     on: EncoderSpec
 
 
-def adopt_encoder_link() -> str | None:
-    """Take over the encoder from the address, once per address; return a name that is refused.
+def address() -> Address:
+    """Return what an address may ask for: `?encoder=…`, on more than one page.
 
-    An address opens only encoders that were measured on this computer: following a link must not
-    fetch a model.
+    It opens only encoders that were measured on this computer: following a link must not fetch a
+    model.
     """
-    st.session_state.setdefault(ENCODER_KEY, _BUNDLED)
+    encoder = Parameter(
+        name="encoder",
+        key=ENCODER_KEY,
+        default=_BUNDLED,
+        read=_measured_before,
+        write=lambda name: None if name == _BUNDLED else str(name).strip(),
+        hint="The encoder was not measured on this computer. Type its name under Encoder to open "
+        "it.",
+    )
+    return Address("encoder", (encoder,))
+
+
+def _measured_before(name: str) -> str:
+    if name != _BUNDLED and name not in known_encoders():
+        raise NotOffered
+    return name
+
+
+def adopt_encoder_link() -> None:
+    """Take over the encoder from the address, or from a job that measures one."""
     for job_id in st.query_params.get_all("job"):
         job = cache.jobs().view(job_id)
         if job is None or not isinstance(job.request, _Measuring):
@@ -52,26 +72,12 @@ def adopt_encoder_link() -> str | None:
         if job.request.on not in _jobs():  # the page was reloaded meanwhile
             _jobs()[job.request.on] = job_id
             st.session_state[ENCODER_KEY] = job.request.on.name
-    asked = st.query_params.get("encoder")
-    if asked == st.session_state.get("_adopted_encoder"):
-        return st.session_state.get("_refused_encoder")
-    st.session_state["_adopted_encoder"] = asked
-    is_known = asked is None or asked == _BUNDLED or asked in known_encoders()
-    st.session_state["_refused_encoder"] = None if is_known else asked
-    if asked is not None and is_known:
-        st.session_state[ENCODER_KEY] = asked
-    return st.session_state["_refused_encoder"]
+    address().adopt()
 
 
 def chosen_encoder() -> EncoderSpec:
     """Return the encoder in force."""
     return EncoderSpec(name=str(st.session_state.get(ENCODER_KEY) or _BUNDLED).strip())
-
-
-def link_part() -> list[tuple[str, str]]:
-    """Return what an address must say of the encoder: nothing of the bundled one."""
-    name = chosen_encoder().name
-    return [] if name == _BUNDLED else [("encoder", name)]
 
 
 def encoder_picker() -> None:

@@ -29,7 +29,6 @@ st.header("See it on a sentence", anchor=False)
 chosen = controls.setting_picker(found, clicked)
 sentence_input()
 sample_buttons()
-address.drop_stale()
 try:
     views.example(found.points[chosen], check_text(text()))
 except CoreError as error:

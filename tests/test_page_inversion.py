@@ -13,6 +13,7 @@ from core.jobs import JobState
 from core.specs import settings_of
 from dashboard import cache, state
 from dashboard.inversion import answers
+from dashboard.inversion import state as inversion_state
 from dashboard.inversion.settings import AT_ANSWERING
 
 TEXT = "The government said the river is near the city of London."
@@ -141,7 +142,7 @@ def test_odd_but_valid_input_is_shown_as_it_is(opened: Open, text: str) -> None:
 
 def test_no_attack_chosen_is_told(opened: Open) -> None:
     page = opened()
-    page.session_state[state.ATTACKS_KEY] = []
+    page.session_state[inversion_state.ATTACKS_KEY] = []
     page.run()
     assert "at least one attack" in messages(page)
 
@@ -149,7 +150,7 @@ def test_no_attack_chosen_is_told(opened: Open) -> None:
 def test_stop_words_can_count(opened: Open) -> None:
     page = opened(text=TEXT, attack="mlc")
     assert "stop word, not scored" in html(page)
-    page.toggle(key=state.STOP_WORDS_KEY).set_value(True).run()
+    page.toggle(key=inversion_state.STOP_WORDS_KEY).set_value(True).run()
     assert not page.exception and "stop word, not scored" not in html(page)
 
 

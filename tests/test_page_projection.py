@@ -19,6 +19,7 @@ from core.specs import EncoderSpec
 from core.store import load_artifact
 from dashboard import cache, state
 from dashboard.projection import job as map_jobs
+from dashboard.projection import picked as map_picked
 from dashboard.projection import selection as map_selection
 from dashboard.projection import state as map_state
 from dashboard.projection import views as map_views
@@ -202,22 +203,22 @@ def test_a_figure_marks_what_it_forgot_and_stays_the_same_while_one_selects() ->
     store: dict[str, object] = {}
     picked = _picker(store)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(map_state.st, "session_state", store)
-        assert map_state.marked_rows(request, "a") == ()
+        patch.setattr(map_picked.st, "session_state", store)
+        assert map_picked.marked_rows(request, "a") == ()
         picked(request, [1, 2], "a")
-        assert map_state.marked_rows(request, "a") == (), "the chart knows by itself"
-        assert map_state.marked_rows(request, "b") == (1, 2)
+        assert map_picked.marked_rows(request, "a") == (), "the chart knows by itself"
+        assert map_picked.marked_rows(request, "b") == (1, 2)
         picked(request, [], "b")
         picked(request, [3], "b")
-        assert map_state.marked_rows(request, "b") == (1, 2), "a change would undo the new loop"
-        assert map_state.marked_rows(request, "c") == (3,)
+        assert map_picked.marked_rows(request, "b") == (1, 2), "a change would undo the new loop"
+        assert map_picked.marked_rows(request, "c") == (3,)
 
 
 def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> None:
     page = opened()
     rows = list(range(0, 60, 2))
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
-    page.session_state["_picked"] = map_state._Picked(request, rows, None)
+    page.session_state["_picked"] = map_picked._Picked(request, rows, None)
     page.run()
     assert "without the defence" not in told(page) and "F1 of" in told(page)
     control(page, "selectbox", "defence").set_value("text_to_text").run()
@@ -274,8 +275,8 @@ def test_the_finding_holds_the_interval_against_chance(
 def _picker(store: dict[str, object]) -> Callable[..., list[int]]:
     def picked(request: MapRequest, rows: list[int], figure: object) -> list[int]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(map_state.st, "session_state", store)
-            return map_state.selection_of(request, rows, figure)
+            patch.setattr(map_picked.st, "session_state", store)
+            return map_picked.selection_of(request, rows, figure)
 
     return picked
 

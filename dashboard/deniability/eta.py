@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core.defences.deniability.vocabulary import eta_grid
-from dashboard.deniability import state as defence_state
+from dashboard.deniability import state
 
 __all__ = ["draw_again_button", "eta_slider", "eta_steps"]
 
@@ -33,7 +33,7 @@ def eta_slider(dimension: int) -> float:
         st.select_slider(
             "η (eta): how little noise",
             eta_steps(dimension),
-            key=defence_state.ETA_KEY,
+            key=state.ETA_KEY,
             persist_state="session",
             format_func=lambda eta: f"{eta:g}",
             help="The privacy parameter. To the left more noise: tokens are replaced more often, "
@@ -51,5 +51,5 @@ def draw_again_button() -> None:
         icon=":material/casino:",
         help="Privatises the sentence under fresh noise. Moving the slider keeps the draw, so that "
         "you see what η alone changes.",
-        on_click=defence_state.draw_again,
+        on_click=state.draw_again,
     )

@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the pages of defences: beside `state`, for them alone.
+"""What one visitor has chosen on the page of deniability, for them alone.
 
 Envelopes of sentences stay with the session that asked for them, a few at a time.
 """
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.specs import EncoderSpec
-from dashboard.state import TEXT_KEY, text
+from dashboard.address import Address, NotOffered, Parameter
+from dashboard.state import text_parameter
 
 if TYPE_CHECKING:
     from core.defences.deniability.sentence import DeniableSentence
 
 __all__ = [
     "ETA_KEY",
-    "adopt_eta_link",
+    "address",
     "deniable_of",
     "draw_again",
-    "drop_stale_eta_link",
-    "eta",
+    "keep_eta",
     "noise_seed",
     "remember_deniable",
     "set_eta",
@@ -35,45 +35,35 @@ ETA_KEY = "eta"
 _MOST_DENIABLE = 8
 
 
-def adopt_eta_link(default_text: str, default_eta: float, steps: Sequence[float]) -> bool:
-    """Take over text and η from the address, once per address: `?text=…&eta=75`.
+def address(steps: Sequence[float]) -> Address:
+    """Return what an address may ask for: `?text=…&eta=75`; the step nearest to it is taken."""
 
-    Returns whether the address names an η that does not exist.
-    """
-    st.session_state.setdefault(TEXT_KEY, default_text)
+    def read(text: str) -> float:
+        asked = float(text)
+        near = _nearest(asked, steps)
+        if not steps[0] <= asked <= steps[-1]:
+            raise NotOffered(near)
+        return near
+
+    return Address(
+        "deniability",
+        (
+            text_parameter(),
+            Parameter(
+                name="eta",
+                key=ETA_KEY,
+                read=read,
+                write=lambda eta: f"{eta:g}",
+                hint=f"η runs from {steps[0]:g} to {steps[-1]:g}.",
+            ),
+        ),
+    )
+
+
+def keep_eta(start: float, steps: Sequence[float]) -> None:
+    """Let η stand if it is a step of this encoder's, else start anew."""
     if st.session_state.get(ETA_KEY) not in steps:
-        st.session_state[ETA_KEY] = _nearest(default_eta, steps)
-    link = (st.query_params.get("text"), st.query_params.get("eta"))
-    if link == st.session_state.get("_adopted_eta_link", (None, None)):
-        return bool(st.session_state.get("_refused_eta"))
-    st.session_state["_adopted_eta_link"] = link
-    if link[0] is not None:
-        st.session_state[TEXT_KEY] = link[0]
-    st.session_state["_refused_eta"] = False
-    if link[1] is not None:
-        try:
-            asked = float(link[1])
-            st.session_state[ETA_KEY] = _nearest(asked, steps)
-            st.session_state["_refused_eta"] = not steps[0] <= asked <= steps[-1]
-        except ValueError:
-            st.session_state["_refused_eta"] = True
-    return bool(st.session_state["_refused_eta"])
-
-
-def drop_stale_eta_link() -> None:
-    """Take text and η out of the address as soon as it no longer tells the truth."""
-    linked_text, linked_eta = st.session_state.get("_adopted_eta_link", (None, None))
-    is_same = linked_text in (None, text()) and linked_eta in (None, f"{eta():g}")
-    if not is_same and (linked_text is not None or linked_eta is not None):
-        for name in ("text", "eta", "present"):
-            st.query_params.pop(name, None)
-        st.session_state["_adopted_eta_link"] = (None, None)
-        st.session_state["_refused_eta"] = False
-
-
-def eta() -> float:
-    """Return the chosen η."""
-    return float(st.session_state[ETA_KEY])
+        st.session_state[ETA_KEY] = _nearest(start, steps)
 
 
 def set_eta(value: float, steps: Sequence[float]) -> None:

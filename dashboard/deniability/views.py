@@ -21,7 +21,7 @@ from core.figures import deniability as figures
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from dashboard import cache, markup
-from dashboard.deniability import state as defence_state
+from dashboard.deniability import state
 
 __all__ = [
     "curves_card",
@@ -42,11 +42,11 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
     """Return the sentence's envelopes, from this session where it has seen the text."""
-    kept = defence_state.deniable_of(text, on)
+    kept = state.deniable_of(text, on)
     if kept is not None:
         return kept
     engine = cache.deniability_engine(on)
-    return defence_state.remember_deniable(text, on, DeniableSentence(encoder, engine, text))
+    return state.remember_deniable(text, on, DeniableSentence(encoder, engine, text))
 
 
 def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def _per_cent(share: float) -> str:
 def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:
     """Draw the sentence as it might be released."""
     engine = cache.deniability_engine(on)
-    changed = sentence.privatised(engine, eta, defence_state.noise_seed())
+    changed = sentence.privatised(engine, eta, state.noise_seed())
     st.html(markup.label("What is released: one draw"))
     st.html(markup.privatised_sentence(sentence.tokens, changed))
     st.html(markup.token_legend())
@@ -217,7 +217,7 @@ def _choice(key: str, chosen: EtaChoice, steps: Sequence[float]) -> None:
             key=f"use-{key}",
             icon=":material/straighten:",
             help="Moves the slider there",
-            on_click=partial(defence_state.set_eta, chosen.eta, steps),
+            on_click=partial(state.set_eta, chosen.eta, steps),
         )
 
 

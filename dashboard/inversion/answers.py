@@ -12,8 +12,9 @@ from core.attacks.inversion.reading import Reading, read_vector
 from core.jobs import JobState
 from core.protocols import Access, OnProgress, Vectors, no_progress
 from core.specs import AttackSpec, EncoderSpec, settings_of
-from dashboard import cache, state
+from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.inversion import state
 from dashboard.inversion.request import Request
 from dashboard.progress import follow
 

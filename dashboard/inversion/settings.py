@@ -10,9 +10,10 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.specs import settings_of
-from dashboard import state
 from dashboard.calm import plain
+from dashboard.inversion import state
 from dashboard.inversion.answers import base_settings
+from dashboard.state import forget_widgets
 
 __all__ = ["AT_ANSWERING", "adjustable_settings", "settings_of_chosen"]
 
@@ -84,7 +85,7 @@ def _attack_settings(name: str) -> None:
 
 def _use(name: str, settings: dict[str, Any]) -> None:
     state.use_settings(name, settings)
-    state.forget_widgets(f"setting-{name}-")
+    forget_widgets(f"setting-{name}-")
 
 
 def _draw(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:

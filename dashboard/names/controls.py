@@ -8,12 +8,12 @@ from core.attacks.inversion import INVERSION_ATTACKS
 from core.names.experiment import MOST_NAMES
 from core.protocols import Access
 from dashboard import cache
+from dashboard.address import Address
 from dashboard.inversion.answers import ENCODER
-from dashboard.links import link
-from dashboard.names import state as names_state
+from dashboard.names import state
 from dashboard.names.state import NamesRequest
 
-__all__ = ["attacks_on_offer", "controls", "samples"]
+__all__ = ["attacks_on_offer", "pickers", "samples"]
 
 
 def samples() -> NamesRequest:
@@ -35,12 +35,12 @@ def attacks_on_offer() -> list[str]:
     ]
 
 
-def controls() -> None:
+def pickers(address: Address) -> None:
     """Draw what one types into, the attack, and the link."""
     left, right = st.columns((3, 1))
     left.text_area(
         "Sentences, one a line",
-        key=names_state.SENTENCES_KEY,
+        key=state.SENTENCES_KEY,
         height=210,
         persist_state="session",
         help="Each holds one of the names, or marks another one in [square brackets]; [name] "
@@ -49,7 +49,7 @@ def controls() -> None:
     )
     right.text_area(
         "Names, one a line",
-        key=names_state.NAMES_KEY,
+        key=state.NAMES_KEY,
         height=210,
         persist_state="session",
         help=f"First name and surname, or the surname alone; `Last, First` where the surname has "
@@ -59,7 +59,7 @@ def controls() -> None:
         st.pills(
             "Attack",
             attacks_on_offer(),
-            key=names_state.ATTACK_KEY,
+            key=state.ATTACK_KEY,
             required=True,
             wrap=True,
             persist_state="session",
@@ -72,8 +72,8 @@ def controls() -> None:
             key="names-samples",
             icon=":material/restart_alt:",
             help="Sets sentences and names back to the invented examples",
-            on_click=names_state.use_samples,
+            on_click=state.use_samples,
             args=(samples(),),
         )
         with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            link("names", names_state.link_parts())
+            address.show_link()

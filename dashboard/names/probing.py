@@ -10,7 +10,7 @@ from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
 from core.studies.names_tables import said
 from dashboard import cache
-from dashboard.names import state as names_state
+from dashboard.names import state
 
 __all__ = ["probing"]
 
@@ -56,11 +56,11 @@ def _hardness(found: NameExperiment) -> str:
 def _one_vector(found: NameExperiment) -> None:
     """Draw the candidates of one vector, the nearest first."""
     matrix = found.substitution
-    names_state.keep_choice(names_state.PROBED_KEY, range(len(found.probed)))
+    state.keep_choice(state.PROBED_KEY, range(len(found.probed)))
     chosen = st.selectbox(
         "One vector in detail",
         range(len(found.probed)),
-        key=names_state.PROBED_KEY,
+        key=state.PROBED_KEY,
         format_func=lambda i: matrix.texts[found.probed[i][0]][found.probed[i][1]],
         help="A sentence of the heat map with the name that was put in; the attacker sees its "
         "vector alone",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from dashboard.address import Address, Parameter
+
 if TYPE_CHECKING:
     from core.names.experiment import NameExperiment
 
@@ -20,14 +22,12 @@ __all__ = [
     "ROW_KEY",
     "SENTENCES_KEY",
     "NamesRequest",
+    "address",
     "adopt_cell_click",
-    "adopt_names_link",
     "chosen_cell",
     "chosen_request",
-    "drop_stale_names_link",
     "experiment_of",
     "keep_choice",
-    "link_parts",
     "names_job",
     "remember_experiment",
     "remember_names_job",
@@ -41,7 +41,6 @@ ATTACK_KEY = "names_attack"
 ROW_KEY = "names_row"
 COLUMN_KEY = "names_column"
 PROBED_KEY = "names_probed"
-_LINKED = {"text": SENTENCES_KEY, "names": NAMES_KEY, "attack": ATTACK_KEY}
 _MOST_KEPT = 6
 
 
@@ -54,49 +53,25 @@ class NamesRequest:
     attack: str
 
 
-def adopt_names_link(defaults: NamesRequest, attacks: Sequence[str]) -> str:
-    """Take over sentences, names and attack from the address, once per address.
+def address(defaults: NamesRequest, attacks: Sequence[str]) -> Address:
+    """Return what an address may ask for: `?text=…&names=…&attack=msp`.
 
-    `?text=…&names=…&attack=msp`, with line breaks (`%0A`) between sentences and between names.
-    Returns an attack that does not exist here, or nothing.
+    Line breaks (`%0A`) stand between sentences and between names.
     """
-    st.session_state.setdefault(SENTENCES_KEY, defaults.sentences)
-    st.session_state.setdefault(NAMES_KEY, defaults.names)
-    st.session_state.setdefault(ATTACK_KEY, defaults.attack)
-    params = {name: st.query_params[name] for name in _LINKED if name in st.query_params}
-    if params == st.session_state.get("_adopted_names_link", {}):
-        return str(st.session_state.get("_refused_names_attack", ""))
-    st.session_state["_adopted_names_link"] = params
-    refused = params.get("attack", "")
-    refused = "" if refused in attacks else refused
-    for name, value in params.items():
-        if name != "attack" or not refused:
-            st.session_state[_LINKED[name]] = value
-    st.session_state["_refused_names_attack"] = refused
-    return refused
-
-
-def drop_stale_names_link() -> None:
-    """Take the choices out of the address as soon as one no longer tells the truth."""
-    adopted = dict(st.session_state.get("_adopted_names_link", {}))
-    refused = st.session_state.get("_refused_names_attack", "")
-    now = dict(link_parts())
-    if any(now[name] != value for name, value in adopted.items() if value != refused):
-        for name in adopted:
-            st.query_params.pop(name, None)
-        st.session_state["_adopted_names_link"] = {}
-        st.session_state["_refused_names_attack"] = ""
-
-
-def link_parts() -> list[tuple[str, str]]:
-    """Return what an address must say to open this view."""
-    return [(name, str(st.session_state[key])) for name, key in _LINKED.items()]
+    return Address(
+        "names",
+        (
+            Parameter(name="text", key=SENTENCES_KEY, default=defaults.sentences),
+            Parameter(name="names", key=NAMES_KEY, default=defaults.names),
+            Parameter(name="attack", key=ATTACK_KEY, default=defaults.attack, options=attacks),
+        ),
+    )
 
 
 def chosen_request() -> NamesRequest:
     """Return what the controls stand at."""
-    chosen = dict(link_parts())
-    return NamesRequest(sentences=chosen["text"], names=chosen["names"], attack=chosen["attack"])
+    sentences, names, attack = (st.session_state[k] for k in (SENTENCES_KEY, NAMES_KEY, ATTACK_KEY))
+    return NamesRequest(sentences=str(sentences), names=str(names), attack=str(attack))
 
 
 def use_samples(samples: NamesRequest) -> None:

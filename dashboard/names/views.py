@@ -15,7 +15,7 @@ from core.results import Score
 from dashboard import cache, markup
 from dashboard.calm import plain
 from dashboard.inversion.answers import ENCODER
-from dashboard.names import state as names_state
+from dashboard.names import state
 from dashboard.names.state import NamesRequest
 
 __all__ = ["MAP_TITLE", "QUESTION", "cell_words", "finding", "heat_map"]
@@ -65,8 +65,8 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
 def heat_map(found: NameExperiment) -> None:
     """Draw the matrix; a click chooses a cell."""
     matrix = found.substitution
-    names_state.keep_choice(names_state.ROW_KEY, range(len(matrix.rows)))
-    names_state.keep_choice(names_state.COLUMN_KEY, range(len(matrix.names)))
+    state.keep_choice(state.ROW_KEY, range(len(matrix.rows)))
+    state.keep_choice(state.COLUMN_KEY, range(len(matrix.names)))
     cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
     st.markdown(MAP_TITLE)
     event = st.plotly_chart(
@@ -75,7 +75,7 @@ def heat_map(found: NameExperiment) -> None:
             [name.surname for name in matrix.names],
             cells,
             notes=[_note(count) for count in found.training_counts],
-            chosen=names_state.chosen_cell(),
+            chosen=state.chosen_cell(),
             is_dark=st.context.theme.type == "dark",
         ),
         key="names-map",
@@ -89,7 +89,7 @@ def heat_map(found: NameExperiment) -> None:
     )  # fmt: skip
     points = event.selection.points if event else []
     clicked = next((p["customdata"] for p in points if p.get("customdata")), None)
-    if names_state.adopt_cell_click(tuple(clicked) if clicked else None):
+    if state.adopt_cell_click(tuple(clicked) if clicked else None):
         st.rerun()
     st.caption(
         "Below the name of a column: how many of the attack's training texts hold it (– : it is "
@@ -116,16 +116,16 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     matrix = found.substitution
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "Sentences of", range(len(matrix.rows)), key=names_state.ROW_KEY,
+            "Sentences of", range(len(matrix.rows)), key=state.ROW_KEY,
             format_func=lambda i: matrix.rows[i].full, width=260,
             help="The row of the heat map: whose sentences they are",
         )  # fmt: skip
         st.selectbox(
-            "with the name", range(len(matrix.names)), key=names_state.COLUMN_KEY,
+            "with the name", range(len(matrix.names)), key=state.COLUMN_KEY,
             format_func=lambda i: matrix.names[i].full, width=260,
             help="The column of the heat map: the name that was put in",
         )  # fmt: skip
-    row, column = names_state.chosen_cell()
+    row, column = state.chosen_cell()
     positions = matrix.rows_of(matrix.rows[row])
     rate = matrix.cell(matrix.rows[row], matrix.names[column])
     name = plain(matrix.names[column].surname)

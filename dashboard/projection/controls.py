@@ -16,14 +16,19 @@ from core.projection.points import Column, Points
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
 from dashboard import encoder_choice
+from dashboard.address import Address
 from dashboard.calm import plain, show_error
-from dashboard.links import link
-from dashboard.projection import state as map_state
+from dashboard.projection import state
 from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
-from dashboard.state import text
 
-__all__ = ["colour_pickers", "link_popover", "method_pickers", "more_settings", "search_input",
-           "text_pickers"]  # fmt: skip
+__all__ = [
+    "colour_pickers",
+    "link_popover",
+    "method_pickers",
+    "more_settings",
+    "search_input",
+    "text_pickers",
+]
 
 _MOST_COLUMNS = 20
 
@@ -53,7 +58,7 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
             "under the map says how many of how many are shown.",
             width=160,
         )
-    on, spec = encoder_choice.chosen_encoder(), map_state.chosen_spec()
+    on, spec = encoder_choice.chosen_encoder(), state.chosen_spec()
     if corpus != UPLOAD:
         return MapRequest(source=corpus, n=n, on=on, spec=spec), None
     return _upload(n, on, spec)
@@ -73,7 +78,7 @@ def _upload(
         "anywhere.",
     )
     if sent is None:
-        restored = map_state.upload_request()
+        restored = state.upload_request()
         if restored is not None:
             return restored, None
         st.info("Choose a file. It stays in the memory of this computer.",
@@ -89,7 +94,7 @@ def _upload(
             st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
         if note := encoding_note(file, facts.encoding):
             st.caption(plain(note))
-        points = map_state.own_points(file, digest, n, column, others[:_MOST_COLUMNS])
+        points = state.own_points(file, digest, n, column, others[:_MOST_COLUMNS])
     except CoreError as error:
         show_error(error, title="This file cannot be drawn")
         return None
@@ -140,7 +145,7 @@ def method_pickers() -> None:
 
 def more_settings() -> None:
     """Draw the settings of the method, and the seed."""
-    method = str(map_state.chosen("method"))
+    method = str(state.chosen("method"))
     if method == "umap":
         st.slider("Neighbours", 2, 100, key=key_of("n_neighbors"), persist_state="session",
                   help="How many neighbours each point is drawn beside: few show detail, many the "
@@ -164,15 +169,15 @@ def more_settings() -> None:
                     help="The same seed gives the same map")  # fmt: skip
 
 
-def colour_pickers(columns: Mapping[str, Column]) -> tuple[str, str | None, bool]:
+def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str, str | None, bool]:
     """Draw the choice of the columns; return colour, shape, and whether one was refused."""
     names = list(columns)
-    wanted = {name: map_state.chosen(name) for name in ("colour", "shape")}
-    is_refused = any(map_state.is_linked(n, v) and v not in names for n, v in wanted.items())
+    wanted = {name: state.chosen(name) for name in ("colour", "shape")}
+    is_refused = any(v not in names and address.asks(n, v) for n, v in wanted.items())
     if wanted["colour"] not in names:
-        map_state.choose("colour", names[0])
+        state.choose("colour", names[0])
     if wanted["shape"] not in names:
-        map_state.choose("shape", None)
+        state.choose("shape", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         colour = st.selectbox("Colour", names, key=key_of("colour"), persist_state="session",
                               help="The column whose values are the colours. Where no column is "
@@ -193,11 +198,10 @@ def search_input() -> None:
                   width=300)  # fmt: skip
 
 
-def link_popover() -> None:
+def link_popover(address: Address) -> None:
     """Draw the address of the view; there is none for a file of one's own."""
     with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-        if map_state.chosen("corpus") == UPLOAD:
+        if state.chosen("corpus") == UPLOAD:
             st.markdown("A map of your own file has no address: the file stays in your session.")
         else:
-            query = [*map_state.link_parts(), ("text", text()), *encoder_choice.link_part()]
-            link("projection", query)
+            address.show_link(encoder_choice.address().query())

@@ -16,8 +16,8 @@ from core.protocols import Encoder, Vectors
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
 from dashboard.inversion import answers
-from dashboard.projection import state as map_state
 from dashboard.projection.drawn import DrawnMap
+from dashboard.projection.picked import remember_selection
 from dashboard.projection.state import MapRequest
 
 __all__ = ["Readings", "named", "readings_of", "told"]
@@ -49,7 +49,7 @@ def readings_of(
     targets = np.array([rows[i] for i in chosen_rows(len(rows), _MOST_ATTACKED)], np.int64)
     texts, key = drawn.points.texts, (request, tuple(targets.tolist()))
     with st.spinner("Attacking the selected vectors"):
-        original = map_state.remember_selection(
+        original = remember_selection(
             "original", key, lambda: _read(texts, targets, drawn.vectors[targets])
         )
     if defence is None:
@@ -61,7 +61,7 @@ def readings_of(
 
     try:
         with st.spinner("Attacking the protected vectors"):
-            found = map_state.remember_selection("protected", (key, defence), attack_protected)
+            found = remember_selection("protected", (key, defence), attack_protected)
     except CoreError:  # the page has said why, where it tried to move the points
         return Readings(original)
     return Readings(original, found, defence)

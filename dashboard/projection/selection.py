@@ -10,8 +10,7 @@ from core.projection.selection import selection_json, selection_rows
 from core.protocols import Encoder
 from core.specs import DefenceSpec
 from dashboard.inversion import answers
-from dashboard.projection import readings as map_readings
-from dashboard.projection import state as map_state
+from dashboard.projection import picked, readings
 from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.readings import Readings
 from dashboard.projection.state import MapRequest
@@ -38,7 +37,7 @@ def selected_texts(
             else "Points can be selected in two dimensions: choose 2-D above."
         )
         return
-    found = map_readings.readings_of(request, drawn, rows, encoder, defence)
+    found = readings.readings_of(request, drawn, rows, encoder, defence)
     rows = sorted(rows, key=lambda i: i not in found.original)  # what was attacked comes first
     _told(request, rows, found)
     _table(drawn, rows, found)
@@ -53,14 +52,14 @@ def _told(request: MapRequest, rows: list[int], found: Readings) -> None:
             "tried. `python -m core train` trains one."
         )
     else:
-        told = map_readings.told(len(rows), found)
+        told = readings.told(len(rows), found)
         st.markdown(f"{n} {told or 'None of them holds a word that the attack could find.'}")
     st.button(
         "Clear the selection",
         key="clear-selection",
         icon=":material/deselect:",
         help="Selects no text; the map shows all points alike again",
-        on_click=map_state.clear_selection,
+        on_click=picked.clear_selection,
     )
 
 
@@ -79,7 +78,7 @@ def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
             "protected": columns.TextColumn(
                 "Recovered with the defence",
                 width="medium",
-                help=map_readings.named(found.defence) if found.defence else None,
+                help=readings.named(found.defence) if found.defence else None,
             ),
             "protected f1": columns.NumberColumn("F1 with the defence", format="%.0f"),
             "guess": columns.NumberColumn("F1 by guessing", format="%.0f"),
@@ -108,11 +107,9 @@ def _words(reading: Reading) -> str:
     return ", ".join(w.word for w in reading.hits) or "none"
 
 
-def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], readings: Readings) -> None:
+def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Readings) -> None:
     layout = drawn.layout
-    found = selection_rows(
-        drawn.points, layout.coordinates, rows, readings.original, readings.protected
-    )
+    table = selection_rows(drawn.points, layout.coordinates, rows, found.original, found.protected)
     facts = {
         "source": drawn.points.name,
         "shown": drawn.points.told,
@@ -120,19 +117,19 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], readings: 
         "method": layout.spec.method,
         "seed": layout.spec.seed,
         "trustworthiness": layout.trustworthiness.value,
-        "attacked": len(readings.original),
-        "defence": map_readings.named(readings.defence) if readings.defence else None,
+        "attacked": len(found.original),
+        "defence": readings.named(found.defence) if found.defence else None,
     }
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Save the selection")
         st.download_button(
-            "JSON", lambda: selection_json(facts, found), "leakscope-selection.json",
+            "JSON", lambda: selection_json(facts, table), "leakscope-selection.json",
             "application/json", key="download-json", icon=":material/data_object:",
             help="All of it, for programs. It holds the texts.", on_click="ignore",
         )  # fmt: skip
         st.download_button(
             # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-            "CSV", lambda: table_csv(found).encode("utf-8-sig"), "leakscope-selection.csv",
+            "CSV", lambda: table_csv(table).encode("utf-8-sig"), "leakscope-selection.csv",
             "text/csv", key="download-csv", icon=":material/table:",
             help="One row a text, for spreadsheets. It holds the texts.", on_click="ignore",
         )  # fmt: skip

@@ -3,39 +3,69 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core.corpora.memory_file import MemoryFile
+from core.defences.registry import DEFENCES
 from core.projection.moves import MOVABLE
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
-from dashboard.state import TEXT_KEY, text
+from dashboard.address import Address, NotOffered, Parameter
+from dashboard.state import text_parameter
 
 if TYPE_CHECKING:
     from core.corpora.guess import FileFacts
     from core.projection.points import Points
     from dashboard.projection.drawn import DrawnMap
 
-__all__ = ["CORPORA", "COUNTS", "UPLOAD", "MapRequest", "adopt_map_link", "chart_number", "chosen",
-           "chosen_spec", "choose", "clear_selection", "drop_stale_map_link", "is_linked",
-           "key_of", "link_parts", "map_job", "marked_rows", "own_facts", "own_maps",
-           "own_points", "remember_map_job", "remember_own", "remember_selection", "restore_map",
-           "selection_of", "upload_request"]  # fmt: skip
+__all__ = [
+    "CORPORA",
+    "COUNTS",
+    "UPLOAD",
+    "MapRequest",
+    "adopt",
+    "chosen",
+    "chosen_spec",
+    "choose",
+    "key_of",
+    "map_job",
+    "own_facts",
+    "own_maps",
+    "own_points",
+    "remember_map_job",
+    "remember_own",
+    "restore_map",
+    "upload_request",
+]
 
 UPLOAD = "upload"
-CORPORA = {"bundled": "News and encyclopaedia", "lee": "News (Lee)",
-           "wikipedia": "Wikipedia extract", UPLOAD: "Your own file"}  # fmt: skip
+CORPORA = {
+    "bundled": "News and encyclopaedia",
+    "lee": "News (Lee)",
+    "wikipedia": "Wikipedia extract",
+    UPLOAD: "Your own file",
+}
 COUNTS = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 _DEFAULTS: dict[str, Any] = {
     "corpus": "bundled", "n": 2000, "method": "umap", "dims": 2, "colour": None, "shape": None,
     "search": "", "defence": "none", "strength": None, "n_moved": 200, "metric": "cosine",
     "n_neighbors": 15, "min_dist": 0.1, "perplexity": 30.0, "seed": 0,
 }  # fmt: skip
-_LINKED = ("corpus", "n", "method", "dims", "colour", "shape", "defence")
+_OPTIONS: dict[str, Sequence[Any] | None] = {
+    "corpus": [name for name in CORPORA if name != UPLOAD],
+    "n": COUNTS,
+    "method": tuple(METHODS),
+    "dims": (2, 3),
+    "colour": None,
+    "shape": None,
+    "defence": ("none", *MOVABLE),
+}
+"""What an address may ask for; columns are known when the texts are."""
+
 _MOST_OWN = 2
 
 
@@ -81,69 +111,41 @@ def chosen_spec() -> ProjectionSpec:
     )
 
 
-def adopt_map_link(default_text: str) -> list[str]:
-    """Take over the choices of the address, once per address; return those that do not exist.
+def adopt() -> Address:
+    """Take over the choices of the address; return what it may ask for.
 
     `?corpus=lee&n=2000&method=umap&dims=3&colour=document&shape=…&defence=…&eta=75&text=…`. An
     address opens the bundled corpora alone: following a link must not read other files.
     """
-    st.session_state.setdefault(TEXT_KEY, default_text)
     for name, value in _DEFAULTS.items():
         st.session_state.setdefault(key_of(name), value)
-    params = {n: st.query_params[n] for n in (*_LINKED, "eta", "text") if n in st.query_params}
-    if params == st.session_state.get("_adopted_map_link", {}):
-        return list(st.session_state.get("_refused_map_link", []))
-    st.session_state["_adopted_map_link"] = params
-    refused = [f"{n}={v}" for n, v in params.items() if not _adopt(n, v, params)]
-    st.session_state["_refused_map_link"] = refused
-    return refused
+    address = Address("projection", (*map(_parameter, _OPTIONS), _ETA, text_parameter()))
+    if "eta" in address.adopt() and "defence" not in st.query_params:
+        choose("defence", "text_to_text")
+    return address
 
 
-def _adopt(name: str, value: str, params: Mapping[str, str]) -> bool:
-    """Take over one choice; return whether it exists."""
-    allowed: dict[str, Sequence[Any]] = {
-        "corpus": [c for c in CORPORA if c != UPLOAD], "n": COUNTS, "method": tuple(METHODS),
-        "dims": (2, 3), "defence": ("none", *MOVABLE),
-    }  # fmt: skip
-    if name == "text":
-        st.session_state[TEXT_KEY] = value
-        return True
-    if name == "eta":
-        if not value.replace(".", "", 1).isdigit() or float(value) <= 0:
-            return False
-        choose("strength", float(value))
-        if "defence" not in params:
-            choose("defence", "text_to_text")
-        return True
-    found = next((a for a in allowed.get(name, [value]) if str(a) == value), None)
-    if found is not None:
-        choose(name, found)
-    return found is not None
+def _parameter(name: str) -> Parameter:
+    return Parameter(
+        name=name,
+        key=key_of(name),
+        options=_OPTIONS[name],
+        write=lambda value: None if value in (None, "none") else str(value),
+    )
 
 
-def drop_stale_map_link() -> None:
-    """Take the choices out of the address as soon as one no longer tells the truth."""
-    adopted = dict(st.session_state.get("_adopted_map_link", {}))
-    now = {**dict(link_parts()), "text": text()}
-    if any(name in now and now[name] != value for name, value in adopted.items()):
-        for name in (*adopted, "eta"):
-            st.query_params.pop(name, None)
-        st.session_state["_adopted_map_link"] = {}
-        st.session_state["_refused_map_link"] = []
+def _read_eta(text: str) -> float:
+    if not 0 < float(text) < float("inf"):
+        raise NotOffered
+    return float(text)
 
 
-def is_linked(name: str, value: object) -> bool:
-    """Return whether a choice stands as the address asked for it."""
-    adopted = st.session_state.get("_adopted_map_link", {})
-    return name in adopted and adopted[name] == value
+def _write_eta(strength: float | None) -> str | None:
+    """Return η where the strength of the defence is one."""
+    return f"{strength:g}" if strength and DEFENCES[str(chosen("defence"))].guarantee else None
 
 
-def link_parts() -> list[tuple[str, str]]:
-    """Return what an address must say to open this view."""
-    parts = [(name, str(chosen(name))) for name in _LINKED if chosen(name) not in (None, "none")]
-    is_eta = str(chosen("defence")) in ("text_to_text", "token_representation",
-                                        "sequence_representation")  # fmt: skip
-    return parts + ([("eta", f"{chosen('strength'):g}")] if is_eta and chosen("strength") else [])
+_ETA = Parameter(name="eta", key=key_of("strength"), read=_read_eta, write=_write_eta)
 
 
 def upload_request() -> MapRequest | None:
@@ -221,62 +223,3 @@ def own_points(
         st.session_state["_own_points"] = kept
     found: Points = kept[1]
     return found
-
-
-@dataclass
-class _Picked:
-    """The selected points of a map, and whether the chart itself knows of them."""
-
-    request: MapRequest
-    rows: list[int]
-    figure: object
-    is_by_chart: bool = False
-    to_mark: tuple[int, ...] = ()
-    """What the figure marks by itself, since it forgot its selection when it changed."""
-
-
-def marked_rows(request: MapRequest, figure: object) -> tuple[int, ...]:
-    """Return the selected points that a figure has to mark by itself; none for most figures.
-
-    A chart that changes forgets its selection. One that stays must not be handed other marks: that
-    would be a change, and so forget what is being selected.
-    """
-    kept: _Picked | None = st.session_state.get("_picked")
-    if kept is None or kept.request != request:
-        return ()
-    return kept.to_mark if kept.figure == figure else tuple(kept.rows)
-
-
-def selection_of(request: MapRequest, picked: Sequence[int], figure: object) -> list[int]:
-    """Return the selected points: those just picked, or those picked before on this map.
-
-    A chart that changes forgets its selection, and that must not empty the table: an empty pick
-    counts only where the same figure held a selection before.
-    """
-    kept: _Picked | None = st.session_state.get("_picked")
-    to_mark = marked_rows(request, figure)
-    rows = list(picked)
-    if not picked and kept is not None and kept.request == request:
-        is_undone = kept.figure == figure and kept.is_by_chart
-        rows = [] if is_undone else list(kept.rows)
-    st.session_state["_picked"] = _Picked(request, rows, figure, bool(picked), to_mark)
-    return rows
-
-
-def clear_selection() -> None:
-    """Forget the selected points, from a callback; the chart is drawn anew without them."""
-    st.session_state.pop("_picked", None)
-    st.session_state["_chart_number"] = chart_number() + 1
-
-
-def chart_number() -> int:
-    """Return a number that changes when the chart has to forget what is selected in it."""
-    return int(st.session_state.get("_chart_number", 0))
-
-
-def remember_selection(kind: str, key: object, make: Any) -> Any:
-    """Return what `make` returns, made once for a kind while the key stays the same."""
-    store = st.session_state.setdefault("_selection_readings", {})
-    if kind not in store or store[kind][0] != key:
-        store[kind] = (key, make())
-    return store[kind][1]

@@ -22,13 +22,14 @@ from core.projection.spec import METHODS
 from core.protocols import Encoder
 from core.specs import DefenceSpec
 from core.text import check_text
-from dashboard import markup, state
+from dashboard import markup
 from dashboard.calm import plain, show_error
 from dashboard.deniability.eta import eta_steps
 from dashboard.inversion import answers
-from dashboard.projection import state as map_state
+from dashboard.projection import picked, state
 from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.state import MapRequest, key_of
+from dashboard.state import text
 
 __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
 
@@ -105,8 +106,8 @@ def _agreement(drawn: DrawnMap, column: str) -> Agreement | None:
 def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
     """Return the place of the typed sentence, and draw which texts are nearest to it."""
     try:
-        check_text(state.text())
-        vector = encoder.encode([state.text()])
+        check_text(text())
+        vector = encoder.encode([text()])
     except CoreError as error:
         show_error(error, title="Your sentence is not on the map")
         return None
@@ -134,7 +135,7 @@ def draw_map(
 ) -> list[int]:
     """Draw the map with what is told of it, and return the selected points."""
     points, layout = drawn.points, drawn.layout
-    sought = str(map_state.chosen("search"))
+    sought = str(state.chosen("search"))
     found = matching_rows(drawn.folded, sought)
     title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
     shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
@@ -148,11 +149,11 @@ def draw_map(
         found=found,
         typed=typed,
         moved=(moves.before, moves.after) if moves else None,
-        selected=map_state.marked_rows(request, shown),
+        selected=picked.marked_rows(request, shown),
     )
     event = st.plotly_chart(
         figure,
-        key=f"map-{layout.spec.n_components}-{map_state.chart_number()}",
+        key=f"map-{layout.spec.n_components}-{picked.chart_number()}",
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
         config=_CHART,
@@ -162,9 +163,9 @@ def draw_map(
     _told(points, layout)
     if sought.strip():
         st.markdown(f"{len(found):,} of {len(points):,} texts hold “{plain(sought.strip())}”.")
-    picked = [_row_of(p) for p in (event.selection.points if event else [])]
-    rows = sorted({row for row in picked if row is not None and row < len(points)})
-    return map_state.selection_of(request, rows, shown)
+    clicked = [_row_of(p) for p in (event.selection.points if event else [])]
+    rows = sorted({row for row in clicked if row is not None and row < len(points)})
+    return picked.selection_of(request, rows, shown)
 
 
 def _name_of(request: MapRequest) -> str:
@@ -230,10 +231,10 @@ def _steps(name: str, dimension: int) -> tuple[str, tuple[float, ...]]:
 
 
 def _strength(setting: str, steps: tuple[float, ...]) -> float:
-    here = map_state.chosen("strength")
+    here = state.chosen("strength")
     if here not in steps:
         fallback = 75.0 if setting == "eta" else steps[len(steps) // 2]
-        map_state.choose("strength", min(steps, key=lambda s: abs(s - (here or fallback)))
+        state.choose("strength", min(steps, key=lambda s: abs(s - (here or fallback)))
                          if setting == "eta" else fallback)  # fmt: skip
     return st.select_slider(
         _WORDS[setting],
@@ -254,7 +255,7 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
         except CoreError as error:
             show_error(error, title="This defence needs an encoder that is open")
             return None
-    rows = chosen_rows(len(drawn.points), int(map_state.chosen("n_moved")))
+    rows = chosen_rows(len(drawn.points), int(state.chosen("n_moved")))
     try:
         with st.spinner(f"Protecting {len(rows):,} texts"):
             moves = drawn.moved(encoder, rows, defence)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
@@ -13,15 +11,12 @@ from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
-from dashboard.links import link
-from dashboard.representations import state as chosen_here
-from dashboard.representations.state import key_of
-from dashboard.state import text
+from dashboard.address import Address
+from dashboard.representations.state import chosen, encoder_options, key_of
 
 __all__ = [
     "VIEW_NAMES",
     "encoder_picker",
-    "link_popover",
     "measure_pickers",
     "standing",
     "try_pickers",
@@ -35,7 +30,7 @@ def encoder_picker(found: Representations | None) -> None:
     """Draw the choice of the encoders, for the figure and for the sentence below."""
     st.multiselect(
         "Encoders",
-        chosen_here.encoder_options(found),
+        encoder_options(found),
         key=key_of("encoder"),
         persist_state="session",
         format_func=encoder_title,
@@ -44,7 +39,7 @@ def encoder_picker(found: Representations | None) -> None:
     )
 
 
-def measure_pickers(found: Representations) -> None:
+def measure_pickers(found: Representations, address: Address) -> None:
     """Draw what the figure is about: attacks, whose texts the attacker has, and the use."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
@@ -80,21 +75,23 @@ def measure_pickers(found: Representations) -> None:
         )
         st.toggle(
             "Figures of Corò (2022)",
+            value=True,
             key=key_of("paper"),
             persist_state="session",
             help="Hollow diamonds: what the thesis that this page repeats measured on Italian "
             "news. Other texts, other classes: compare the order, not the places.",
         )
-        link_popover()
+        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
+            address.show_link()
 
 
-def standing(refused: Sequence[str]) -> str:
+def standing(address: Address) -> str:
     """Return what the controls stand at for which the address asked for something else."""
-    return "; ".join(_stands(name) for name in dict.fromkeys(r.partition("=")[0] for r in refused))
+    return "; ".join(_stands(name) for name in dict.fromkeys(name for name, _ in address.refused))
 
 
 def _stands(name: str) -> str:
-    value = chosen_here.chosen(name)
+    value = chosen(name)
     told = {
         "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
         "attack": lambda: ", ".join(INVERSION_ATTACKS[a].title for a in value) or "no attack",
@@ -104,12 +101,6 @@ def _stands(name: str) -> str:
         "n": lambda: f"{value:,} sentences",
     }
     return told[name]()
-
-
-def link_popover() -> None:
-    """Draw the address of the view."""
-    with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-        link("representations", [*chosen_here.link_parts(), ("text", text())])
 
 
 def try_pickers() -> None:

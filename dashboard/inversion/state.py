@@ -1,0 +1,145 @@
+"""What one visitor has chosen and seen on the page of inversion.
+
+Results stay with the session that asked for them, in a bounded number, and end with it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import streamlit as st
+
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.reading import Reading
+from dashboard.address import Address, Parameter
+from dashboard.calm import plain
+from dashboard.inversion.request import Request
+from dashboard.state import set_text, text_parameter
+
+__all__ = [
+    "ATTACKS_KEY",
+    "ON_OFFER",
+    "STOP_WORDS_KEY",
+    "address",
+    "chosen_attacks",
+    "counts_stop_words",
+    "job_of",
+    "jobs_of_other_texts",
+    "reading_of",
+    "remember_job",
+    "remember_reading",
+    "restore",
+    "settings_of_attack",
+    "use_settings",
+]
+
+ATTACKS_KEY = "chosen_attacks"
+STOP_WORDS_KEY = "counts_stop_words"
+ON_OFFER = [name for name in INVERSION_ATTACKS if name != "prior"]
+_FIRST = ("probe_mlc", "msp")
+_MOST_READINGS = 64
+
+
+def address() -> Address:
+    """Return what an address may ask for.
+
+    `?text=…&attack=…&attack=…` (or `attack=a,b`), `&stop_words=1`; `&present=1` starts with the
+    controls hidden.
+    """
+    attacks = Parameter(
+        name="attack",
+        key=ATTACKS_KEY,
+        default=list(_FIRST),
+        options=ON_OFFER,
+        is_many=True,
+        hint=plain(f"There are {', '.join(ON_OFFER)}."),
+    )
+    stop_words = Parameter(
+        name="stop_words",
+        key=STOP_WORDS_KEY,
+        default=False,
+        read=lambda text: text == "1",
+        write=lambda is_on: "1" if is_on else None,
+    )
+    return Address("inversion", (text_parameter(), attacks, stop_words))
+
+
+def chosen_attacks() -> list[str]:
+    """Return the chosen attacks in the registry's order."""
+    chosen = st.session_state.get(ATTACKS_KEY) or []
+    return [name for name in INVERSION_ATTACKS if name in chosen]
+
+
+def counts_stop_words() -> bool:
+    """Return whether stop words count as words to find."""
+    return bool(st.session_state.get(STOP_WORDS_KEY, False))
+
+
+def settings_of_attack(name: str) -> dict[str, Any]:
+    """Return the settings of an attack that the visitor changed."""
+    return dict(st.session_state.setdefault("_settings", {}).get(name, {}))
+
+
+def use_settings(name: str, settings: dict[str, Any]) -> None:
+    """Replace the changed settings of an attack."""
+    st.session_state.setdefault("_settings", {})[name] = settings
+
+
+def reading_of(request: Request) -> Reading | None:
+    """Return a reading that this session has seen."""
+    return _readings().get(request)
+
+
+def remember_reading(request: Request, reading: Reading) -> Reading:
+    """Keep a reading for this session, the oldest giving way."""
+    readings = _readings()
+    readings[request] = reading
+    while len(readings) > _MOST_READINGS:
+        readings.popitem(last=False)
+    return reading
+
+
+def _readings() -> OrderedDict[Request, Reading]:
+    found: OrderedDict[Request, Reading] = st.session_state.setdefault("_readings", OrderedDict())
+    return found
+
+
+def remember_job(request: Request, job_id: str | None) -> None:
+    """Note the job that works on a request, here and in the address; None forgets it."""
+    jobs = _jobs()
+    if job_id is None:
+        jobs.pop(request, None)
+    else:
+        jobs[request] = job_id
+    st.query_params["job"] = list(jobs.values())
+    if not jobs:
+        st.query_params.pop("job", None)
+
+
+def restore(request: Request, job_id: str) -> None:
+    """Show again what a running job was asked for: the page was reloaded meanwhile."""
+    set_text(request.text)
+    st.session_state[STOP_WORDS_KEY] = request.counts_stop_words
+    chosen = st.session_state.get(ATTACKS_KEY) or []
+    st.session_state[ATTACKS_KEY] = list(dict.fromkeys([*chosen, request.spec.name]))
+    settings = dict(request.spec.settings)
+    if request.counts_stop_words:
+        settings.pop("keep_stop_words", None)
+    use_settings(request.spec.name, settings)
+    _jobs()[request] = job_id
+
+
+def job_of(request: Request) -> str | None:
+    """Return the id of the job that works on a request."""
+    return _jobs().get(request)
+
+
+def jobs_of_other_texts(text: str) -> list[tuple[Request, str]]:
+    """Return the jobs of sentences that are no longer shown."""
+    return [(request, job) for request, job in _jobs().items() if request.text != text]
+
+
+def _jobs() -> dict[Request, str]:
+    found: dict[Request, str] = st.session_state.setdefault("_jobs", {})
+    return found
