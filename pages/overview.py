@@ -9,8 +9,8 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures import inversion as figures
 from dashboard import cache, markup
-from dashboard.inversion import answers, cost
-from dashboard.inversion import views as panels
+from dashboard.charts import chart_config
+from dashboard.inversion import answers, cost, views
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]
@@ -25,11 +25,11 @@ with headline.skeleton(height=60):
     text = sample["text"]
     vector = cache.encoder(answers.ENCODER).encode([text])
     reading = answers.live_reading(answers.request_for(ATTACK, text), vector)
-    panels.show_finding(headline, [reading])
+    views.show_finding(headline, [reading])
 
 with st.container(border=True):
     st.html(markup.label("1. What was written (an invented e-mail)") + markup.quoted(text))
-    panels.vector_panel(vector, lead="2. What is stored: ")
+    views.vector_panel(vector, lead="2. What is stored: ")
     st.html(markup.label("3. What the attacker reads from the numbers alone"))
     st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
@@ -58,7 +58,12 @@ if measured:
     told = ", ".join(
         f"{INVERSION_ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items()
     )
-    st.plotly_chart(figures.shipped_scores(records), key="shipped", alt=f"F1 by attack: {told}")
+    st.plotly_chart(
+        figures.shipped_scores(records),
+        key="shipped",
+        config=chart_config(),
+        alt=f"F1 by attack: {told}",
+    )
 
 st.header("What to know", anchor=False)
 for column, (title, body) in zip(

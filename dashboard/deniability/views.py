@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,7 +10,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell
+from core.attacks.inversion.export import table_csv
 from core.defences.deniability.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
 from core.defences.deniability.geometry import Geometry
 from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
@@ -21,7 +19,9 @@ from core.figures import deniability as figures
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from dashboard import cache, markup
+from dashboard.charts import chart_config
 from dashboard.deniability import state
+from dashboard.downloads import save_csv, save_json
 
 __all__ = [
     "curves_card",
@@ -34,9 +34,6 @@ __all__ = [
     "vocabulary_cards",
 ]
 
-_CHART = {"displaylogo": False, "displayModeBar": "hover", "scrollZoom": False,
-          "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-          "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}}  # fmt: skip
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 
@@ -137,7 +134,7 @@ def curves_card(
             eta,
         ),
         key="curves",
-        config=_CHART,
+        config=chart_config(),
         alt=f"Share of tokens that come back over η, from {etas[0]:g} to {etas[-1]:g}; the "
         f"sentence, its tokens{' and all tokens' if found else ''}, with η = {eta:g} marked",
     )
@@ -152,7 +149,7 @@ def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: floa
         st.plotly_chart(
             figures.outcome_histograms(found.n_w[:, at], found.s_w[:, at], found.n_draws, shown),
             key="histograms",
-            config=_CHART,
+            config=chart_config(),
             alt=f"Histograms of N_w and S_w over {len(found.tokens):,} tokens at η = {shown:g}",
         )
         mean, spread = found.mean_n_w[:, at], found.mean_n_w[:, at].std(ddof=1)
@@ -166,7 +163,7 @@ def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: floa
         st.plotly_chart(
             figures.geometry_figure(geometry, eta),
             key="geometry",
-            config=_CHART,
+            config=chart_config(),
             alt=f"Mean distance to the k-th nearest token, from {geometry.mean_distance[0]:.2f} "
             f"to {geometry.mean_distance[-1]:.2f}, and the noise of length "
             f"{geometry.dimension / eta:.1f}",
@@ -226,39 +223,28 @@ def downloads(
 ) -> None:
     """Draw the buttons that save the tokens' numbers."""
     facts = {"text": text, "encoder": on.name, "eta": eta, "n_draws": n_draws}
-    st.download_button(
-        "JSON",
+    save_json(
         lambda: json.dumps(
             {**facts, "tokens": [asdict(f) for f in found]},
             ensure_ascii=False,
             indent=1,
         ),
-        "leakscope-deniability.json",
-        "application/json",
-        key="download-json",
-        icon=":material/data_object:",
-        help="All of it, for programs. It holds your sentence.",
-        on_click="ignore",
+        "deniability",
+        about="All of it, for programs. It holds your sentence.",
     )
-    st.download_button(
-        "CSV",
-        partial(_csv, found),
-        "leakscope-deniability.csv",
-        "text/csv",
-        key="download-csv",
-        icon=":material/table:",
-        help="One row a token, for spreadsheets. It holds your sentence.",
-        on_click="ignore",
+    save_csv(
+        lambda: table_csv([_row(token) for token in found]),
+        "deniability",
+        about="One row a token, for spreadsheets. It holds your sentence.",
     )
 
 
-def _csv(found: Sequence[TokenDeniability]) -> bytes:
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(["token", "n_w", "s_w", "eta_star_median", "replacements"])
-    for row in found:
-        most = " ".join(f"{token}:{n}" for token, n in row.replacements)
-        writer.writerow(
-            [neutral_cell(row.token), row.n_w, row.s_w, row.eta_star_median, neutral_cell(most)]
-        )
-    return file.getvalue().encode("utf-8-sig")
+def _row(token: TokenDeniability) -> dict[str, object]:
+    replacements = " ".join(f"{other}:{n}" for other, n in token.replacements)
+    return {
+        "token": token.token,
+        "n_w": token.n_w,
+        "s_w": token.s_w,
+        "eta_star_median": token.eta_star_median,
+        "replacements": replacements,
+    }

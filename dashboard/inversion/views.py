@@ -14,6 +14,8 @@ from core.attacks.inversion.reading import Reading
 from core.figures import inversion as figures
 from core.protocols import Vectors
 from dashboard import markup
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv, save_json
 from dashboard.inversion.cost import needs
 
 __all__ = [
@@ -27,10 +29,6 @@ __all__ = [
     "side_by_side",
     "vector_panel",
 ]
-
-_CHART = {"displaylogo": False, "displayModeBar": "hover", "scrollZoom": False,
-          "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-          "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}}  # fmt: skip
 
 
 def finding(readings: Sequence[Reading]) -> tuple[str, str]:
@@ -93,7 +91,7 @@ def _bars(reading: Reading, place: Any) -> None:
         place.plotly_chart(
             figures.word_scores(reading),
             key=f"bars-{reading.attack}",
-            config=_CHART,
+            config=chart_config(),
             alt=f"Score of each of the {len(reading.recovery.words)} words that "
             f"{INVERSION_ATTACKS[reading.attack].title} answered; {reading.n_recovered} are in "
             "the text",
@@ -141,7 +139,7 @@ def comparison(readings: Sequence[Reading]) -> None:
     st.plotly_chart(
         figures.scores_beside_prior(readings),
         key="comparison",
-        config=_CHART,
+        config=chart_config(),
         alt=f"F1 by attack: {told}; guessing alone reaches {readings[0].prior.f1:.0f}",
     )
 
@@ -153,31 +151,20 @@ def vector_panel(vector: Vectors, *, lead: str = "This is all the attacker has: 
     st.plotly_chart(
         figures.vector_strip(vector),
         key="vector",
-        config={**_CHART, "displayModeBar": False},
+        config=chart_config(has_bar=False),
         alt=f"The embedding as {vector.size} coloured cells from {low:.2f} to {high:.2f}",
     )
 
 
 def downloads(readings: Sequence[Reading]) -> None:
-    """Draw the buttons that save the readings; the files are made when asked for."""
-    st.download_button(
-        "JSON",
+    """Draw the buttons that save the readings."""
+    save_json(
         lambda: readings_json(readings),
-        "leakscope-inversion.json",
-        "application/json",
-        key="download-json",
-        icon=":material/data_object:",
-        help="All of it, for programs: words, scores, baseline, cost. It holds your sentence.",
-        on_click="ignore",
+        "inversion",
+        about="All of it, for programs: words, scores, baseline, cost. It holds your sentence.",
     )
-    st.download_button(
-        "CSV",
-        # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-        lambda: readings_csv(readings).encode("utf-8-sig"),
-        "leakscope-inversion.csv",
-        "text/csv",
-        key="download-csv",
-        icon=":material/table:",
-        help="One row a word, for spreadsheets. It holds your sentence.",
-        on_click="ignore",
+    save_csv(
+        lambda: readings_csv(readings),
+        "inversion",
+        about="One row a word, for spreadsheets. It holds your sentence.",
     )

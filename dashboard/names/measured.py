@@ -16,6 +16,7 @@ from core.studies.names_tables import SHIPPED, said
 from core.studies.rows import Row
 from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.charts import chart_config
 from dashboard.names.views import MAP_TITLE
 
 __all__ = ["dependence", "measured"]
@@ -137,7 +138,7 @@ def _matrix(row: Row) -> None:
                  notes=[f"{n:,}" for n in row["training"]],
                  is_dark=st.context.theme.type == "dark"),
         key="measured-map",
-        config={"displaylogo": False, "displayModeBar": "hover"},
+        config=chart_config("leakscope-names"),
         alt=f"How often each of {row['n_names']} surnames was read in news, by whose sentences and "
         "by the name put in",
     )  # fmt: skip

@@ -14,6 +14,8 @@ from core.names.experiment import NameExperiment
 from core.results import Score
 from dashboard import cache, markup
 from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.inversion.answers import ENCODER
 from dashboard.names import state
 from dashboard.names.state import NamesRequest
@@ -81,12 +83,10 @@ def heat_map(found: NameExperiment) -> None:
         key="names-map",
         on_select="rerun",
         selection_mode="points",
-        config={"displaylogo": False, "displayModeBar": "hover",
-                "modeBarButtonsToRemove": ["select2d", "lasso2d"],
-                "toImageButtonOptions": {"format": "svg", "filename": "leakscope-names"}},
+        config=chart_config("leakscope-names"),
         alt="How often each surname was read, a row for whose sentences and a column for the name "
         "put in; the table below holds the same numbers",
-    )  # fmt: skip
+    )
     points = event.selection.points if event else []
     clicked = next((p["customdata"] for p in points if p.get("customdata")), None)
     if state.adopt_cell_click(tuple(clicked) if clicked else None):
@@ -99,12 +99,7 @@ def heat_map(found: NameExperiment) -> None:
     with st.expander("The numbers as a table", icon=":material/table:"):
         st.dataframe([{k: neutral_cell(v) for k, v in row.items()} for row in table],
                      key="names-table", hide_index=True)  # fmt: skip
-        st.download_button(
-            # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-            "CSV", lambda: table_csv(table).encode("utf-8-sig"), "leakscope-names.csv", "text/csv",
-            key="names-csv", icon=":material/table:", help="One row a cell. It holds the names.",
-            on_click="ignore",
-        )  # fmt: skip
+        save_csv(lambda: table_csv(table), "names", about="One row a cell. It holds the names.")
 
 
 def _note(count: int) -> str:

@@ -87,7 +87,7 @@ def _upload(
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
     try:
-        facts = map_state.own_facts(file, digest)
+        facts = state.own_facts(file, digest)
         column = _text_column(facts) if facts.names else None
         others = tuple(name for name in facts.names if name != column)
         if len(others) > _MOST_COLUMNS:

@@ -9,6 +9,7 @@ from core.attacks.inversion.reading import Reading
 from core.projection.selection import selection_json, selection_rows
 from core.protocols import Encoder
 from core.specs import DefenceSpec
+from dashboard.downloads import save_csv, save_json
 from dashboard.inversion import answers
 from dashboard.projection import picked, readings
 from dashboard.projection.drawn import DrawnMap
@@ -122,14 +123,13 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Rea
     }
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Save the selection")
-        st.download_button(
-            "JSON", lambda: selection_json(facts, table), "leakscope-selection.json",
-            "application/json", key="download-json", icon=":material/data_object:",
-            help="All of it, for programs. It holds the texts.", on_click="ignore",
-        )  # fmt: skip
-        st.download_button(
-            # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-            "CSV", lambda: table_csv(table).encode("utf-8-sig"), "leakscope-selection.csv",
-            "text/csv", key="download-csv", icon=":material/table:",
-            help="One row a text, for spreadsheets. It holds the texts.", on_click="ignore",
-        )  # fmt: skip
+        save_json(
+            lambda: selection_json(facts, table),
+            "selection",
+            about="All of it, for programs. It holds the texts.",
+        )
+        save_csv(
+            lambda: table_csv(table),
+            "selection",
+            about="One row a text, for spreadsheets. It holds the texts.",
+        )

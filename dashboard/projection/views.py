@@ -24,6 +24,7 @@ from core.specs import DefenceSpec
 from core.text import check_text
 from dashboard import markup
 from dashboard.calm import plain, show_error
+from dashboard.charts import chart_config
 from dashboard.deniability.eta import eta_steps
 from dashboard.inversion import answers
 from dashboard.projection import picked, state
@@ -33,9 +34,6 @@ from dashboard.state import text
 
 __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
 
-_CHART = {"displaylogo": False, "displayModeBar": True, "scrollZoom": False,
-          "modeBarButtonsToRemove": ["autoScale2d"],
-          "toImageButtonOptions": {"format": "png", "filename": "leakscope-map"}}  # fmt: skip
 _STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
     "gaussian": ("sigma", (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)),
     "rounding": ("decimals", (3, 2, 1, 0)),
@@ -156,7 +154,7 @@ def draw_map(
         key=f"map-{layout.spec.n_components}-{picked.chart_number()}",
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
-        config=_CHART,
+        config=chart_config("leakscope-map", is_selectable=True),
         alt=f"Map of {len(points):,} texts by {METHODS[layout.spec.method].title}, coloured by "
         f"{colour}; the selected texts are listed in the table below",
     )

@@ -19,6 +19,8 @@ from core.studies.representation_order import (
 )
 from core.studies.representation_summary import AttackScore, Point, Representations
 from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.finding import title_of
 from dashboard.representations.state import chosen
@@ -57,12 +59,11 @@ def picture(points: Sequence[Point]) -> None:
         st.plotly_chart(
             representations_figure(points, paper if chosen("paper") else (), view=f"{view} "),
             key="representations",
-            config={"displaylogo": False, "displayModeBar": "hover",
-                    "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}},
+            config=chart_config(),
             alt=f"Words recovered against usefulness for sorting {view}, a point for each of "
             f"{len({p.leak.encoder for p in points})} encoders and each attack; the table "
             "below holds the same numbers",
-        )  # fmt: skip
+        )
         st.caption(
             "Down is private, right is useful. The name stands at the attack that reads most. Bars "
             "are 95 % intervals; the dotted line is an attacker who never sees the vector."
@@ -138,17 +139,11 @@ def table(points: Sequence[Point]) -> None:
             **{name: st.column_config.NumberColumn(name, format="%.1f") for name in _SCORES},
         },
     )
-    st.download_button(
-        "CSV",
-        # With a byte-order mark, spreadsheets read accents and other scripts rightly.
-        lambda: table_csv(rows).encode("utf-8-sig"),
-        "leakscope-representations.csv",
-        "text/csv",
-        key="download-csv",
-        icon=":material/table:",
-        help="The table as it stands, for spreadsheets",
-        on_click="ignore",
-        disabled=not rows,
+    save_csv(
+        lambda: table_csv(rows),
+        "representations",
+        about="The table as it stands, for spreadsheets",
+        is_disabled=not rows,
     )
 
 

@@ -13,6 +13,7 @@ from core.specs import DefenceSpec
 from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 from dashboard import cache, compiling, markup
+from dashboard.charts import chart_config
 from dashboard.deniability.state import noise_seed
 from dashboard.deniability.views import opened_sentence, privatised_card
 from dashboard.inversion import answers
@@ -75,8 +76,7 @@ def picture(found: Tradeoff, task: str) -> int | None:
         key=f"tradeoff-{task}",
         on_select="rerun",
         selection_mode="points",
-        config={"displaylogo": False, "displayModeBar": "hover",
-                "toImageButtonOptions": {"format": "svg", "filename": "leakscope"}},
+        config=chart_config(),
         alt=f"Words recovered against usefulness for {task}, a line for each defence; the table "
         "below holds the same numbers",
     )  # fmt: skip
