@@ -69,29 +69,41 @@ st.header("What to know", anchor=False)
 for column, (title, body) in zip(
     st.columns(3, gap="medium"),
     (
-        ("Who could do this?", "Anyone who gets hold of stored vectors and can use the same "
-         "encoder: an intruder, a hosting company, a curious colleague. Most attacks here need no "
-         "access to the encoder's inside, and an hour of computing, once."),
-        ("What leaks?", "Mostly the words that carry the meaning: subjects, places, events, "
-         "conditions, often names. Word order is not read here, and small words are not scored."),
-        ("What follows?", "Treat embeddings like the texts they come from: the same access rules, "
-         "the same retention, the same care when they leave the house."),
+        (
+            "Who could do this?",
+            "Anyone who gets hold of stored vectors and can use the same "
+            "encoder: an intruder, a hosting company, a curious colleague. Most attacks here need "
+            "no access to the encoder's inside, and an hour of computing, once.",
+        ),
+        (
+            "What leaks?",
+            "Mostly the words that carry the meaning: subjects, places, events, "
+            "conditions, often names. Word order is not read here, and small words are not scored.",
+        ),
+        (
+            "What follows?",
+            "Treat embeddings like the texts they come from: the same access rules, "
+            "the same retention, the same care when they leave the house.",
+        ),
     ),
     strict=True,
-):  # fmt: skip
+):
     with column:
         st.subheader(title, anchor=False)
         st.markdown(body)
 st.header("Where to go on", anchor=False)
 for name, icon, told in (
     ("inversion", "undo", "**Inversion**: your own sentence, by the attack you choose"),
-    ("representations", "compare_arrows",
-     "**Representations**: which encoder leaks least at equal usefulness"),
+    (
+        "representations",
+        "compare_arrows",
+        "**Representations**: which encoder leaks least at equal usefulness",
+    ),
     ("names", "badge", "**Names**: whose name can be read from a vector"),
     ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
     ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
     ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
-):  # fmt: skip
+):
     page = Path(__file__).with_name(f"{name}.py")
     st.page_link(page, label=told, icon=f":material/{icon}:")
 st.caption(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import streamlit as st
 
 from core.specs import EncoderSpec
 from dashboard.address import Address, NotOffered, Parameter
+from dashboard.kept import Kept
 from dashboard.state import text_parameter
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ __all__ = [
 ]
 
 ETA_KEY = "eta"
-_MOST_DENIABLE = 8
+_SEEN: Kept[tuple[str, EncoderSpec], DeniableSentence] = Kept("_deniable", 8)
+deniable_of = _SEEN.get
+remember_deniable = _SEEN.add
 
 
 def address(steps: Sequence[float]) -> Address:
@@ -94,23 +96,3 @@ def noise_seed() -> int:
 def draw_again() -> None:
     """Replace the seed: the next draw is another one."""
     st.session_state["_noise_seed"] = secrets.randbits(256)
-
-
-def deniable_of(text: str, on: EncoderSpec) -> DeniableSentence | None:
-    """Return the envelopes of a sentence that this session has seen."""
-    return _deniable().get((text, on))
-
-
-def remember_deniable(text: str, on: EncoderSpec, sentence: DeniableSentence) -> DeniableSentence:
-    """Keep a sentence's envelopes for this session, the oldest giving way."""
-    kept = _deniable()
-    kept[text, on] = sentence
-    while len(kept) > _MOST_DENIABLE:
-        kept.popitem(last=False)
-    return sentence
-
-
-def _deniable() -> OrderedDict[tuple[str, EncoderSpec], DeniableSentence]:
-    found: OrderedDict[tuple[str, EncoderSpec], DeniableSentence]
-    found = st.session_state.setdefault("_deniable", OrderedDict())
-    return found

@@ -39,11 +39,11 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
     """Return the sentence's envelopes, from this session where it has seen the text."""
-    kept = state.deniable_of(text, on)
+    kept = state.deniable_of((text, on))
     if kept is not None:
         return kept
     engine = cache.deniability_engine(on)
-    return state.remember_deniable(text, on, DeniableSentence(encoder, engine, text))
+    return state.remember_deniable((text, on), DeniableSentence(encoder, engine, text))
 
 
 def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
@@ -99,21 +99,34 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
         key="tokens",
         hide_index=True,
         column_config={
-            "token": columns.TextColumn("Token", help="As the encoder cuts the text; ## continues "
-                                        "a word", pinned=True),
-            "N_w": columns.ProgressColumn(f"N_w: comes back, of {n_draws:,}", min_value=0,
-                                          max_value=n_draws, format="%d", help="How many draws "
-                                          "return this very token. Small is deniable."),
-            "S_w": columns.ProgressColumn(f"S_w: outcomes, of {n_draws:,}", min_value=0,
-                                          max_value=n_draws, format="%d", color="green",
-                                          help="How many different tokens the draws return. "
-                                          "Large is deniable."),
-            "half at η": columns.NumberColumn("Even odds at η", format="%.1f", help="At this η "
-                                              "half of the draws return the token itself"),
-            "turns into": columns.TextColumn("Turns into (draws)", width="large",
-                                             help="The ten most frequent outcomes"),
+            "token": columns.TextColumn(
+                "Token", help="As the encoder cuts the text; ## continues a word", pinned=True
+            ),
+            "N_w": columns.ProgressColumn(
+                f"N_w: comes back, of {n_draws:,}",
+                min_value=0,
+                max_value=n_draws,
+                format="%d",
+                help="How many draws return this very token. Small is deniable.",
+            ),
+            "S_w": columns.ProgressColumn(
+                f"S_w: outcomes, of {n_draws:,}",
+                min_value=0,
+                max_value=n_draws,
+                format="%d",
+                color="green",
+                help="How many different tokens the draws return. Large is deniable.",
+            ),
+            "half at η": columns.NumberColumn(
+                "Even odds at η",
+                format="%.1f",
+                help="At this η half of the draws return the token itself",
+            ),
+            "turns into": columns.TextColumn(
+                "Turns into (draws)", width="large", help="The ten most frequent outcomes"
+            ),
         },
-    )  # fmt: skip
+    )
 
 
 def curves_card(
@@ -181,24 +194,42 @@ def eta_choice_card(found: VocabularyDeniability, on: EncoderSpec, steps: Sequen
     with by_worst:
         st.subheader("By the worst token", anchor=False)
         changed = st.slider(
-            "Every token changed in at least", 5, 99, 50, 5, format="%d%%", key="worst-changed",
+            "Every token changed in at least",
+            5,
+            99,
+            50,
+            5,
+            format="%d%%",
+            key="worst-changed",
             help="The strictest rule: it holds for each of the encoder's tokens",
-        )  # fmt: skip
+        )
         _choice("worst", choose_by_tokens(found, changed=changed / 100), steps)
     with by_most:
         st.subheader("By most tokens", anchor=False)
         share = st.slider(
-            "Share of tokens changed in half of the cases", 50, 99, 95, 1, format="%d%%",
-            key="most-share", help="A few tokens far from all others decide the strictest rule; "
+            "Share of tokens changed in half of the cases",
+            50,
+            99,
+            95,
+            1,
+            format="%d%%",
+            key="most-share",
+            help="A few tokens far from all others decide the strictest rule; "
             "this one leaves them out",
-        )  # fmt: skip
+        )
         _choice("most", choose_by_tokens(found, changed=0.5, share=share / 100), steps)
     with by_corpus:
         st.subheader("By real text", anchor=False)
         recovered = st.slider(
-            "Tokens that may come back", 1, 90, 20, 1, format="%d%%", key="corpus-recovered",
+            "Tokens that may come back",
+            1,
+            90,
+            20,
+            1,
+            format="%d%%",
+            key="corpus-recovered",
             help="The average case: over the tokens of real text, frequent ones counted often",
-        )  # fmt: skip
+        )
         corpus = st.selectbox("Text", list(_CORPORA), key="corpus", help="Bundled collections")
         counts = cache.token_counts(_CORPORA[corpus], on)
         chosen = choose_by_corpus(found, counts, recovered=recovered / 100)

@@ -5,7 +5,6 @@ Results stay with the session that asked for them, in a bounded number, and end 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import streamlit as st
@@ -15,6 +14,7 @@ from core.attacks.inversion.reading import Reading
 from dashboard.address import Address, Parameter
 from dashboard.calm import plain
 from dashboard.inversion.request import Request
+from dashboard.kept import Kept
 from dashboard.state import set_text, text_parameter
 
 __all__ = [
@@ -38,7 +38,9 @@ ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
 ON_OFFER = [name for name in INVERSION_ATTACKS if name != "prior"]
 _FIRST = ("probe_mlc", "msp")
-_MOST_READINGS = 64
+_SEEN: Kept[Request, Reading] = Kept("_readings", 64)
+reading_of = _SEEN.get
+remember_reading = _SEEN.add
 
 
 def address() -> Address:
@@ -84,25 +86,6 @@ def settings_of_attack(name: str) -> dict[str, Any]:
 def use_settings(name: str, settings: dict[str, Any]) -> None:
     """Replace the changed settings of an attack."""
     st.session_state.setdefault("_settings", {})[name] = settings
-
-
-def reading_of(request: Request) -> Reading | None:
-    """Return a reading that this session has seen."""
-    return _readings().get(request)
-
-
-def remember_reading(request: Request, reading: Reading) -> Reading:
-    """Keep a reading for this session, the oldest giving way."""
-    readings = _readings()
-    readings[request] = reading
-    while len(readings) > _MOST_READINGS:
-        readings.popitem(last=False)
-    return reading
-
-
-def _readings() -> OrderedDict[Request, Reading]:
-    found: OrderedDict[Request, Reading] = st.session_state.setdefault("_readings", OrderedDict())
-    return found
 
 
 def remember_job(request: Request, job_id: str | None) -> None:

@@ -107,11 +107,19 @@ def score_row(reading: Reading) -> None:
     with st.container(horizontal=True, gap="xsmall"):
         for title, value, guess, about in (
             ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
-            ("Precision", own.precision, prior.precision, "Of the words answered, how many are in "
-             "the text, in per cent"),
-            ("Recall", own.recall, prior.recall, "Of the words in the text, how many were "
-             "answered, in per cent"),
-        ):  # fmt: skip
+            (
+                "Precision",
+                own.precision,
+                prior.precision,
+                "Of the words answered, how many are in the text, in per cent",
+            ),
+            (
+                "Recall",
+                own.recall,
+                prior.recall,
+                "Of the words in the text, how many were answered, in per cent",
+            ),
+        ):
             st.metric(
                 title,
                 f"{value:.0f}" if is_scored else "–",

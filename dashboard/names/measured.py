@@ -134,12 +134,16 @@ def _matrix(row: Row) -> None:
     ]
     st.markdown(MAP_TITLE)
     st.plotly_chart(
-        name_map(row["people"], row["people"], cells,
-                 notes=[f"{n:,}" for n in row["training"]],
-                 is_dark=st.context.theme.type == "dark"),
+        name_map(
+            row["people"],
+            row["people"],
+            cells,
+            notes=[f"{n:,}" for n in row["training"]],
+            is_dark=st.context.theme.type == "dark",
+        ),
         key="measured-map",
         config=chart_config("leakscope-names"),
         alt=f"How often each of {row['n_names']} surnames was read in news, by whose sentences and "
         "by the name put in",
-    )  # fmt: skip
+    )
     st.caption("Below each name: the training sentences that hold it.")

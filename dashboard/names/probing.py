@@ -69,10 +69,12 @@ def _one_vector(found: NameExperiment) -> None:
     order = np.argsort(-found.probes["sentence"].scores[chosen], kind="stable")
     rows = [
         {"candidate": neutral_cell(f"{'● ' if i == truth else ''}{matrix.names[i].full}")}
-        | {KNOWLEDGE[knows].title: float(probe.scores[chosen, i])
-           for knows, probe in found.probes.items()}
+        | {
+            KNOWLEDGE[knows].title: float(probe.scores[chosen, i])
+            for knows, probe in found.probes.items()
+        }
         for i in order
-    ]  # fmt: skip
+    ]
     st.dataframe(
         rows,
         key="candidates",
@@ -82,5 +84,7 @@ def _one_vector(found: NameExperiment) -> None:
             for knowledge in KNOWLEDGE.values()
         },
     )
-    st.caption("● is in the sentence. The cosine of each candidate's text with the vector, by what "
-               "else the attacker knows; the greatest of a column wins.")  # fmt: skip
+    st.caption(
+        "● is in the sentence. The cosine of each candidate's text with the vector, by what "
+        "else the attacker knows; the greatest of a column wins."
+    )

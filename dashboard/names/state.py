@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.address import Address, Parameter
+from dashboard.kept import Kept
 
 if TYPE_CHECKING:
     from core.names.experiment import NameExperiment
@@ -41,7 +41,9 @@ ATTACK_KEY = "names_attack"
 ROW_KEY = "names_row"
 COLUMN_KEY = "names_column"
 PROBED_KEY = "names_probed"
-_MOST_KEPT = 6
+_SEEN: Kept[NamesRequest, NameExperiment] = Kept("_name_experiments", 6)
+experiment_of = _SEEN.get
+remember_experiment = _SEEN.add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,27 +102,6 @@ def remember_names_job(request: NamesRequest | None, job_id: str = "") -> None:
     else:
         st.session_state["_names_job"] = (request, job_id)
         st.query_params["job"] = job_id
-
-
-def experiment_of(request: NamesRequest) -> NameExperiment | None:
-    """Return an experiment that this session has seen."""
-    return _kept().get(request)
-
-
-def remember_experiment(request: NamesRequest, found: NameExperiment) -> NameExperiment:
-    """Keep an experiment for this session, the oldest giving way."""
-    kept = _kept()
-    kept[request] = found
-    while len(kept) > _MOST_KEPT:
-        kept.popitem(last=False)
-    return found
-
-
-def _kept() -> OrderedDict[NamesRequest, NameExperiment]:
-    found: OrderedDict[NamesRequest, NameExperiment] = st.session_state.setdefault(
-        "_name_experiments", OrderedDict()
-    )
-    return found
 
 
 def keep_choice(key: str, options: Sequence[object]) -> None:

@@ -49,9 +49,11 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     matrix = found.substitution
     own, other = matrix.diagonal(), matrix.exchanged()
     n_known = sum(count > 0 for count in found.training_counts)
-    n_read = f"{round(own.value * own.n / 100)} of {own.n} surnames" if own.n else (
-        f"{other.value:.0f} % of the surnames put in"
-    )  # fmt: skip
+    n_read = (
+        f"{round(own.value * own.n / 100)} of {own.n} surnames"
+        if own.n
+        else (f"{other.value:.0f} % of the surnames put in")
+    )
     slot.title(f"{n_read} read from the vector alone", anchor=False)
     by = INVERSION_ATTACKS[attack].title.lower()
     slot.markdown(
@@ -97,8 +99,11 @@ def heat_map(found: NameExperiment) -> None:
     )
     table = found.table()
     with st.expander("The numbers as a table", icon=":material/table:"):
-        st.dataframe([{k: neutral_cell(v) for k, v in row.items()} for row in table],
-                     key="names-table", hide_index=True)  # fmt: skip
+        st.dataframe(
+            [{k: neutral_cell(v) for k, v in row.items()} for row in table],
+            key="names-table",
+            hide_index=True,
+        )
         save_csv(lambda: table_csv(table), "names", about="One row a cell. It holds the names.")
 
 
@@ -111,15 +116,21 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     matrix = found.substitution
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "Sentences of", range(len(matrix.rows)), key=state.ROW_KEY,
-            format_func=lambda i: matrix.rows[i].full, width=260,
+            "Sentences of",
+            range(len(matrix.rows)),
+            key=state.ROW_KEY,
+            format_func=lambda i: matrix.rows[i].full,
+            width=260,
             help="The row of the heat map: whose sentences they are",
-        )  # fmt: skip
+        )
         st.selectbox(
-            "with the name", range(len(matrix.names)), key=state.COLUMN_KEY,
-            format_func=lambda i: matrix.names[i].full, width=260,
+            "with the name",
+            range(len(matrix.names)),
+            key=state.COLUMN_KEY,
+            format_func=lambda i: matrix.names[i].full,
+            width=260,
             help="The column of the heat map: the name that was put in",
-        )  # fmt: skip
+        )
     row, column = state.chosen_cell()
     positions = matrix.rows_of(matrix.rows[row])
     rate = matrix.cell(matrix.rows[row], matrix.names[column])
@@ -128,10 +139,16 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     attack = cache.opened(request.attack, ENCODER)
     guess = cache.guess(request.attack, ENCODER, False)
     readings = [
-        mark_recovery(request.attack, attack, cache.encoder(ENCODER), matrix.texts[s][column],
-                      matrix.answers[s][column], guess)
+        mark_recovery(
+            request.attack,
+            attack,
+            cache.encoder(ENCODER),
+            matrix.texts[s][column],
+            matrix.answers[s][column],
+            guess,
+        )
         for s in positions[:_MOST_SHOWN]
-    ]  # fmt: skip
+    ]
     for s, reading in zip(positions, readings, strict=False):
         with st.container(border=True):
             st.html(markup.marked_sentence(reading))

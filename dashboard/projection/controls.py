@@ -81,8 +81,9 @@ def _upload(
         restored = state.upload_request()
         if restored is not None:
             return restored, None
-        st.info("Choose a file. It stays in the memory of this computer.",
-                icon=":material/upload_file:")  # fmt: skip
+        st.info(
+            "Choose a file. It stays in the memory of this computer.", icon=":material/upload_file:"
+        )
         return None
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
@@ -98,8 +99,15 @@ def _upload(
     except CoreError as error:
         show_error(error, title="This file cannot be drawn")
         return None
-    request = MapRequest(source=digest, n=n, on=on, spec=spec, text_column=column or "",
-                         is_upload=True, is_private=True)  # fmt: skip
+    request = MapRequest(
+        source=digest,
+        n=n,
+        on=on,
+        spec=spec,
+        text_column=column or "",
+        is_upload=True,
+        is_private=True,
+    )
     return request, points
 
 
@@ -147,15 +155,33 @@ def more_settings() -> None:
     """Draw the settings of the method, and the seed."""
     method = str(state.chosen("method"))
     if method == "umap":
-        st.slider("Neighbours", 2, 100, key=key_of("n_neighbors"), persist_state="session",
-                  help="How many neighbours each point is drawn beside: few show detail, many the "
-                  "whole")  # fmt: skip
-        st.slider("Least distance", 0.0, 0.99, step=0.01, key=key_of("min_dist"),
-                  persist_state="session", help="How closely points may lie together")  # fmt: skip
+        st.slider(
+            "Neighbours",
+            2,
+            100,
+            key=key_of("n_neighbors"),
+            persist_state="session",
+            help="How many neighbours each point is drawn beside: few show detail, many the whole",
+        )
+        st.slider(
+            "Least distance",
+            0.0,
+            0.99,
+            step=0.01,
+            key=key_of("min_dist"),
+            persist_state="session",
+            help="How closely points may lie together",
+        )
     if method == "tsne":
-        st.slider("Perplexity", 2.0, 100.0, step=1.0, key=key_of("perplexity"),
-                  persist_state="session",
-                  help="About how many neighbours each point is drawn beside")  # fmt: skip
+        st.slider(
+            "Perplexity",
+            2.0,
+            100.0,
+            step=1.0,
+            key=key_of("perplexity"),
+            persist_state="session",
+            help="About how many neighbours each point is drawn beside",
+        )
     st.segmented_control(
         "Near means",
         ("cosine", "euclidean"),
@@ -165,8 +191,14 @@ def more_settings() -> None:
         format_func={"cosine": "small angle", "euclidean": "small distance"}.__getitem__,
         help="By angle, the length of a vector does not count",
     )
-    st.number_input("Seed", 0, 2**32 - 1, key=key_of("seed"), persist_state="session",
-                    help="The same seed gives the same map")  # fmt: skip
+    st.number_input(
+        "Seed",
+        0,
+        2**32 - 1,
+        key=key_of("seed"),
+        persist_state="session",
+        help="The same seed gives the same map",
+    )
 
 
 def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str, str | None, bool]:
@@ -179,23 +211,41 @@ def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str
     if wanted["shape"] not in names:
         state.choose("shape", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        colour = st.selectbox("Colour", names, key=key_of("colour"), persist_state="session",
-                              help="The column whose values are the colours. Where no column is "
-                              "chosen for the shapes, they tell the same.", width=200)  # fmt: skip
-        shape = st.selectbox("Shape", names, key=key_of("shape"), persist_state="session",
-                             placeholder="as the colour", index=None,
-                             help="A second column; empty, the shapes tell the same as the "
-                             "colours", width=200)  # fmt: skip
+        colour = st.selectbox(
+            "Colour",
+            names,
+            key=key_of("colour"),
+            persist_state="session",
+            help="The column whose values are the colours. Where no column is "
+            "chosen for the shapes, they tell the same.",
+            width=200,
+        )
+        shape = st.selectbox(
+            "Shape",
+            names,
+            key=key_of("shape"),
+            persist_state="session",
+            placeholder="as the colour",
+            index=None,
+            help="A second column; empty, the shapes tell the same as the colours",
+            width=200,
+        )
         search_input()
     return str(colour), shape, is_refused
 
 
 def search_input() -> None:
     """Draw the line that finds points by their text."""
-    st.text_input("Find in the texts", key=key_of("search"), persist_state="session", live="300ms",
-                  autocomplete="off", placeholder="A word or a piece of text",
-                  help="Rings the points whose text holds it; capitals do not count",
-                  width=300)  # fmt: skip
+    st.text_input(
+        "Find in the texts",
+        key=key_of("search"),
+        persist_state="session",
+        live="300ms",
+        autocomplete="off",
+        placeholder="A word or a piece of text",
+        help="Rings the points whose text holds it; capitals do not count",
+        width=300,
+    )
 
 
 def link_popover(address: Address) -> None:

@@ -61,7 +61,7 @@ def _find_shipped(request: MapRequest) -> DrawnMap | None:
 
 def _keep(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
     if request.is_private:
-        map_state.remember_own(request, drawn)
+        map_state.own_maps().add(request, drawn)
         return drawn
     shared = _shared()
     shared[request] = drawn

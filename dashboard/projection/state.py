@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from core.projection.moves import MOVABLE
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
 from dashboard.address import Address, NotOffered, Parameter
+from dashboard.kept import Kept
 from dashboard.state import text_parameter
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ __all__ = [
     "own_maps",
     "own_points",
     "remember_map_job",
-    "remember_own",
     "restore_map",
     "upload_request",
 ]
@@ -51,10 +50,22 @@ CORPORA = {
 }
 COUNTS = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 _DEFAULTS: dict[str, Any] = {
-    "corpus": "bundled", "n": 2000, "method": "umap", "dims": 2, "colour": None, "shape": None,
-    "search": "", "defence": "none", "strength": None, "n_moved": 200, "metric": "cosine",
-    "n_neighbors": 15, "min_dist": 0.1, "perplexity": 30.0, "seed": 0,
-}  # fmt: skip
+    "corpus": "bundled",
+    "n": 2000,
+    "method": "umap",
+    "dims": 2,
+    "colour": None,
+    "shape": None,
+    "search": "",
+    "defence": "none",
+    "strength": None,
+    "n_moved": 200,
+    "metric": "cosine",
+    "n_neighbors": 15,
+    "min_dist": 0.1,
+    "perplexity": 30.0,
+    "seed": 0,
+}
 _OPTIONS: dict[str, Sequence[Any] | None] = {
     "corpus": [name for name in CORPORA if name != UPLOAD],
     "n": COUNTS,
@@ -65,8 +76,6 @@ _OPTIONS: dict[str, Sequence[Any] | None] = {
     "defence": ("none", *MOVABLE),
 }
 """What an address may ask for; columns are known when the texts are."""
-
-_MOST_OWN = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,20 +191,9 @@ def remember_map_job(request: MapRequest | None, job_id: str = "") -> None:
         st.query_params["job"] = job_id
 
 
-def own_maps() -> OrderedDict[MapRequest, DrawnMap]:
+def own_maps() -> Kept[MapRequest, DrawnMap]:
     """Return the maps of this session's own texts."""
-    found: OrderedDict[MapRequest, DrawnMap] = st.session_state.setdefault(
-        "_own_maps", OrderedDict()
-    )
-    return found
-
-
-def remember_own(request: MapRequest, drawn: DrawnMap) -> None:
-    """Keep a map of this session's own texts, the oldest giving way."""
-    maps = own_maps()
-    maps[request] = drawn
-    while len(maps) > _MOST_OWN:
-        maps.popitem(last=False)
+    return Kept("_own_maps", 2)
 
 
 def own_facts(file: MemoryFile, digest: str) -> FileFacts:

@@ -38,8 +38,12 @@ _STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
     "gaussian": ("sigma", (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)),
     "rounding": ("decimals", (3, 2, 1, 0)),
 }
-_WORDS = {"eta": "η: less noise to the right", "sigma": "Standard deviation of the noise",
-          "decimals": "Digits kept", "dimension": "Numbers kept"}  # fmt: skip
+_WORDS = {
+    "eta": "η: less noise to the right",
+    "sigma": "Standard deviation of the noise",
+    "decimals": "Digits kept",
+    "dimension": "Numbers kept",
+}
 
 
 def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
@@ -50,8 +54,10 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     told = {name: a for name, a in found.items() if a is not None}
     if not told:
         slot.title(f"{len(points):,} texts, as their vectors lie", anchor=False)
-        slot.markdown("The vectors alone decide where a point lies: near points are texts that "
-                      "the encoder takes for similar.")  # fmt: skip
+        slot.markdown(
+            "The vectors alone decide where a point lies: near points are texts that "
+            "the encoder takes for similar."
+        )
         return
     told = {_called(points, name): a for name, a in told.items()}
     name, first = next(iter(told.items()))
@@ -113,12 +119,17 @@ def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
     texts = [neutral_cell(drawn.points.texts[i][:500]) for i in rows[0]]
     with st.expander("Nearest to your sentence (★)", icon=":material/near_me:"):
         st.dataframe(
-            [{"text": text, "distance": round(float(d), 3)}
-             for text, d in zip(texts, distances[0], strict=True)],
-            key="nearest", hide_index=True,
-            column_config={"text": st.column_config.TextColumn("Text", width="large"),
-                           "distance": st.column_config.NumberColumn("Distance of the vectors")},
-        )  # fmt: skip
+            [
+                {"text": text, "distance": round(float(d), 3)}
+                for text, d in zip(texts, distances[0], strict=True)
+            ],
+            key="nearest",
+            hide_index=True,
+            column_config={
+                "text": st.column_config.TextColumn("Text", width="large"),
+                "distance": st.column_config.NumberColumn("Distance of the vectors"),
+            },
+        )
         st.caption(METHODS[drawn.layout.spec.method].places_new)
     return drawn.layout.transform(vector)
 
@@ -136,8 +147,13 @@ def draw_map(
     sought = str(state.chosen("search"))
     found = matching_rows(drawn.folded, sought)
     title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
-    shown = (colour, shape, sought, None if typed is None else typed.tobytes(),
-             None if moves is None else moves.after.tobytes())  # fmt: skip
+    shown = (
+        colour,
+        shape,
+        sought,
+        None if typed is None else typed.tobytes(),
+        None if moves is None else moves.after.tobytes(),
+    )
     figure = map_figure(
         layout,
         drawn.hover,
@@ -208,10 +224,14 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
         settings: dict[str, Any] = {}
         if setting:
             settings[setting] = _strength(setting, steps)
-        st.segmented_control("Points moved", (50, 200, 500), key=key_of("n_moved"), required=True,
-                             persist_state="session",
-                             help="Drawn at random, always the same ones. Too many lines cannot "
-                             "be read.")  # fmt: skip
+        st.segmented_control(
+            "Points moved",
+            (50, 200, 500),
+            key=key_of("n_moved"),
+            required=True,
+            persist_state="session",
+            help="Drawn at random, always the same ones. Too many lines cannot be read.",
+        )
     st.caption(f"{DEFENCES[name].summary} {DEFENCES[name].guarantee or 'It promises nothing.'}")
     if "seed" in DEFENCES[name].kind.__dataclass_fields__:
         settings["seed"] = 0  # the same draw at every strength, so that the strength alone moves
@@ -232,8 +252,10 @@ def _strength(setting: str, steps: tuple[float, ...]) -> float:
     here = state.chosen("strength")
     if here not in steps:
         fallback = 75.0 if setting == "eta" else steps[len(steps) // 2]
-        state.choose("strength", min(steps, key=lambda s: abs(s - (here or fallback)))
-                         if setting == "eta" else fallback)  # fmt: skip
+        state.choose(
+            "strength",
+            min(steps, key=lambda s: abs(s - (here or fallback))) if setting == "eta" else fallback,
+        )
     return st.select_slider(
         _WORDS[setting],
         steps,

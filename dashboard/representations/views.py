@@ -33,9 +33,18 @@ _MARKS = {
     Verdict.OPEN: "≈ not resolved",
 }
 
-_SCORES = ("useful, macro-F1", "Corò 2022: useful", "leaks, F1", "Corò 2022: leaks under MSP",
-           "guessing", "precision", "recall", "weighted F1", "F1, attack's own words",
-           "largest class alone")  # fmt: skip
+_SCORES = (
+    "useful, macro-F1",
+    "Corò 2022: useful",
+    "leaks, F1",
+    "Corò 2022: leaks under MSP",
+    "guessing",
+    "precision",
+    "recall",
+    "weighted F1",
+    "F1, attack's own words",
+    "largest class alone",
+)
 
 
 def shown_points(found: Representations) -> list[Point]:
@@ -88,14 +97,18 @@ def order(points: Sequence[Point]) -> None:
     )
     steps = compare_pairs(points, chosen("domain"))
     if not steps:
-        st.info("Choose two encoders that stand next to each other in this order.",
-                icon=":material/ads_click:")  # fmt: skip
+        st.info(
+            "Choose two encoders that stand next to each other in this order.",
+            icon=":material/ads_click:",
+        )
         return
     for attack in dict.fromkeys(step.more.attack for step in steps):
         own = [s.verdict for s in steps if s.more.attack == attack]
         counts = [f"{own.count(v)} {_plural(v, own.count(v))}" for v in Verdict if own.count(v)]
-        st.markdown(f"- **{INVERSION_ATTACKS[attack].title}**: of {len(own)} "
-                    f"step{'s' if len(own) > 1 else ''}, {', '.join(counts)}.")  # fmt: skip
+        st.markdown(
+            f"- **{INVERSION_ATTACKS[attack].title}**: of {len(own)} "
+            f"step{'s' if len(own) > 1 else ''}, {', '.join(counts)}."
+        )
     st.dataframe([_step(s) for s in steps], key="order", hide_index=True)
     if len({p.leak.n_fitted_on for p in points}) > 1:
         st.caption("These rows were not all fitted on as many sentences: the table says on which.")
@@ -127,8 +140,9 @@ def _step(step: Comparison) -> dict[str, object]:
 
 def table(points: Sequence[Point]) -> None:
     """Draw all numbers behind the figure, those of Corò (2022) too, and the file of them."""
-    paper = {p.encoder: p for p in paper_points(chosen("encoder"), chosen("domain"),
-                                                chosen("view"))}  # fmt: skip
+    paper = {
+        p.encoder: p for p in paper_points(chosen("encoder"), chosen("domain"), chosen("view"))
+    }
     rows = [_row(point, paper.get(point.leak.encoder)) for point in points]
     st.dataframe(
         rows,

@@ -79,7 +79,7 @@ def picture(found: Tradeoff, task: str) -> int | None:
         config=chart_config(),
         alt=f"Words recovered against usefulness for {task}, a line for each defence; the table "
         "below holds the same numbers",
-    )  # fmt: skip
+    )
     points = event.selection.points if event else []
     st.caption("Down is private, right is useful. Click a point to see a sentence at its setting.")
     for point in points:
@@ -148,11 +148,12 @@ def table(found: Tradeoff, task: str) -> None:
             "useful": columns.NumberColumn(f"{task}", format="%.1f"),
             "leaks": columns.NumberColumn("Words recovered, F1", format="%.1f"),
             "tokens back": columns.NumberColumn(
-                "Tokens back, %", format="%.1f", help="Where tokens are perturbed: how many of "
-                "them the nearest token gives back"
+                "Tokens back, %",
+                format="%.1f",
+                help="Where tokens are perturbed: how many of them the nearest token gives back",
             ),
         },
-    )  # fmt: skip
+    )
 
 
 def _interval(score: Score) -> str:
