@@ -141,8 +141,10 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     assert session.state.get("eta", 75.0) in eta_steps(384)
     told = "".join(session.told)
     is_list = not value.replace(",", "").strip()
-    refused = {name for name, _ in address.refused}
-    assert refused == {p.name for p in asked if not (p.is_many and is_list)} or value == "9" * 20
+    wrong = {p.name for p in asked if not (p.is_many and is_list)}
+    if page == "projection" and value == "9" * 20:
+        wrong.remove("eta")  # the map takes any strength, and shows the nearest step of its slider
+    assert {name for name, _ in address.refused} == wrong
     assert len(told) < 1200 and "[here](" not in told and "<b>" not in told
     told.encode("utf-8")
 
