@@ -119,7 +119,7 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], readings: 
         "encoder": request.on.name,
         "method": layout.spec.method,
         "seed": layout.spec.seed,
-        "trustworthiness": layout.trustworthiness.value,
+        "trustworthiness": layout.trustworthiness.score.value,
         "attacked": len(readings.original),
         "defence": map_readings.named(readings.defence) if readings.defence else None,
     }
