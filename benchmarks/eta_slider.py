@@ -37,7 +37,7 @@ def measure() -> list[Measurement]:
         for eta in rng.uniform(15, 200, N_MOVES // 6):
             start = time.perf_counter()
             sentence.at(float(eta))
-            sentence.unchanged_interval(float(eta))
+            sentence.unchanged(float(eta))
             sentence.privatised(engine, float(eta), turn)
             moved.append(time.perf_counter() - start)
     tokens = f"{statistics.mean(lengths):.0f} tokens on average, 1,000 draws"

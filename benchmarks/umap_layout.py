@@ -35,8 +35,8 @@ def measure() -> list[Measurement]:
         whole = time.perf_counter() - start
         seconds, model = plain(UMAP, vectors, SEED)
         unseeded, _ = plain(UMAP, vectors, None)
-        theirs = trustworthiness(vectors, np.ascontiguousarray(model.embedding_), seed=SEED)
-        ours = layout.trustworthiness
+        theirs = trustworthiness(vectors, np.ascontiguousarray(model.embedding_), seed=SEED).score
+        ours = layout.trustworthiness.score
         rows += [
             Measurement(
                 name=f"UMAP, {n:,} × {vectors.shape[1]}, same seed",
@@ -54,8 +54,7 @@ def measure() -> list[Measurement]:
                 unit="",
                 goal=-0.01,
                 n=ours.n,
-                note=f"{ours.value:.4f} [{ours.ci95.low:.4f}, {ours.ci95.high:.4f}] against "
-                f"{theirs.value:.4f} [{theirs.ci95.low:.4f}, {theirs.ci95.high:.4f}]",
+                note=f"{ours.said(4)} against {theirs.said(4)}",
             ),
             *new_vectors(n, layout, model, fresh),
         ]

@@ -149,6 +149,27 @@ class Score:
         interval = NO_INTERVAL if ends is None else Interval(*map(float, ends))
         return cls(value, interval, int(stored["n"]), float(stored.get("chance", math.nan)))
 
+    def to_record(self, measure: str) -> dict[str, Any]:
+        """Return number and interval as records spell them: MEASURE and MEASURE_ci95."""
+        return {measure: self.value, f"{measure}_ci95": [self.ci95.low, self.ci95.high]}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any], measure: str, chance: str = "chance") -> Score:
+        """Restore a score from a record that spells it as MEASURE and MEASURE_ci95, beside its n.
+
+        Parameters
+        ----------
+        chance : str
+            What the record calls what guessing reaches, if it knows it.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            It is something else.
+        """
+        stored = {"value": record[measure], "ci95": record[f"{measure}_ci95"], "n": record["n"]}
+        return cls.from_dict(stored | ({"chance": record[chance]} if chance in record else {}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:

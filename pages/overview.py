@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures import inversion as figures
+from core.results import Score
 from dashboard import cache, markup
 from dashboard.charts import chart_config
 from dashboard.inversion import answers, cost, views
@@ -54,12 +55,13 @@ if measured:
         "The same, averaged over sentences that no attack had seen in training. 100 would be every "
         "word and no other; the dotted line is an attacker who never looks at the numbers."
     )
-    records = {name: record["held_out"] for name, record in measured.items()}
-    told = ", ".join(
-        f"{INVERSION_ATTACKS[n].title} {r['token_set_f1']:.0f}" for n, r in records.items()
-    )
+    scores = {
+        name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
+        for name, record in measured.items()
+    }
+    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {f1.value:.0f}" for n, f1 in scores.items())
     st.plotly_chart(
-        figures.shipped_scores(records),
+        figures.shipped_scores(scores),
         key="shipped",
         config=chart_config(),
         alt=f"F1 by attack: {told}",

@@ -129,9 +129,10 @@ def test_tokens_are_words_and_signs_most_frequent_first() -> None:
 def test_ties_count_as_their_share() -> None:
     a = np.ones((4, 3), dtype=np.float32)
     assert rank_contexts(a, a).tolist() == [0.25] * 4
-    score = RetrievalAccuracy(accuracy=25.0, n=400, n_candidates=100)
-    assert (score.chance, score.to_dict()["n"]) == (1.0, 400)
-    assert score.ci95.low == pytest.approx(21.0, abs=0.1)
+    score = RetrievalAccuracy.of(25.0, 400, 100)
+    assert list(score.to_dict()) == ["accuracy", "accuracy_ci95", "n", "n_candidates", "chance"]
+    assert (score.score.chance, score.to_dict()["n"]) == (1.0, 400)
+    assert score.score.ci95.low == pytest.approx(21.0, abs=0.1)
     assert "in 25.0 % [21.0, 29.5] of 400" in str(score)
 
 
@@ -210,7 +211,7 @@ def test_a_stopped_training_resumes_to_the_same_weights(family: str, tmp_path: P
     )
     assert resumed.log_.n_resumed == 1
     assert resumed.fingerprint == whole.fingerprint
-    assert [s.accuracy for s in resumed.validation_] == [s.accuracy for s in whole.validation_]
+    assert resumed.validation_ == whole.validation_
     assert "pairs of sentences/s" in said[1] and "min left" in said[1]
     assert any("Epoch 2" in m and "held-out cases (chance" in m for m in said)
     with pytest.raises(ArtifactError, match="another run"):
@@ -248,11 +249,12 @@ def test_sentences_in_context_are_found_and_shuffled_ones_are_not(family: str) -
     texts = chapters(150)
     pairs = [p for i, p in enumerate(pairwise(texts)) if i % 4 != 3]
     encoder = new(family, epochs=10).fit_pairs(pairs)
-    assert encoder.validation_[-1].n_candidates == 10
-    assert encoder.validation_[-1].ci95.low > 2 * encoder.validation_[-1].chance
+    found = encoder.validation_[-1]
+    assert found.n_candidates == 10
+    assert found.score.ci95.low > 2 * found.score.chance
     order = np.random.default_rng(0).permutation(len(pairs))
     shuffled = [(pairs[i][0], pairs[j][1]) for i, j in enumerate(order)]
-    blind = new(family, epochs=10).fit_pairs(shuffled).validation_[-1]
+    blind = new(family, epochs=10).fit_pairs(shuffled).validation_[-1].score
     assert blind.ci95.low <= blind.chance <= blind.ci95.high
 
 

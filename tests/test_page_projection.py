@@ -12,9 +12,9 @@ from core.corpora.memory_file import MemoryFile
 from core.projection import ProjectionSpec, project
 from core.projection.moves import MOVABLE
 from core.projection.points import upload_points
-from core.projection.quality import Agreement
+from core.projection.quality import NeighbourScore
 from core.projection.shipped import N_POINTS, SHIPPED
-from core.results import Interval
+from core.results import Interval, Score
 from core.specs import EncoderSpec
 from core.store import load_artifact
 from dashboard import cache, state
@@ -261,7 +261,7 @@ def test_rows_without_a_text_are_skipped_and_counted(opened: Open) -> None:
 def test_the_finding_holds_the_interval_against_chance(
     monkeypatch, value: float, low: float, high: float, words: str
 ) -> None:
-    agreement = Agreement(value=value, ci95=Interval(low, high), chance=3.3, n=99, k=10)
+    agreement = NeighbourScore(Score(value, Interval(low, high), 99, 3.3), 10)
     monkeypatch.setattr(map_views, "_agreement", lambda *_: agreement)
     file = MemoryFile("f.csv", b"text,kind\n" + b"One text,a\n" * 12)
     points = upload_points(file, 12, others=("kind",))

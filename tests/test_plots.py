@@ -11,7 +11,7 @@ from core.attacks.inversion.reading import TokenScores
 from core.figures.inversion import scores_beside_prior, shipped_scores, vector_strip
 from core.figures.inversion import word_scores as plot_words
 from core.figures.style import LEAKED, MISSED, PALETTE
-from core.results import RecoveredWord, Recovery
+from core.results import Interval, RecoveredWord, Recovery, Score
 
 
 def test_every_attack_has_a_look_of_its_own() -> None:
@@ -53,8 +53,7 @@ def test_the_comparison_shows_what_it_is_given() -> None:
 
 
 def test_shipped_scores_draw_their_intervals() -> None:
-    record = {"token_set_f1": 40.0, "token_set_f1_ci95": [38.0, 43.0], "prior_f1": 6.0}
-    bar = shipped_scores({"msp": record}).data[0]
+    bar = shipped_scores({"msp": Score(40.0, Interval(38.0, 43.0), 100, 6.0)}).data[0]
     assert list(bar.x) == [40.0]
     assert list(bar.error_x.array) == [3.0] and list(bar.error_x.arrayminus) == [2.0]
 

@@ -75,8 +75,8 @@ def test_trustworthiness_is_that_of_the_paper() -> None:
     on_map = np.array([[0.0], [2.1], [1.0], [3.3]], np.float32)
     told = trustworthiness(line, on_map, k=1)
     # 0 → 2 is its second neighbour, 1 → 2 its second, 2 → 0 its third, 3 → 1 its second.
-    assert told.value == pytest.approx(1 - 2 / (4 * 4) * (1 + 1 + 2 + 1))
-    assert (told.n, told.n_points, told.k) == (4, 4, 1)
+    assert told.score.value == pytest.approx(1 - 2 / (4 * 4) * (1 + 1 + 2 + 1))
+    assert (told.score.n, told.k) == (4, 1)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -86,29 +86,32 @@ def test_trustworthiness_equals_that_of_scikit_learn(seed: int) -> None:
     places = rng.normal(size=(150, 2)).astype(np.float32)
     expected = sklearn_trustworthiness(vectors, places, n_neighbors=12)
     whole = trustworthiness(vectors, places, k=12)
-    assert whole.value == pytest.approx(expected, abs=1e-6)
-    part = trustworthiness(vectors, places, k=12, n_sample=60, seed=seed)
+    assert whole.score.value == pytest.approx(expected, abs=1e-6)
+    part = trustworthiness(vectors, places, k=12, n_sample=60, seed=seed).score
     assert part.n == 60 and part.ci95.low <= expected <= part.ci95.high
 
 
 def test_the_vectors_themselves_are_trustworthy(vectors: np.ndarray) -> None:
-    assert trustworthiness(vectors, vectors).value == 1
+    assert trustworthiness(vectors, vectors).score.value == 1
 
 
 def test_agreement_with_classes() -> None:
     apart = np.repeat(np.array([[0.0, 0.0], [9.0, 9.0]], np.float32), 20, axis=0)
     apart += np.random.default_rng(0).normal(scale=0.1, size=apart.shape).astype(np.float32)
     told = neighbour_agreement(apart, ["a"] * 20 + ["b"] * 20)
-    assert told is not None and told.value == 10 and told.chance == pytest.approx(10 * 19 / 39)
+    assert told is not None and told.score.value == 10
+    assert told.score.chance == pytest.approx(10 * 19 / 39)
     mixed = np.random.default_rng(1).normal(size=(600, 2)).astype(np.float32)
-    random = neighbour_agreement(mixed, [i % 3 for i in range(600)])
-    assert random is not None and random.ci95.low < random.chance < random.ci95.high
+    found = neighbour_agreement(mixed, [i % 3 for i in range(600)])
+    assert found is not None
+    random = found.score
+    assert random.ci95.low < random.chance < random.ci95.high
 
 
 def test_agreement_counts_no_point_as_its_own_neighbour() -> None:
     same = np.zeros((30, 2), np.float32)
     told = neighbour_agreement(same, list(range(30)))
-    assert told is not None and told.value == 0
+    assert told is not None and told.score.value == 0
     assert neighbour_agreement(same, ["a"] * 30) is None
     assert neighbour_agreement(same, [None] * 28 + ["a", "b"]) is None
 
@@ -120,9 +123,9 @@ def test_a_map_keeps_neighbours(
     layout = layouts[name_of(spec)]
     assert layout.coordinates.shape == (N, spec.n_components)
     assert layout.coordinates.dtype == np.float32 and np.isfinite(layout.coordinates).all()
-    assert layout.trustworthiness.value > 0.75 and layout.trustworthiness.n == N
+    assert layout.trustworthiness.score.value > 0.75 and layout.trustworthiness.score.n == N
     told = neighbour_agreement(layout.coordinates, classes)
-    assert told is not None and told.value > 8 > told.chance
+    assert told is not None and told.score.value > 8 > told.score.chance
 
 
 @pytest.mark.parametrize("spec", SPECS[::2], ids=name_of)

@@ -18,7 +18,7 @@ from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 
 if TYPE_CHECKING:
-    from core.results import EvaluationResult, Interval, Scores
+    from core.results import EvaluationResult, Scores
     from core.text import Vocabulary
 
 __all__ = ["add_arguments", "result_json", "run", "scores_json"]
@@ -131,17 +131,13 @@ def _show(result: EvaluationResult) -> None:
     print(f"{result.attack} on {result.encoder}, {result.scores.n} texts of {result.texts}")
     print(f"  {'':<22}{'attack':>8}  {'95 % interval':<15}{'prior only':>12}")
     for title, name in _ROWS.items():
-        value, guess = getattr(result.scores, name), getattr(result.baseline, name)
-        interval = _interval(getattr(result.scores, f"{name}_ci95", None))
-        print(f"  {title:<22}{value:8.1f}  {interval:<15}{guess:12.1f}")
+        score = result.scores.score(name, getattr(result.baseline, name))
+        interval = str(score.ci95) if score.has_interval else ""
+        print(f"  {title:<22}{score.value:8.1f}  {interval:<15}{score.chance:12.1f}")
     print(
         f"  {result.sentences_per_second:,.0f} sentences/s from vector to words; "
         f"{100 * result.vocabulary_coverage:.1f} % of the words are in the vocabulary"
     )
-
-
-def _interval(interval: Interval | None) -> str:
-    return "" if interval is None else f"[{interval.low:.1f}, {interval.high:.1f}]"
 
 
 _ROWS = {

@@ -116,7 +116,7 @@ def _fit_neighbours(
 def _fit_scores(
     encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
-    from core.encoders.sbert.pairs import ScoredPairs
+    from core.encoders.sbert.pairs import ScoredPairs, say_spearman
     from core.tasks.pairs import read_pairs
 
     known = read_pairs("train", given.pairs, language=given.language, split="train")
@@ -131,21 +131,21 @@ def _fit_scores(
         on_progress=on_progress, checkpoint_dir=str(checkpoint),
     )  # fmt: skip
     return {"pairs": given.pairs.name, "language": given.language, "n_pairs": len(scores),
-            "validation": str(encoder.validation_),
+            "validation": say_spearman(encoder.validation_),
             **_tested(encoder, test, on_progress)}  # fmt: skip
 
 
 def _tested(encoder: Any, test: ScoredPairs, on_progress: OnProgress) -> dict[str, Any]:
     """Score the encoder, and the model that it was made from, on test pairs, if there are any."""
     from core.encoders import load_encoder
-    from core.encoders.sbert.pairs import SpearmanScore
+    from core.encoders.sbert.pairs import say_spearman, spearman_score
 
     if not len(test):
         return {}
     on_progress(1.0, f"Scoring {len(test):,} test pairs")
     base = load_encoder("minilm" if encoder.base == "minilm" else f"mlm:{encoder.base}")
-    return {"test": str(SpearmanScore.of(encoder, test)),
-            "test_before": str(SpearmanScore.of(base, test))}  # fmt: skip
+    return {"test": say_spearman(spearman_score(encoder, test)),
+            "test_before": say_spearman(spearman_score(base, test))}  # fmt: skip
 
 
 def _show(encoder: FittedEncoder, given: argparse.Namespace, facts: dict[str, Any]) -> None:

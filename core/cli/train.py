@@ -104,11 +104,10 @@ def _identity(corpus: Corpus, arguments: argparse.Namespace) -> str:
 
 
 def _show(out: Path, record: dict[str, Any]) -> None:
+    from core.results import Score
+
     scores = record["held_out"]
-    low, high = scores["token_set_f1_ci95"]
+    f1 = Score.of_record(scores, "token_set_f1", chance="prior_f1")
     print(f"{out}: {record['attack']} on {record['encoder']}, {record['n_texts']:,} sentences")
     print(f"  {record['seconds']:,.0f} s on {record['hardware']['chip']}")
-    print(
-        f"  held out: F1 {scores['token_set_f1']:.1f} [{low:.1f}, {high:.1f}], "
-        f"prior only {scores['prior_f1']:.1f} (n = {scores['n']})"
-    )
+    print(f"  held out: F1 {f1.said()}, prior only {f1.chance:.1f} (n = {f1.n})")

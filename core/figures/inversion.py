@@ -24,10 +24,11 @@ from core.figures.style import (
     PALETTE,
     WRONG,
     attack_label,
+    error_bars,
     style,
 )
 from core.protocols import Vectors
-from core.results import RecoveredWord
+from core.results import RecoveredWord, Score
 
 __all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
 
@@ -154,29 +155,30 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
     return figure
 
 
-def shipped_scores(records: Mapping[str, Mapping[str, Any]]) -> go.Figure:
+def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
     """Return the held-out F1 of each shipped attack with its interval, guessing alone dotted.
 
     Parameters
     ----------
-    records : mapping
-        Attack name to `token_set_f1`, `token_set_f1_ci95` (low, high) and `prior_f1`.
+    scores : mapping
+        Attack name to its F1.
     """
-    names = [attack_label(name) for name in records]
-    f1 = [record["token_set_f1"] for record in records.values()]
-    low, high = np.array([record["token_set_f1_ci95"] for record in records.values()]).T
-    colours = [PALETTE[name][0] for name in records]
+    names = [attack_label(name) for name in scores]
+    f1 = list(scores.values())
+    colours = [PALETTE[name][0] for name in scores]
     figure = go.Figure(
         go.Bar(
-            x=f1, y=names, orientation="h", marker={"color": colours}, showlegend=False,
-            error_x={"array": high - f1, "arrayminus": f1 - low, "thickness": 2, "width": 5,
-                     "color": BASELINE},
+            x=[score.value for score in f1], y=names, orientation="h",
+            marker={"color": colours}, showlegend=False,
+            error_x=error_bars(f1, BASELINE, thickness=2, width=5),
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )  # fmt: skip
-    for x, y, label in zip(high, names, f1, strict=True):
-        figure.add_annotation(x=x, y=y, text=f"<b>{label:.0f}</b>", showarrow=False, xshift=16)
-    guess = float(np.mean([record["prior_f1"] for record in records.values()]))
+    for score, name in zip(f1, names, strict=True):
+        figure.add_annotation(
+            x=score.ci95.high, y=name, text=f"<b>{score.value:.0f}</b>", showarrow=False, xshift=16
+        )
+    guess = float(np.mean([score.chance for score in f1]))
     figure.add_vline(x=guess, line={"dash": "dot", "color": BASELINE, "width": 2})
     figure.add_annotation(
         x=guess, y=1.0, yref="paper", yanchor="bottom", text=f"guessing alone {guess:.0f}",

@@ -12,7 +12,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, GRID, style
+from core.figures.style import BASELINE, GRID, error_bars, style
 from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
@@ -48,6 +48,7 @@ ATTACK_SYMBOLS = {
 }  # fmt: skip
 """A symbol for each attack, no two the same: here the colour tells the encoder."""
 
+_BARS = "rgba(128,128,128,0.75)"
 _INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
 
 _PAPER_NAMES = {"minilm": "Sentence-BERT"}
@@ -136,8 +137,8 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],
-        error_x=_bars(useful),
-        error_y=_bars(leaks),
+        error_x=error_bars(useful, _BARS, thickness=1.2),
+        error_y=error_bars(leaks, _BARS, thickness=1.2),
         mode="markers",
         name=title,
         legendgroup=attack,
@@ -149,13 +150,11 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
             "line": {"width": 1, "color": "rgba(128,128,128,0.6)"},
         },
         customdata=[
-            [encoder_title(name), useful_.ci95.low, useful_.ci95.high, leak.ci95.low,
-             leak.ci95.high, useful_.n, leak.n]
+            [encoder_title(name), useful_.said(), useful_.n, leak.said(), leak.n]
             for name, useful_, leak in zip(names, useful, leaks, strict=True)
         ],
-        hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{x:.1f}} "
-        "[%{customdata[1]:.1f}, %{customdata[2]:.1f}], n = %{customdata[5]}<br>leaks %{y:.1f} "
-        "[%{customdata[3]:.1f}, %{customdata[4]:.1f}], n = %{customdata[6]}<extra></extra>",
+        hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{customdata[1]}}, "
+        "n = %{customdata[2]}<br>leaks %{customdata[3]}, n = %{customdata[4]}<extra></extra>",
     )  # fmt: skip
 
 
@@ -247,18 +246,6 @@ def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
         x=1, xref="paper", xanchor="right", y=chance, yanchor="bottom", showarrow=False,
         text=f"guessing without the vector: {'' if is_one else 'up to '}{chance:.1f}",
     )  # fmt: skip
-
-
-def _bars(scores: Sequence[Score]) -> dict[str, object]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [score.ci95.high - score.value for score in scores],
-        "arrayminus": [score.value - score.ci95.low for score in scores],
-        "thickness": 1.2,
-        "width": 3,
-        "color": "rgba(128,128,128,0.75)",
-    }
 
 
 def _look(name: str) -> tuple[str, str]:

@@ -50,7 +50,9 @@ def attack_label(attack: str) -> str:
     return "<br>".join(wrap(INVERSION_ATTACKS[attack].title, 14))
 
 
-def error_bars(scores: Sequence[Score], colour: str = "") -> dict[str, Any]:
+def error_bars(
+    scores: Sequence[Score], colour: str = "", *, thickness: float = 1, width: float = 3
+) -> dict[str, Any]:
     """Return what draws the interval of each score; a score without one gets none."""
     ends = [s.ci95 if s.has_interval else Interval(s.value, s.value) for s in scores]
     drawn = {
@@ -58,8 +60,8 @@ def error_bars(scores: Sequence[Score], colour: str = "") -> dict[str, Any]:
         "symmetric": False,
         "array": [end.high - score.value for end, score in zip(ends, scores, strict=True)],
         "arrayminus": [score.value - end.low for end, score in zip(ends, scores, strict=True)],
-        "thickness": 1,
-        "width": 3,
+        "thickness": thickness,
+        "width": width,
     }
     return {**drawn, "color": colour} if colour else drawn
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from core.errors import ArtifactError, InvalidInputError, StorageError
 from core.projection.layout import Layout, check_vectors, project
 from core.projection.principal import Principal
-from core.projection.quality import Trustworthiness
+from core.projection.quality import NeighbourScore
 from core.projection.spec import ProjectionSpec
 from core.protocols import OnProgress, Vectors, no_progress
-from core.results import Interval
+from core.results import Interval, Score
 from core.store import META, cache_dir, load_artifact, save_artifact
 from core.vectors import unit
 
@@ -78,12 +78,17 @@ def save_layout(folder: Path, layout: Layout, **more: Any) -> Path:
     meta = {
         "kind": "layout",
         "spec": asdict(layout.spec),
-        "trustworthiness": asdict(layout.trustworthiness),
+        "trustworthiness": _stored(layout.trustworthiness),
         "seconds": layout.seconds,
         "kept": layout.principal.kept if layout.principal else None,
         **more,
     }
     return save_artifact(folder, arrays, meta)
+
+
+def _stored(quality: NeighbourScore) -> dict[str, Any]:
+    score = quality.score
+    return {"value": score.value, "ci95": asdict(score.ci95), "n": score.n, "k": quality.k}
 
 
 def load_layout(folder: Path, vectors: Vectors, spec: ProjectionSpec) -> Layout:
@@ -97,8 +102,9 @@ def load_layout(folder: Path, vectors: Vectors, spec: ProjectionSpec) -> Layout:
     arrays, meta = load_artifact(folder)
     try:
         stored = ProjectionSpec(**meta["spec"]).check()
-        told = dict(meta["trustworthiness"])
-        quality = Trustworthiness(**{**told, "ci95": Interval(**told["ci95"])})
+        told = meta["trustworthiness"]
+        score = Score(told["value"], Interval(**told["ci95"]), told["n"])
+        quality = NeighbourScore(score, told["k"])
         places = arrays["coordinates"]
         principal = (
             Principal(arrays["mean"], arrays["axes"], tuple(meta["kept"]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.errors import InvalidInputError
 from core.projection.neighbours import nearest
 from core.projection.principal import Principal, principal_components
-from core.projection.quality import Trustworthiness, trustworthiness
+from core.projection.quality import NeighbourScore, trustworthiness
 from core.projection.spec import ProjectionSpec
 from core.projection.tsne_method import tsne_places
 from core.projection.umap_method import memberships, umap_places
@@ -36,7 +36,7 @@ class Layout:
     spec : ProjectionSpec
     coordinates : float32 array (n, n_components)
         No unit; for PCA, that of the vectors.
-    trustworthiness : Trustworthiness
+    trustworthiness : NeighbourScore
     seconds : float
         Spent drawing.
     compared : float32 array (n, d)
@@ -47,7 +47,7 @@ class Layout:
 
     spec: ProjectionSpec
     coordinates: NDArray[np.float32]
-    trustworthiness: Trustworthiness
+    trustworthiness: NeighbourScore
     seconds: float
     compared: Vectors = field(repr=False)
     principal: Principal | None = None

@@ -13,7 +13,7 @@ from core.errors import InvalidInputError
 from core.metrics import bootstrap_interval
 from core.projection.layout import Layout
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import Interval
+from core.results import Score
 from core.specs import DefenceSpec
 
 __all__ = ["MOVABLE", "Moves", "chosen_rows", "move_points", "protected_vectors"]
@@ -33,20 +33,16 @@ class Moves:
     before, after : float32 arrays (m, n_components)
     vectors : float32 array (m, d)
         Protected.
-    linked : float
-        Share of protected vectors whose nearest vector of the map is their own original: what an
-        attacker links who has the originals. In [0, 1], with `linked_ci95`.
-    chance : float
-        The same by guessing, 1/n.
+    linked : Score
+        Per cent of the protected vectors whose nearest vector of the map is their own original:
+        what an attacker links who has the originals, beside what guessing links.
     """
 
     rows: NDArray[np.int64]
     before: NDArray[np.float32]
     after: NDArray[np.float32]
     vectors: Vectors
-    linked: float
-    linked_ci95: Interval
-    chance: float
+    linked: Score
 
 
 def chosen_rows(n: int, n_moved: int, *, seed: int = 0) -> NDArray[np.int64]:
@@ -78,15 +74,14 @@ def move_points(
     """
     protected = protected_vectors(encoder, texts, vectors, rows, defence, on_progress)
     found, _ = layout.nearest(protected, 1)
-    is_linked = (found[:, 0] == rows).astype(np.float64)
+    linked = 100.0 * (found[:, 0] == rows)
+    chance = 100 / len(layout.coordinates)
     return Moves(
         rows=rows,
         before=layout.coordinates[rows],
         after=layout.transform(protected),
         vectors=protected,
-        linked=float(is_linked.mean()),
-        linked_ci95=bootstrap_interval(is_linked),
-        chance=1 / len(layout.coordinates),
+        linked=Score(float(linked.mean()), bootstrap_interval(linked), len(rows), chance),
     )
 
 

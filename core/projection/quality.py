@@ -13,26 +13,19 @@ from numpy.typing import NDArray
 from core.metrics import bootstrap_interval
 from core.projection.neighbours import nearest
 from core.protocols import Vectors
-from core.results import Interval
+from core.results import Score
 
-__all__ = ["Agreement", "Trustworthiness", "neighbour_agreement", "trustworthiness"]
+__all__ = ["NeighbourScore", "neighbour_agreement", "trustworthiness"]
 
 _BLOCK_ROWS = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trustworthiness:
-    """How far neighbours on the map are neighbours among the vectors, 1 being all of them.
+@dataclass(frozen=True)
+class NeighbourScore:
+    """What points say of their `k` nearest neighbours, each point asked being a sample."""
 
-    `n` points were asked, drawn by `seed`, about their `k` neighbours among all `n_points`.
-    """
-
-    value: float
-    ci95: Interval
-    n: int
-    n_points: int
+    score: Score
     k: int
-    seed: int
 
 
 def trustworthiness(
@@ -42,8 +35,8 @@ def trustworthiness(
     k: int = 15,
     n_sample: int = 1000,
     seed: int = 0,
-) -> Trustworthiness:
-    """Return the trustworthiness of a map.
+) -> NeighbourScore:
+    """Return how far neighbours on the map are neighbours among the vectors, 1 being all of them.
 
     Implements Eq. 2 of Venna & Kaski (2001):
     T(k) = 1 − 2/(n k (2n − 3k − 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) − k), where U_k(i) are the points
@@ -69,13 +62,8 @@ def trustworthiness(
          for i in range(0, len(asked), _BLOCK_ROWS)]
     )  # fmt: skip
     each = 1 - excess * 2 / (k * (2 * n - 3 * k - 1))
-    return Trustworthiness(
-        value=float(each.mean()),
-        ci95=bootstrap_interval(each, seed=seed),
-        n=len(asked),
-        n_points=n,
-        k=k,
-        seed=seed,
+    return NeighbourScore(
+        Score(float(each.mean()), bootstrap_interval(each, seed=seed), len(asked)), k
     )
 
 
@@ -94,20 +82,6 @@ def _excess(
     return (ranks - k).clamp(min=0).sum(1).double().numpy()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Of the `k` nearest neighbours of a point, how many are of its class, 0 to k.
-
-    `chance` is what points scattered at random would have, `n` the points asked.
-    """
-
-    value: float
-    ci95: Interval
-    chance: float
-    n: int
-    k: int
-
-
 def neighbour_agreement(
     places: NDArray[np.float32],
     classes: Sequence[Hashable | None],
@@ -115,9 +89,10 @@ def neighbour_agreement(
     k: int = 10,
     n_sample: int = 2000,
     seed: int = 0,
-) -> Agreement | None:
-    """Return how many of a point's k nearest neighbours are of its class.
+) -> NeighbourScore | None:
+    """Return how many of a point's k nearest neighbours are of its class, 0 to k.
 
+    Chance is what points scattered at random would have.
     Points without a class (None) are left out as if they were not there.
 
     Parameters
@@ -128,7 +103,7 @@ def neighbour_agreement(
 
     Returns
     -------
-    Agreement or None
+    NeighbourScore or None
         None where fewer than two classes have a point, or k points are not left.
     """
     kept = np.array([i for i, c in enumerate(classes) if c is not None], dtype=np.int64)
@@ -148,10 +123,5 @@ def neighbour_agreement(
     each = (is_same & ~is_own).sum(1) - np.where(has_own, 0, is_same[:, -1])
     sizes = np.array(list(counts.values()), dtype=np.float64)
     chance = k * float((sizes * (sizes - 1)).sum() / (len(kept) * (len(kept) - 1)))
-    return Agreement(
-        value=float(each.mean()),
-        ci95=bootstrap_interval(each.astype(np.float64), seed=seed),
-        chance=chance,
-        n=len(asked),
-        k=k,
-    )
+    interval = bootstrap_interval(each.astype(np.float64), seed=seed)
+    return NeighbourScore(Score(float(each.mean()), interval, len(asked), chance), k)

@@ -78,7 +78,11 @@ def main() -> None:
     save_artifact(folder / "vectors", {"vectors": rounded}, {"kind": "vectors"})
     identity = {"texts": points.content_hash, "fingerprint": encoder.fingerprint}
     save_layout(folder / "layout", layout, encoder=encoder.name, **identity)
-    print(layout.trustworthiness, f"{layout.seconds:.1f} s", file=sys.stderr)
+    print(
+        f"trustworthiness {layout.trustworthiness.score.said(3, with_n=True)}; "
+        f"{layout.seconds:.1f} s",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

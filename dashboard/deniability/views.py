@@ -48,21 +48,21 @@ def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> Den
 
 def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
     """Return the answer to the page's question, and what it rests on."""
-    low, mean, high = sentence.unchanged_interval(eta)
+    unchanged = sentence.unchanged(eta)
     n = len(sentence.ids)
     return (
-        f"At η = {eta:g}, {_per_cent(mean)} of these tokens come back unchanged",
-        f"95% interval {low:.1%} to {high:.1%}, over {sentence.n_draws:,} draws of noise for "
+        f"At η = {eta:g}, {_per_cent(unchanged.value)} of these tokens come back unchanged",
+        f"95% interval {unchanged.ci95.said()}%, over {unchanged.n:,} draws of noise for "
         f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
         "is right this often. A token that may have changed can be denied.",
     )
 
 
-def _per_cent(share: float) -> str:
+def _per_cent(value: float) -> str:
     """Return a share that is neither none nor all as such."""
-    if 0.995 <= share < 1:
-        return f"{min(share, 0.999):.1%}"
-    return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"
+    if 99.5 <= value < 100:
+        return f"{min(value, 99.9):.1f}%"
+    return "less than 1%" if 0 < value < 0.5 else f"{value:.0f}%"
 
 
 def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:

@@ -12,7 +12,7 @@ from core.projection.layout import Layout
 from core.projection.looks import Looks, looks_of
 from core.projection.moves import Moves, move_points
 from core.projection.points import Points
-from core.projection.quality import Agreement
+from core.projection.quality import NeighbourScore
 from core.projection.selection import folded
 from core.protocols import Encoder, Vectors
 from core.specs import DefenceSpec
@@ -31,7 +31,7 @@ class DrawnMap:
     layout: Layout
     hover: list[str]
     folded: list[str]
-    agreements: dict[str, Agreement | None] = field(default_factory=dict)
+    agreements: dict[str, NeighbourScore | None] = field(default_factory=dict)
     """By column, once asked."""
     _looks: dict[str, Looks] = field(default_factory=dict)
     _moves: dict[tuple[DefenceSpec, int], Moves] = field(default_factory=dict)

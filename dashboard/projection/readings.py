@@ -108,4 +108,4 @@ def _mean(scores: list[float]) -> str:
     if len(values) < 2:
         return f"**{values.mean():.0f}**"
     interval = bootstrap_interval(values)
-    return f"**{values.mean():.0f}** (95 % interval {interval.low:.0f} to {interval.high:.0f})"
+    return f"**{values.mean():.0f}** (95 % interval {interval.said(0)})"

@@ -117,7 +117,7 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Rea
         "encoder": request.on.name,
         "method": layout.spec.method,
         "seed": layout.spec.seed,
-        "trustworthiness": layout.trustworthiness.value,
+        "trustworthiness": layout.trustworthiness.score.value,
         "attacked": len(found.original),
         "defence": readings.named(found.defence) if found.defence else None,
     }

@@ -16,7 +16,7 @@ from core.projection.layout import Layout
 from core.projection.looks import is_numeric, looks_of
 from core.projection.moves import MOVABLE, Moves, chosen_rows
 from core.projection.points import Points
-from core.projection.quality import Agreement, neighbour_agreement
+from core.projection.quality import NeighbourScore, neighbour_agreement
 from core.projection.selection import matching_rows
 from core.projection.spec import METHODS
 from core.protocols import Encoder
@@ -61,11 +61,12 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
         return
     told = {_called(points, name): a for name, a in told.items()}
     name, first = next(iter(told.items()))
-    is_more = first.ci95.low > first.chance
-    than = "less than" if first.ci95.high < first.chance else "no more than"
+    share, k = first.score, first.k
+    is_more = share.ci95.low > share.chance
+    than = "less than" if share.ci95.high < share.chance else "no more than"
     slot.title(
-        f"{first.value:.1f} of {first.k} neighbours on this map share their {plain(name)}, by "
-        f"chance {first.chance:.2g}"
+        f"{share.value:.1f} of {k} neighbours on this map share their {plain(name)}, by "
+        f"chance {share.chance:.2g}"
         if is_more
         else f"Neighbours on this map share their {plain(name)} {than} by chance",
         anchor=False,
@@ -73,11 +74,11 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     means = (
         "Whoever holds the vectors and no texts sees which of them belong together."
         if is_more
-        else f"{first.value:.1f} of {first.k} do, by chance {first.chance:.2g} would."
+        else f"{share.value:.1f} of {k} do, by chance {share.chance:.2g} would."
     )
     slot.markdown(
         f"Each point is a text, put where its vector alone says. {means} 95 % interval "
-        f"{_interval(first)}, n = {first.n:,} points."
+        f"{share.ci95.said()}, n = {share.n:,} points."
         + "".join(_also(n, a) for n, a in told.items() if n != name)
         + f" Drawn by {METHODS[layout.spec.method].title}."
     )
@@ -87,18 +88,15 @@ def _called(points: Points, column: str) -> str:
     return f"fifth of {column}" if is_numeric(points.columns[column]) else column
 
 
-def _also(name: str, a: Agreement) -> str:
+def _also(name: str, found: NeighbourScore) -> str:
+    share = found.score
     return (
-        f" Of the same {plain(name)} are {a.value:.1f} of {a.k} neighbours (95 % interval "
-        f"{_interval(a)}); by chance it would be {a.chance:.2g}."
+        f" Of the same {plain(name)} are {share.value:.1f} of {found.k} neighbours (95 % interval "
+        f"{share.ci95.said()}); by chance it would be {share.chance:.2g}."
     )
 
 
-def _interval(a: Agreement) -> str:
-    return f"{a.ci95.low:.1f} to {a.ci95.high:.1f}"
-
-
-def _agreement(drawn: DrawnMap, column: str) -> Agreement | None:
+def _agreement(drawn: DrawnMap, column: str) -> NeighbourScore | None:
     kept = drawn.agreements
     if column not in kept:
         looks = looks_of(drawn.points.columns[column], 10**9)
@@ -193,14 +191,15 @@ def _row_of(point: dict[str, Any]) -> int | None:
 
 
 def _told(points: Points, layout: Layout) -> None:
-    t, method = layout.trustworthiness, METHODS[layout.spec.method]
+    trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
     kept = ""
     if layout.principal is not None:
         kept = f" The axes keep {sum(layout.principal.kept):.0%} of the variance."
     st.markdown(
-        f"**{points.told}.** Trustworthiness **{t.value:.3f}** (95 % interval {t.ci95.low:.3f} to "
-        f"{t.ci95.high:.3f}, asked of {t.n:,} points about {t.k} neighbours each): 1 would mean "
-        f"that neighbours on the map are neighbours among the vectors.{kept}",
+        f"**{points.told}.** Trustworthiness **{trust.value:.3f}** (95 % interval "
+        f"{trust.ci95.said(3)}, asked of {trust.n:,} points about {layout.trustworthiness.k} "
+        "neighbours each): 1 would mean that neighbours on the map are neighbours among the "
+        f"vectors.{kept}",
         help=f"{method.title} keeps: {method.keeps} Drawn in {layout.seconds:.1f} s, seed "
         f"{layout.spec.seed}.",
     )
@@ -282,11 +281,11 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
     except CoreError as error:
         show_error(error, title="The points could not be moved")
         return None
-    low, high = moves.linked_ci95.low, moves.linked_ci95.high
+    linked = moves.linked
     st.html(markup.label("What the move hides"))
     st.markdown(
-        f"**{moves.linked:.0%}** of {len(rows):,} protected vectors are still nearest to their "
-        f"own original (95 % interval {low:.0%} to {high:.0%}; by guessing {moves.chance:.2%}). "
+        f"**{linked.value:.0f} %** of {linked.n:,} protected vectors are still nearest to their "
+        f"own original (95 % interval {linked.ci95.said(0)}; by guessing {linked.chance:.2f} %). "
         "Whoever has the original vectors links that many. The points are placed on the map as it "
         "is; it is not drawn anew."
     )

@@ -19,7 +19,7 @@ from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore
 from dashboard import cache, markup
 from dashboard.inversion import views as panels
-from dashboard.representations.finding import attack_name, said
+from dashboard.representations.finding import attack_name
 from dashboard.representations.job import SHIPPED_ATTACK
 
 __all__ = ["Answer", "answers_of", "cards", "overview"]
@@ -106,7 +106,7 @@ def _row(answer: Answer, best: AttackScore | None) -> dict[str, object]:
         "words scored": f"{len(reading.targets)} of {_n_words(reading)}",
         "words read": f"{reading.n_recovered} of {len(reading.targets)}",
         **_scores(reading, reading.scores),
-        "most read, measured above": said(best.f1) if best else None,
+        "most read, measured above": best.f1.said(0) if best else None,
         # The table has a download button of Streamlit's own, which writes cells as they are.
         "recovered": neutral_cell(", ".join(w.word for w in reading.hits) or _nothing(reading)),
     }
@@ -174,7 +174,7 @@ def _card(answer: Answer, best: AttackScore | None) -> None:
     panels.score_row(answer.reading)
     if best:
         st.markdown(
-            f"Measured above: {attack_name(best).lower()} reads **{said(best.f1)}** from this "
+            f"Measured above: {attack_name(best).lower()} reads **{best.f1.said(0)}** from this "
             f"encoder (F1, n = {best.f1.n:,})."
         )
 

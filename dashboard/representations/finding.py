@@ -14,7 +14,7 @@ from dashboard.calm import plain
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.state import chosen
 
-__all__ = ["QUESTION", "attack_name", "finding", "said", "title_of"]
+__all__ = ["QUESTION", "attack_name", "finding", "title_of"]
 
 QUESTION = "Which way of turning text into vectors leaks least at equal usefulness?"
 
@@ -89,7 +89,7 @@ def _compared(best: Finding, points: Sequence[Point]) -> str:
 
 def _useful(score: Score) -> str:
     return (
-        f"**Useful: {said(score)}.** Its macro-F1 when it sorts {VIEW_NAMES[chosen('view')]} of "
+        f"**Useful: {score.said(0)}.** Its macro-F1 when it sorts {VIEW_NAMES[chosen('view')]} of "
         "news by topic: from 0 to 100, how well the topics are told apart, each counting alike, "
         f"on {score.n:,} articles."
     )
@@ -118,7 +118,7 @@ def _leaks(found: Representations, leak: AttackScore) -> str:
         by += ", of the chosen attacks the one that reads most from it"
     target = plain(collection_title(found.targets["inversion"]))
     return (
-        f"**Leaks under these attacks: {said(leak.f1)}.** The F1 of the words that are read from "
+        f"**Leaks under these attacks: {leak.f1.said(0)}.** The F1 of the words that are read from "
         "its vectors: from 0 to 100, how well they match those of the text, on "
         f"{leak.f1.n:,} sentences of {target}. "
         f"By the {by}. Guessing without the vectors reaches {leak.f1.chance:.0f} on the same "
@@ -133,7 +133,7 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
         is_same = score.attack == point.leak.attack
         told.append(
             f"{'the same attack' if is_same else f'the {attack_name(score).lower()}'} read "
-            f"**{said(score.f1)}** (n = {score.f1.n:,})"
+            f"**{score.f1.said(0)}** (n = {score.f1.n:,})"
         )
     n = max(score.n_fitted_on for score in more)
     is_same = any(score.attack == point.leak.attack for score in more)
@@ -152,14 +152,14 @@ def _others(best: Finding) -> str:
     """Tell the others: as useful, not told apart, and less useful but less read."""
     name, told = title_of(best.best), []
     if rest := [p for p in best.as_useful if p is not best.best]:
-        listed = "; ".join(f"{title_of(p)} {said(p.leak.f1)}" for p in rest)
+        listed = "; ".join(f"{title_of(p)} {p.leak.f1.said(0)}" for p in rest)
         told.append(f"As useful: {listed}, each under the attack that reads most from it.")
     if best.tied:
         names = "; ".join([name, *map(title_of, best.tied)])
         told.append(f"The intervals overlap, so that these rows do not tell them apart: {names}.")
     if best.leak_less:
         listed = "; ".join(
-            f"{title_of(p)} {said(p.leak.f1)}, useful {said(p.useful)}"
+            f"{title_of(p)} {p.leak.f1.said(0)}, useful {p.useful.said(0)}"
             for p in best.leak_less if p.useful
         )  # fmt: skip
         told.append(f"Less useful, but less is read: {listed}.")
@@ -174,8 +174,3 @@ def title_of(point: Point) -> str:
 def attack_name(score: AttackScore) -> str:
     """Return the attack's title."""
     return INVERSION_ATTACKS[score.attack].title
-
-
-def said(score: Score) -> str:
-    """Return a score with its 95 % interval."""
-    return f"{score.value:.0f} [{score.ci95.low:.0f}, {score.ci95.high:.0f}]"

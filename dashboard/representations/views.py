@@ -9,7 +9,6 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title, representations_figure
-from core.results import Score
 from core.studies.representation_order import (
     Comparison,
     PaperPoint,
@@ -132,8 +131,8 @@ def _step(step: Comparison) -> dict[str, object]:
         "leaks less": encoder_title(less.encoder),
         "attack": INVERSION_ATTACKS[more.attack].title,
         "here": _MARKS[step.verdict],
-        "F1 of the first": _told(more.f1),
-        "F1 of the second": _told(less.f1),
+        "F1 of the first": more.f1.said(),
+        "F1 of the second": less.f1.said(),
         "Corò 2022 (MSP)": f"{step.paper[0]:.1f} and {step.paper[1]:.1f}",
     }
 
@@ -167,10 +166,10 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "encoder": encoder_title(leak.encoder),
         "attack": INVERSION_ATTACKS[leak.attack].title,
         "useful, macro-F1": round(useful.value, 1) if useful else None,
-        "useful, 95 %": _interval(useful) if useful else None,
+        "useful, 95 %": useful.ci95.said() if useful else None,
         "Corò 2022: useful": round(paper.useful, 1) if paper else None,
         "leaks, F1": round(leak.f1.value, 1),
-        "leaks, 95 %": _interval(leak.f1),
+        "leaks, 95 %": leak.f1.ci95.said(),
         "Corò 2022: leaks under MSP": round(paper.leak, 1) if paper else None,
         "guessing": round(leak.f1.chance, 1),
         "precision": round(leak.precision, 1),
@@ -182,11 +181,3 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "leaks, n": leak.f1.n,
         "fitted on": leak.n_fitted_on,
     }
-
-
-def _told(score: Score) -> str:
-    return f"{score.value:.1f} [{score.ci95.low:.1f}, {score.ci95.high:.1f}]"
-
-
-def _interval(score: Score) -> str:
-    return f"{score.ci95.low:.1f} to {score.ci95.high:.1f}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import WEIGHTS
+from core.results import Score
 from core.store import read_json
 
 __all__ = ["main", "model_card"]
@@ -57,11 +58,11 @@ def _settings(settings: dict[str, Any]) -> str:
 def _scores(held_out: dict[str, Any] | None) -> str:
     if held_out is None:
         return "none in training; see docs/results/inversion-bbc.md."
-    low, high = held_out["token_set_f1_ci95"]
+    f1 = Score.of_record(held_out, "token_set_f1", chance="prior_f1")
     return (
-        f"F1 {held_out['token_set_f1']:.1f} [{low:.1f}, {high:.1f}], precision "
-        f"{held_out['precision']:.1f}, recall {held_out['recall']:.1f} on n = {held_out['n']:,} "
-        f"sentences of the same sources (prior only: {held_out['prior_f1']:.1f}). On news: "
+        f"F1 {f1.said()}, precision {held_out['precision']:.1f}, recall "
+        f"{held_out['recall']:.1f} on n = {f1.n:,} "
+        f"sentences of the same sources (prior only: {f1.chance:.1f}). On news: "
         "docs/results/inversion-bbc.md."
     )
 

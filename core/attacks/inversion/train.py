@@ -170,8 +170,7 @@ def _held_out_scores(
         "n": scores.n,
         "precision": scores.precision,
         "recall": scores.recall,
-        "token_set_f1": scores.token_set_f1,
-        "token_set_f1_ci95": [scores.token_set_f1_ci95.low, scores.token_set_f1_ci95.high],
+        **scores.score("token_set_f1").to_record("token_set_f1"),
         "weighted_f1": scores.weighted_f1,
         "prior_f1": result.baseline.token_set_f1,
     }

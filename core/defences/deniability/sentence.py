@@ -11,6 +11,7 @@ from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.deniability.envelopes import Envelopes
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
+from core.results import Interval, Score
 from core.text import check_text
 
 __all__ = ["MAX_TOKENS", "DeniableSentence", "TokenDeniability"]
@@ -105,15 +106,16 @@ class DeniableSentence:
         rng = np.random.Generator(np.random.Philox(seed))
         return [self._tokens[i] for i in engine.perturbed(self.ids, eta, rng)]
 
-    def unchanged_interval(self, eta: float) -> tuple[float, float, float]:
-        """Return the share of tokens that come back at η, in [0, 1], between its 95 % limits.
+    def unchanged(self, eta: float) -> Score:
+        """Return how many per cent of the tokens come back at η.
 
         The draws are the sample: the tokens of a draw share it, so each draw counts once (normal
-        limits of the mean over draws, cut to [0, 1]).
+        limits of the mean over draws, cut to [0, 100]).
         """
-        shares = (self.envelopes.eta_star[self._which] <= np.float32(eta)).mean(0)
+        shares = 100 * (self.envelopes.eta_star[self._which] <= np.float32(eta)).mean(0)
         mean, half = shares.mean(), 1.96 * shares.std(ddof=1) / np.sqrt(len(shares))
-        return float(max(mean - half, 0)), float(mean), float(min(mean + half, 1))
+        interval = Interval(float(max(mean - half, 0)), float(min(mean + half, 100)))
+        return Score(float(mean), interval, len(shares))
 
     def curves(self, etas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return N_w of every token of the sentence at each η, (tokens, len(etas))."""

@@ -201,13 +201,13 @@ class _Run:
         return context_loss(one, two, in_context)
 
     def validate(self) -> float:
-        score = retrieval_accuracy(self.network, self.ids, self.pairs, self.held, self.n_candidates)
-        return score.accuracy
+        found = retrieval_accuracy(self.network, self.ids, self.pairs, self.held, self.n_candidates)
+        return found.score.value
 
     def score_of(self, accuracy: float) -> RetrievalAccuracy:
         """Return what an accuracy of this run stands for."""
         n = len(self.held) // self.n_candidates * self.n_candidates
-        return RetrievalAccuracy(accuracy=accuracy, n=n, n_candidates=self.n_candidates)
+        return RetrievalAccuracy.of(accuracy, n, self.n_candidates)
 
 
 @dataclass

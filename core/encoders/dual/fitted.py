@@ -214,9 +214,7 @@ class FittedDual:
             network = self.new_network(len(tokens))
         network.load_state_dict(tensors, assign=True)
         self.validation_ = [
-            RetrievalAccuracy(
-                accuracy=float(s["accuracy"]), n=int(s["n"]), n_candidates=int(s["n_candidates"])
-            )
+            RetrievalAccuracy.of(float(s["accuracy"]), int(s["n"]), int(s["n_candidates"]))
             for s in meta["validation"]
         ]
         self._accept(tokens, network.to(pick_device(self.device)))

@@ -16,7 +16,7 @@ from core.encoders.dual.context_pairs import ContextPairs
 from core.encoders.dual.network import DualNetwork, embed_ids
 from core.errors import InvalidInputError
 from core.metrics import wilson_interval
-from core.results import Interval
+from core.results import Score
 
 __all__ = [
     "RetrievalAccuracy",
@@ -71,48 +71,34 @@ def seed_device(device: torch.device) -> None:
         torch.cuda.manual_seed(int(torch.randint(2**62, (1,))))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RetrievalAccuracy:
-    """How often the true x_b is ranked first for x_a.
+    """How often the true x_b of held-out pairs is ranked first for x_a, in per cent.
 
-    Parameters
-    ----------
-    accuracy : float
-        In [0, 100], a tie counting as its share.
-    n : int
-        Held-out pairs.
-    n_candidates : int
-        Sentences to choose from, the true one included.
+    It is one of `n_candidates` sentences.
     """
 
-    accuracy: float
-    n: int
+    score: Score
     n_candidates: int
 
-    @property
-    def chance(self) -> float:
-        """The accuracy of choosing blindly."""
-        return 100 / self.n_candidates
-
-    @property
-    def ci95(self) -> Interval:
-        """Wilson's interval."""
-        right = round(self.accuracy * self.n / 100)
-        return wilson_interval(right, self.n)
+    @classmethod
+    def of(cls, accuracy: float, n: int, n_candidates: int) -> RetrievalAccuracy:
+        """Set an accuracy over n pairs, a tie counting as its share, in Wilson's interval."""
+        interval = wilson_interval(round(accuracy * n / 100), n)
+        return cls(Score(accuracy, interval, n, 100 / n_candidates), n_candidates)
 
     def __str__(self) -> str:
         """Return the accuracy in words, with its interval and what chance gives."""
-        low, high = self.ci95.low, self.ci95.high
+        score = self.score
         return (
-            f"finds the next sentence among {self.n_candidates} in {self.accuracy:.1f} % "
-            f"[{low:.1f}, {high:.1f}] of {self.n:,} held-out cases (chance {self.chance:.1f} %)"
+            f"finds the next sentence among {self.n_candidates} in {score.value:.1f} % "
+            f"{score.ci95} of {score.n:,} held-out cases (chance {score.chance:.1f} %)"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        ends = [self.ci95.low, self.ci95.high]
-        return {"accuracy": self.accuracy, "accuracy_ci95": ends, "n": self.n,
-                "n_candidates": self.n_candidates, "chance": self.chance}  # fmt: skip
+        return {**self.score.to_record("accuracy"), "n": self.score.n,
+                "n_candidates": self.n_candidates, "chance": self.score.chance}  # fmt: skip
 
 
 def rank_contexts(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -164,6 +150,4 @@ def retrieval_accuracy(
             )
         shares.append(rank_contexts(a, b))
     every = np.concatenate(shares)
-    return RetrievalAccuracy(
-        accuracy=100 * float(every.mean()), n=len(every), n_candidates=n_candidates
-    )
+    return RetrievalAccuracy.of(100 * float(every.mean()), len(every), n_candidates)

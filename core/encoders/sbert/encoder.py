@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from core.encoders.hub import must_be_local
 from core.encoders.minilm import minilm_folder
-from core.encoders.sbert.pairs import ScoredPairs, SpearmanScore
+from core.encoders.sbert.pairs import ScoredPairs, say_spearman, spearman_score
 from core.encoders.sbert.trainable import TrainableTransformer
 from core.encoders.sbert.training import FineTuning, Recipe
 from core.errors import ArtifactError, InvalidInputError, NotFittedError
 from core.protocols import OnProgress, Vectors, no_progress
-from core.results import Interval
+from core.results import Score
 from core.specs import setting, settings_of, validate_settings
 from core.training.loop import TrainingLog
 
@@ -45,7 +45,7 @@ class SentenceBERT:
         After `fit_pairs`: the hidden size of the model.
     fingerprint : str
         After `fit_pairs`: SHA-256 over weights, vocabulary and pooling.
-    validation_ : SpearmanScore
+    validation_ : Score
         Of the epoch that was kept.
     log_ : TrainingLog
         Validation score ×100 after each epoch, and the time.
@@ -69,7 +69,7 @@ class SentenceBERT:
     name: str = field(default="sbert", init=False)
     dimension: int = field(init=False, repr=False, compare=False)
     fingerprint: str = field(init=False, repr=False, compare=False)
-    validation_: SpearmanScore = field(init=False, repr=False, compare=False)
+    validation_: Score = field(init=False, repr=False, compare=False)
     log_: TrainingLog = field(init=False, repr=False, compare=False)
 
     def fit(
@@ -147,8 +147,9 @@ class SentenceBERT:
         run = FineTuning(self._recipe(), encoder, known, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self._accept(encoder)
-        self.validation_ = SpearmanScore.of(encoder, held, self.seed)
-        on_progress(1.0, f"Trained on {len(known):,} pairs: validation {self.validation_}")
+        self.validation_ = spearman_score(encoder, held, self.seed)
+        said = say_spearman(self.validation_)
+        on_progress(1.0, f"Trained on {len(known):,} pairs: validation {said}")
         return self
 
     def _recipe(self) -> Recipe:
@@ -219,7 +220,7 @@ class SentenceBERT:
             "encoder": self.name,
             "settings": self.settings,
             "files": files,
-            "validation": self.validation_.to_dict(),
+            "validation": {**self.validation_.to_record("spearman"), "n": self.validation_.n},
             "fingerprint": self.fingerprint,
         }
 
@@ -237,9 +238,7 @@ class SentenceBERT:
             for key in self.settings:
                 setattr(self, key, meta["settings"][key])
             validate_settings(self)
-            said = meta["validation"]
-            low, high = said["spearman_ci95"]
-            self.validation_ = SpearmanScore(said["spearman"], Interval(low, high), said["n"])
+            self.validation_ = Score.of_record(meta["validation"], "spearman")
             self._accept(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArtifactError(

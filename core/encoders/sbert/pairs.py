@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +14,10 @@ from torch.nn import functional as F
 from core.errors import InvalidInputError
 from core.metrics import spearman_correlation
 from core.protocols import Encoder
-from core.results import Interval
+from core.results import Interval, Score
 from core.text import check_text
 
-__all__ = ["MAX_SCORE", "ScoredPairs", "SpearmanScore"]
+__all__ = ["MAX_SCORE", "ScoredPairs", "say_spearman", "spearman_score"]
 
 MAX_SCORE = 5.0
 """Of the STS benchmark, whose scores run from 0 to 5."""
@@ -84,36 +83,26 @@ class ScoredPairs:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class SpearmanScore:
-    """Spearman's correlation of cosines with human scores, ×100, with its bootstrap interval."""
+def spearman_score(encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> Score:
+    """Return Spearman's correlation of an encoder's cosines with human scores, ×100.
 
-    value: float
-    ci95: Interval
-    n: int
-
-    @classmethod
-    def of(cls, encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> SpearmanScore:
-        """Score any encoder on pairs."""
-        one, two = encoder.encode(pairs.one), encoder.encode(pairs.two)
-        cosines = F.cosine_similarity(torch.from_numpy(one), torch.from_numpy(two)).numpy()
-        if not np.isfinite(cosines).all():
-            raise InvalidInputError(
-                "Training ran away: the vectors hold NaN or infinity. Lower learning_rate."
-            )
-        value, ends = spearman_correlation(
-            cosines.astype(np.float64), pairs.scores.astype(np.float64), seed=seed
+    Raises
+    ------
+    InvalidInputError
+        The vectors hold NaN or infinity.
+    """
+    one, two = encoder.encode(pairs.one), encoder.encode(pairs.two)
+    cosines = F.cosine_similarity(torch.from_numpy(one), torch.from_numpy(two)).numpy()
+    if not np.isfinite(cosines).all():
+        raise InvalidInputError(
+            "Training ran away: the vectors hold NaN or infinity. Lower learning_rate."
         )
-        return cls(100 * value, Interval(100 * ends.low, 100 * ends.high), len(pairs))
+    value, ends = spearman_correlation(
+        cosines.astype(np.float64), pairs.scores.astype(np.float64), seed=seed
+    )
+    return Score(100 * value, Interval(100 * ends.low, 100 * ends.high), len(pairs))
 
-    def __str__(self) -> str:
-        """Return the score in words."""
-        return (
-            f"Spearman {self.value:.1f} [{self.ci95.low:.1f}, {self.ci95.high:.1f}] on "
-            f"{self.n:,} pairs"
-        )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
-        return {"spearman": self.value, "spearman_ci95": [self.ci95.low, self.ci95.high],
-                "n": self.n}  # fmt: skip
+def say_spearman(score: Score) -> str:
+    """Return the score in words."""
+    return f"Spearman {score.said()} on {score.n:,} pairs"

@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.encoders.dual.training import seed_device
-from core.encoders.sbert.pairs import MAX_SCORE, ScoredPairs, SpearmanScore
+from core.encoders.sbert.pairs import MAX_SCORE, ScoredPairs, say_spearman, spearman_score
 from core.encoders.sbert.trainable import TrainableTransformer
 from core.protocols import OnProgress
+from core.results import Score
 from core.training.devices import fast_dtype
 from core.training.loop import Loop, TrainingLog, train
 
@@ -85,7 +86,7 @@ class FineTuning:
         self.recipe, self.encoder, self.known, self.held = recipe, encoder, known, held
         self.network = encoder.open()
         self.fast = fast_dtype(encoder.device)
-        self.said: dict[float, SpearmanScore] = {}
+        self.scores: dict[float, Score] = {}
         self.base = encoder.fingerprint
 
     def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
@@ -114,8 +115,8 @@ class FineTuning:
 
     def say(self, value: float) -> str:
         """Return a validation score in words; of one from before a stop, without its interval."""
-        known = self.said.get(value)
-        return f"validation {known or f'Spearman {value:.1f} on {len(self.held):,} pairs'}"
+        score = self.scores.get(value, Score(value, n=len(self.held)))
+        return f"validation {say_spearman(score)}"
 
     def _optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW that shrinks matrices alone."""
@@ -145,6 +146,6 @@ class FineTuning:
     def validate(self) -> float:
         """Return Spearman's correlation ×100 on the validation pairs."""
         self.network.eval()
-        score = SpearmanScore.of(self.encoder, self.held, self.recipe.seed)
-        self.said[score.value] = score
+        score = spearman_score(self.encoder, self.held, self.recipe.seed)
+        self.scores[score.value] = score
         return score.value
