@@ -86,7 +86,8 @@ class TradeoffStudy:
         usual = USUAL.get(self.attack, {})
         shared = {"study": "tradeoff", "tasks": list(self.tasks), "pairs": list(self.pairs),
                   "contents": _contents(self.tasks, self.pairs),
-                  "encoder": self.encoder, "precision": self.precision, "attack": self.attack,
+                  "encoder": self.encoder, "encoder_precision": self.precision,
+                  "attack": self.attack,
                   "settings": usual | settings_for(self.attack, self.attack_settings),
                   "n_train": self.n_train, "n_test": self.n_test,
                   "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets}  # fmt: skip
@@ -116,7 +117,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
             "study was begun. Copy the same files to every machine, or start the study again."
         )
     seed = cell["seed"]
-    encoder = _opened(cell["encoder"], cell["precision"])
+    encoder = _opened(cell["encoder"], cell["encoder_precision"])
     protected = _protected(cell, encoder)
     scores = {}
     for task in _open_tasks(cell["tasks"], cell["pairs"]):
