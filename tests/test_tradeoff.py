@@ -46,7 +46,6 @@ def test_accuracy_is_full_with_the_class_in_the_vector_and_chance_without() -> N
     assert full.value > 98 and task.measure == "accuracy" and full.n == 300
     assert full.ci95.low < full.value <= full.ci95.high <= 100
     none = task.score(ByNumber(noise=1e6), n_train=200, n_test=300, seed=0)
-    assert none.chance is not None
     assert none.ci95.low < none.chance + 8 and 48 < none.chance < 60
 
 
@@ -114,7 +113,7 @@ def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Pa
     found = {row["defence"]: row.scores for row in rows}
     leak = {defence: scores["token_set_f1"] for defence, scores in found.items()}
     chance = leak["none"].chance
-    assert chance is not None and leak["none"].value > chance + 10
+    assert leak["none"].value > chance + 10
     for ruinous in ("text_to_text", "gaussian"):
         assert leak[ruinous].value < leak["none"].value - 10
         # What is left is guessing, within the interval or a little better by luck.

@@ -103,17 +103,15 @@ def _bars(scores: list[Score], colour: str) -> dict[str, object]:
 
 
 def _guessing(figure: go.Figure, base: Point, task: str) -> None:
-    """Draw what guessing reaches on either axis, where it is known."""
+    """Draw what guessing reaches on either axis."""
     useless, blind = base.utility[task].chance, base.leakage.chance
-    if useless is not None:
-        figure.add_vline(x=useless, line=_DOTTED)
-        _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
-    if blind is not None:
-        figure.add_hline(y=blind, line=_DOTTED)
-        figure.add_annotation(
-            x=1, xref="paper", xanchor="right", y=blind, yanchor="bottom",
-            text=f"guessing without the vector {blind:.0f}", showarrow=False,
-        )  # fmt: skip
+    figure.add_vline(x=useless, line=_DOTTED)
+    figure.add_hline(y=blind, line=_DOTTED)
+    _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
+    figure.add_annotation(
+        x=1, xref="paper", xanchor="right", y=blind, yanchor="bottom",
+        text=f"guessing without the vector {blind:.0f}", showarrow=False,
+    )  # fmt: skip
 
 
 def _corner(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:

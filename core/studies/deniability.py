@@ -82,7 +82,7 @@ class DeniabilityStudy:
                   "etas": list(NAMED_ETAS)}  # fmt: skip
         return [
             *(
-                {**shared, "part": "corpus", "corpus": corpus, "content": _content(corpus),
+                {**shared, "part": "corpus", "corpus": corpus, "content": content_of(corpus),
                  "n_tokens": self.n_tokens, "seed": self.seed}
                 for corpus in self.corpora
             ),
@@ -103,7 +103,8 @@ def _statistics() -> str:
 
 
 @lru_cache(maxsize=8)
-def _content(corpus: str) -> str:
+def content_of(corpus: str) -> str:
+    """Return what identifies the texts of a corpus."""
     return NamedTexts.of(corpus).open().content_hash[:16]
 
 
@@ -125,13 +126,12 @@ def _corpus_rows(cell: Cell) -> list[Row]:
     """
     encoder, found, _ = _opened(cell["encoder"])
     texts = NamedTexts.of(cell["corpus"])
-    corpus = texts.open()
-    if corpus.content_hash[:16] != cell["content"]:
+    if content_of(cell["corpus"]) != cell["content"]:
         raise InvalidInputError(
             f"{cell['corpus']} holds other texts than where the study was begun. Copy the same "
             "file to every machine, or start the study again."
         )
-    counts = corpus_counts(encoder, corpus.texts)
+    counts = corpus_counts(encoder, texts.open().texts)
     accuracy, coverage = token_inversion(found, counts)
     tokens = np.repeat(np.fromiter(counts, np.int64), np.fromiter(counts.values(), np.int64))
     n = min(cell["n_tokens"], len(tokens))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,19 +166,19 @@ def _former_measure(row: Mapping[str, Any]) -> str:
 
 def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured."""
-    measured: dict[tuple[Any, ...], list[Row]] = {}
+    measured: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
     for row in rows:
         if not row.error:
             place = (row["defence"], tuple(row["defence_settings"].items()))
             measured.setdefault(place, []).append(row)
-    points = tuple(_point(*place, own) for place, own in measured.items())
+    points = tuple(_point(*place, rows=own) for place, own in measured.items())
     facts = {name: rows[0][name] for name in _FACTS if name in rows[0]}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
     return Tradeoff(points, facts)
 
 
-def _point(defence: str, settings: tuple[tuple[str, Any], ...], rows: Sequence[Row]) -> Point:
+def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
     measures = dict.fromkeys(measure for row in rows for measure in row.scores)
     means = {measure: mean_row_score(rows, measure) for measure in measures}
     utility = {
@@ -219,7 +220,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _chance(score: Score) -> str:
-    return "" if score.chance is None else f"{score.chance:.1f}"
+    return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
 
 
 def _head(facts: Mapping[str, Any]) -> str:

@@ -76,8 +76,7 @@ def finding(slot: Any, found: Tradeoff, task: str) -> None:
 def best_point(found: Tradeoff, task: str) -> Point:
     """Return the setting that leaks least among those that keep most of the usefulness."""
     base = found.undefended.utility[task]
-    chance = base.chance or 0.0
-    wanted = chance + _KEPT * (base.value - chance)
+    wanted = base.chance + _KEPT * (base.value - base.chance)
     keeping = [p for p in found.points if p.utility[task].value >= wanted]
     return min(keeping, key=lambda p: p.leakage.value)
 
