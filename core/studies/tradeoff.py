@@ -127,8 +127,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     scores[LEAKAGE] = _leakage(cell, encoder, protected, known, targets)
     if DEFENCES[cell["defence"]].acts_on in ("text", "tokens"):
         scores[TOKEN_INVERSION] = _token_inversion(cell, encoder, targets)
-    precision = str(getattr(encoder, "precision", "float32"))
-    return [Row(scores=scores, facts={"encoder_precision": precision, "machine": _said(encoder)})]
+    facts = {
+        "encoder_precision": str(getattr(encoder, "precision", "float32")),
+        "encoder_backend": str(getattr(encoder, "backend", "torch")),
+        "machine": _machine(encoder),
+    }
+    return [Row(scores=scores, facts=facts)]
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +140,7 @@ def _opened(name: str, precision: str) -> Encoder:
     return load_encoder(EncoderSpec(name=name, precision=precision))
 
 
-def _said(encoder: Encoder) -> str:
+def _machine(encoder: Encoder) -> str:
     """Return on what a cell is measured."""
     found = hardware(encoder)
     is_gpu = str(found["device"]).startswith("cuda")

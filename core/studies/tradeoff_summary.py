@@ -32,8 +32,10 @@ __all__ = [
 SHIPPED = ASSETS / "tradeoff"
 """What was measured for the bundled encoder."""
 
-LEAKAGE, TOKEN_INVERSION = "token_set_f1", "token_inversion"
-"""What a row calls the F1 of the attack, and the share of tokens that come back."""
+LEAKAGE = "token_set_f1"
+"""What a row calls the F1 of the attack."""
+TOKEN_INVERSION = "token_inversion"
+"""What it calls the share of tokens that come back."""
 
 _STRENGTHS = {
     "eta": "η {:g}",
@@ -42,7 +44,7 @@ _STRENGTHS = {
     "dimension": "to {:g} dimensions",
 }
 _FACTS = ("study", "n_train", "n_test", "n_auxiliary", "n_targets", "encoder", "attack",
-          "settings", "encoder_precision", "machine")  # fmt: skip
+          "settings", "encoder_precision", "encoder_backend", "machine")  # fmt: skip
 """What all rows share."""
 
 
