@@ -35,15 +35,17 @@ def setting(
     choices: tuple[Any, ...] | None = None,
     paper: str = "",
     flag: str = "",
+    holds: str = "",
 ) -> Any:
     """Declare a setting of an attack: a dataclass field that knows its help and its range.
 
     The dashboard draws a control from it and the command line checks `--set name=value` by it.
     `paper` says where the default comes from; `flag` is the option of a command that sets it,
-    where it is another than the name; `REQUIRED` as the default says that there is none.
+    where it is another than the name; `holds` says what names of files in it are of, such as
+    `labelled`; `REQUIRED` as the default says that there is none.
     """
     meta = {"help": help, "low": low, "high": high, "choices": choices, "paper": paper,
-            "flag": flag}  # fmt: skip
+            "flag": flag, "holds": holds}  # fmt: skip
     return field(default=default, metadata=meta)
 
 

@@ -14,12 +14,22 @@ from core.cli.study import study_name
 from core.cli.study_settings import spec_of, study_from
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
+from core.studies.tradeoff_summary import SHIPPED, load_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SPECS = sorted(RESULTS.glob("*.spec.json"))
 FITS = sorted(RESULTS.glob("*.fit.json"))
 # What a machine decides, or the file that was read.
-ASIDE = {"contents", "target", "other", "trial", "encoder_fingerprint", "encoder_precision"}
+ASIDE = {
+    "content",
+    "contents",
+    "corpus",
+    "target",
+    "other",
+    "trial",
+    "encoder_fingerprint",
+    "encoder_precision",
+}
 
 
 def name_of(path: Path) -> str:
@@ -28,7 +38,9 @@ def name_of(path: Path) -> str:
 
 def parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
     """Return the study that a specification describes, without the files that it names."""
-    monkeypatch.setattr("core.cli.study_settings.checked_reference", lambda name, columns: name)
+    monkeypatch.setattr("core.cli.study_files.checked_reference", lambda name, columns=None: name)
+    monkeypatch.setattr("core.cli.study_files.checked_columns", lambda path, columns: columns)
+    monkeypatch.setattr("core.cli.study_files.check_source", lambda name: None)
     arguments = build_parser().parse_args(with_spec(["study", "--spec", str(path)]))
     name = study_name(arguments.name)
     assert arguments.out == path.with_name(path.name.replace(".spec", ""))
@@ -56,9 +68,11 @@ def test_its_table_has_the_rows_that_it_asks_for(
     module = STUDIES[name].kind.__module__
     monkeypatch.setattr(f"{module}.content_of", lambda corpus: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
+    monkeypatch.setattr(f"{module}._contents", lambda *texts: [], raising=False)
     table = path.with_name(path.name.replace(".spec", ""))
     asked = [{k: v for k, v in cell.items() if k not in ASIDE} for cell in study.cells()]
-    rows = read_rows(table, name)
+    # The page of the trade-off has its rows among the assets.
+    rows = load_rows(SHIPPED / "minilm.json") if name == "tradeoff" else read_rows(table, name)
     kept = {key for row in rows for key in row} & asked[0].keys() - {"study", "names"}
     assert kept, "rows that say nothing of what was asked for cannot be held against it"
 

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import contextlib
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.specs import AttackSpec, DefenceSpec
+from core.errors import InvalidInputError, StoppedError
 from core.studies import tradeoff
-from core.studies.tradeoff import TradeoffStudy, run
+from core.studies.defence_grid import GRID, chosen_defences
+from core.studies.registry import run_study
+from core.studies.rows import Cell, Row
+from core.studies.tradeoff import TradeoffStudy
+from core.studies.tradeoff_summary import load_tradeoff
 from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.pairs import PairTask, read_pairs
 
@@ -37,7 +43,7 @@ def test_accuracy_is_full_with_the_class_in_the_vector_and_chance_without() -> N
     labels = tuple("left" if float(t) > np.pi / 2 else "right" for t in texts)
     task = LabelledTask("side", texts, labels)
     full = task.score(ByNumber(), n_train=200, n_test=300, seed=0)
-    assert full.value > 98 and full.measure == "accuracy" and full.n == 300
+    assert full.value > 98 and task.measure == "accuracy" and full.n == 300
     assert full.ci95.low < full.value <= full.ci95.high <= 100
     none = task.score(ByNumber(noise=1e6), n_train=200, n_test=300, seed=0)
     assert none.ci95.low < none.chance + 8 and 48 < none.chance < 60
@@ -75,70 +81,160 @@ def test_tasks_are_read_from_files(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def study(small_texts: list[str]) -> TradeoffStudy:
-    labels = tuple("yes" if "minister" in t.lower() else "no" for t in small_texts)
+def minister(small_texts: list[str], tmp_path: Path) -> Path:
+    """The small texts, and whether they tell of a minister."""
+    labels = ["yes" if "minister" in text.lower() else "no" for text in small_texts]
+    path = tmp_path / "minister.parquet"
+    pd.DataFrame({"text": small_texts, "label": labels}).to_parquet(path)
+    return path
+
+
+@pytest.fixture
+def study(
+    minister: Path, small_texts: list[str], tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> TradeoffStudy:
+    monkeypatch.setattr(tradeoff, "bundled_sentences", lambda: list(dict.fromkeys(small_texts)))
     return TradeoffStudy(
-        tasks=(LabelledTask("minister", tuple(small_texts), labels),),
-        auxiliary=tuple(dict.fromkeys(small_texts)),
-        defences=(
-            DefenceSpec(name="none"),
-            DefenceSpec.of("text_to_text", {"eta": 1.0}),
-            DefenceSpec.of("gaussian", {"sigma": 100.0}),
-        ),
+        tasks=(f"minister={minister}",),
+        encoder=f"mlm:{tiny_bert}",
+        defences=("none", "text_to_text:eta=1", "gaussian:sigma=100"),
         seeds=(0,),
         n_train=150,
         n_test=100,
         n_auxiliary=250,
         n_targets=80,
-        attack=AttackSpec.of(
-            "probe_mlc",
-            {
-                "vocabulary_size": 40,
-                "epochs": 12,
-                "hidden": 16,
-                "substitutions": 0,
-                "device": "cpu",
-            },
-        ),
+        attack_settings=(("vocabulary_size", 40), ("hidden", 16), ("device", "cpu")),
     )
 
 
-def test_defences_cost_utility_and_save_words(
-    study: TradeoffStudy, tiny_encoder: TransformerEncoder, tmp_path: Path
-) -> None:
-    rows = run(study, tiny_encoder, tmp_path)
-    found = {(row["defence"], row["measure"], row["task"]): row for row in rows}
-    leak = {d: found[d, "token_set_f1", "probe_mlc"] for d in ("none", "text_to_text", "gaussian")}
-    assert leak["none"]["value"] > leak["none"]["chance"] + 10
+def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Path) -> None:
+    rows = run_study("tradeoff", study, tmp_path / "cells")
+    assert not [row.error for row in rows if row.error]
+    found = {row["defence"]: row.scores for row in rows}
+    leak = {defence: scores["token_set_f1"] for defence, scores in found.items()}
+    chance = leak["none"].chance
+    assert leak["none"].value > chance + 10
     for ruinous in ("text_to_text", "gaussian"):
-        assert leak[ruinous]["value"] < leak["none"]["value"] - 10
+        assert leak[ruinous].value < leak["none"].value - 10
         # What is left is guessing, within the interval or a little better by luck.
-        assert leak[ruinous]["ci95"][0] < leak[ruinous]["chance"] + 3
-    useful = {d: found[d, "accuracy", "minister"]["value"] for d in leak}
+        assert leak[ruinous].ci95.low < chance + 3
+    useful = {defence: scores["accuracy: minister"].value for defence, scores in found.items()}
     assert useful["none"] > useful["gaussian"]
-    back = found["text_to_text", "accuracy", "token_inversion"]
-    assert back["n"] > 500 and back["value"] < 10
-    assert all(row["ci95"][0] <= row["value"] <= row["ci95"][1] for row in rows)
+    back = found["text_to_text"]["token_inversion"]
+    assert back.n > 500 and back.value < 10
+    assert all(s.ci95.low <= s.value <= s.ci95.high for row in rows for s in row.scores.values())
 
 
-def test_finished_cells_are_not_measured_again(
-    study: TradeoffStudy,
-    tiny_encoder: TransformerEncoder,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_stopped_study_goes_on_with_the_next_cell(
+    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[str] = []
 
-    def count(study: object, encoder: object, spec: DefenceSpec, seed: int) -> list[dict]:
-        if spec.name == "gaussian" and len(measured) == 2:
-            measured.append("killed")
-            raise KeyboardInterrupt
-        measured.append(spec.name)
-        return [{"defence": spec.name}]
+    def count(cell: Cell, folder: Path) -> list[Row]:
+        measured.append(cell["defence"])
+        return [Row(facts={"said": cell["defence"]})]
 
-    monkeypatch.setattr(tradeoff, "_measure", count)
-    with pytest.raises(KeyboardInterrupt):
-        run(study, tiny_encoder, tmp_path)
-    rows = run(study, tiny_encoder, tmp_path)
-    assert measured == ["none", "text_to_text", "killed", "gaussian"]
-    assert [row["defence"] for row in rows] == ["none", "text_to_text", "gaussian"]
+    def stop(share: float, message: str) -> None:
+        if len(measured) == 2:
+            raise StoppedError("stopped")
+
+    monkeypatch.setattr(tradeoff, "measure", count)
+    with pytest.raises(StoppedError):
+        run_study("tradeoff", study, tmp_path / "cells", on_progress=stop)
+    rows = run_study("tradeoff", study, tmp_path / "cells")
+    assert measured == ["none", "text_to_text", "gaussian"], "none was measured twice"
+    assert [row["said"] for row in rows] == measured
+
+
+def test_a_cell_changes_with_its_texts_alone_not_with_their_order_of_reading(
+    study: TradeoffStudy, minister: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = study.cells()
+    assert study.cells() == cells
+    monkeypatch.setattr(tradeoff, "bundled_sentences", lambda: ["Another sentence."])
+    other = study.cells()
+    assert [c["contents"][0] for c in other] == [c["contents"][0] for c in cells]
+    assert all(a["contents"] != b["contents"] for a, b in zip(other, cells, strict=True))
+    with pytest.raises(InvalidInputError, match="other texts"):
+        tradeoff.measure(cells[0], minister.parent)
+
+
+def test_defences_are_named_or_given_at_a_strength() -> None:
+    assert tuple(chosen_defences(TradeoffStudy().defences)) == GRID
+    one, *rest = chosen_defences(["gaussian:sigma=0.3", "rounding"])
+    assert dict(one.settings) == {"sigma": 0.3}
+    assert [dict(spec.settings)["decimals"] for spec in rest] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("gausian", "--defences must be of .* got 'gausian'.*gaussian"),
+        ("gaussian:sigma=much", "sigma of gaussian must be a number, got 'much'"),
+        ("gaussian:eta=3", "no setting 'eta'"),
+        ("gaussian:sigma=-1", "sigma must lie in"),
+    ],
+)
+def test_defences_that_are_none_are_told(told: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        chosen_defences([told])
+
+
+def test_two_tasks_of_one_name_are_told(study: TradeoffStudy, minister: Path) -> None:
+    with pytest.raises(InvalidInputError, match="Two texts are called 'minister'"):
+        replace(study, pairs=(f"minister={minister}",)).cells()
+
+
+def given_spec(minister: Path, tiny_bert: Path, out: Path) -> list[object]:
+    """Write a spec of two defences whose files lie elsewhere, and return the command."""
+    spec = {"study": "tradeoff", "tasks": ["minister=minister.parquet"],
+            "encoder": f"mlm:{tiny_bert}", "defences": ["none", "gaussian:sigma=100"],
+            "seeds": [0], "n_train": 150, "n_test": 100, "n_auxiliary": 60, "n_targets": 20,
+            "set": {"vocabulary_size": 40, "hidden": 8, "epochs": 2, "device": "cpu"}}  # fmt: skip
+    path = out / "defences.spec.json"
+    path.write_text(json.dumps(spec))
+    return ["study", "--spec", path, "--files", minister.parent]
+
+
+def test_a_spec_of_two_defences_runs_and_resumes(
+    study: TradeoffStudy, minister: Path, tiny_bert: Path, core: Any, leakscope_home: Path,
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    out = tmp_path_factory.mktemp("out")
+    given = given_spec(minister, tiny_bert, out)
+    whole = tradeoff.measure
+    calls: list[str] = []
+
+    def once(cell: Cell, folder: Path) -> list[Row]:
+        calls.append(cell["defence"])
+        if calls == ["none", "gaussian"]:
+            raise KeyboardInterrupt
+        return whole(cell, folder)
+
+    monkeypatch.setattr(tradeoff, "measure", once)
+    with contextlib.suppress(KeyboardInterrupt):
+        assert core(*given).status != 0
+    assert len(list((leakscope_home / "studies" / "tradeoff" / "cells").glob("*.json"))) == 1
+    rows = core(*given, "--json").json()["rows"]
+    assert calls == ["none", "gaussian", "gaussian"]
+    assert [row["defence"] for row in rows] == ["none", "gaussian"]
+    assert rows[0]["tasks"] == ["minister=minister.parquet"], "no folder is written"
+    again = json.loads((out / "defences.spec.json").read_text())
+    assert again["tasks"] == ["minister=minister.parquet"] and again["set"]["epochs"] == 2
+    written = load_tradeoff(out / "defences.json")
+    assert written.tasks == ["minister"] and [p.label for p in written.points] == ["", "σ 100"]
+    assert "| gaussian | σ 100 |" in (out / "defences.md").read_text()
+    assert len(pd.read_parquet(out / "defences.parquet")) == 4
+
+
+def test_files_are_checked_before_anything_is_measured(
+    minister: Path, core: Any, tmp_path: Path
+) -> None:
+    given = ["study", "tradeoff", "--out", tmp_path / "t.json", "--files", tmp_path]
+    assert "nothing.csv" in core(*given, "--tasks", "a=nothing.csv").refusal()
+    pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "bare.parquet")
+    assert "label" in core(*given, "--tasks", "a=bare.parquet").refusal()
+    assert "sentence1" in core(*given, "--pairs", "a=minister.parquet").refusal()
+    assert "NAME=FILE" in core(*given, "--tasks", "=minister.parquet").refusal()
+    refused = core(*given, "--tasks", "m=minister.parquet", "--attack", "prob_mlc").refusal()
+    assert "--attack must be of" in refused and "probe_mlc" in refused

@@ -9,8 +9,11 @@ import pytest
 from core.defences.registry import DEFENCES
 from core.errors import ArtifactError
 from core.figures.tradeoff import DEFENCE_STYLE, tradeoff_figure
-from core.studies.tradeoff import GRID
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.results import Interval, Score
+from core.studies.defence_grid import GRID
+from core.studies.rows import Row
+from core.studies.tables import write_rows
+from core.studies.tradeoff_summary import SHIPPED, load_rows, load_tradeoff, markdown
 
 
 def row(defence: str, task: str, measure: str, value: float, half: float, **more: Any) -> dict:
@@ -37,7 +40,9 @@ def path(tmp_path: Path) -> Path:
 def test_seeds_are_averaged_with_the_greater_of_two_errors(path: Path) -> None:
     found = load_tradeoff(path)
     assert [p.defence for p in found.points] == ["none", "text_to_text"]
-    assert found.tasks == ["MR"] and found.facts == {"study": "tradeoff", "n_train": 5}
+    assert found.tasks == ["MR"]
+    told = {"study": "tradeoff", "n_train": 5, "seeds": [0, 1, 2], "seconds": 0}
+    assert found.facts == told
     useful, leak = found.undefended.utility["MR"], found.undefended.leakage
     assert (useful.value, useful.n, useful.n_seeds) == (82.0, 300, 3)
     # Between seeds the variance is 4, within it is 1: standard error √(4/3).
@@ -57,6 +62,47 @@ def test_another_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(ArtifactError, match=r"x\.json"):
         load_tradeoff(path)
+
+
+def cell(defence: str, seed: int, **settings: float) -> dict[str, Any]:
+    return {"study": "tradeoff", "encoder": "tiny", "attack": "mlc", "settings": {}, "n_train": 5,
+            "n_test": 9, "n_auxiliary": 7, "n_targets": 8, "defence": defence,
+            "defence_settings": settings, "seed": seed}  # fmt: skip
+
+
+def scores(useful: float, leak: float) -> dict[str, Score]:
+    return {
+        "accuracy: MR": Score(useful, Interval(useful - 1, useful + 1), 9, 50.0),
+        "token_set_f1": Score(leak, Interval(leak - 1, leak + 1), 8, 3.0),
+    }
+
+
+def test_what_the_study_writes_is_read_like_the_former_form(tmp_path: Path) -> None:
+    rows = [
+        Row(cell("none", 0), scores(80, 40), seconds=60.0),
+        Row(cell("none", 1), scores(84, 44), seconds=60.0),
+        Row(cell("gaussian", 0, sigma=0.1), scores(60, 20), seconds=60.0),
+        Row(cell("gaussian", 1, sigma=0.1), error="MemoryError"),
+    ]
+    table = markdown(rows)
+    write_rows(tmp_path / "t.json", "tradeoff", rows, table)
+    found = load_tradeoff(tmp_path / "t.json")
+    assert [(p.defence, p.label) for p in found.points] == [("none", ""), ("gaussian", "σ 0.1")]
+    assert found.undefended.utility["MR"].value == 82 and found.undefended.leakage.n == 16
+    assert found.points[1].leakage.said() == "20.0 [19.0, 21.0]"
+    assert found.facts["seeds"] == [0, 1] and found.facts["seconds"] == 180
+    assert markdown(load_rows(tmp_path / "t.json")) == table
+    assert "| guessing |  | 50.0 | 3.0 |  |" in table and "3 minutes." in table
+    assert "| gaussian | σ 0.1 | seed 1 failed: MemoryError |" in table
+
+
+def test_a_study_of_which_all_failed_still_says_why() -> None:
+    assert "failed: no memory" in markdown([Row(cell("none", 0), error="no memory")])
+
+
+def test_the_page_in_docs_is_that_of_the_shipped_rows() -> None:
+    page = Path(__file__).parent.parent / "docs" / "results" / "tradeoff.md"
+    assert markdown(load_rows(SHIPPED / "minilm.json")) == page.read_text(encoding="utf-8")
 
 
 def test_the_figure_draws_what_it_is_given(path: Path) -> None:

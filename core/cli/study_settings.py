@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
-from pathlib import Path
 from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.arguments import read_value
-from core.cli.sources import checked_reference
-from core.corpora import Columns, split_reference
+from core.cli.study_files import bare, held, with_files
 from core.errors import InvalidInputError, similar
 from core.specs import settings_of, validate_settings
 
 __all__ = ["add_settings", "option_of", "spec_of", "study_from"]
-
-_CORPORA = ("target", "other")
-"""Settings that name a corpus."""
 
 
 def option_of(name: str, kind: type) -> str:
@@ -66,8 +61,7 @@ def study_from(arguments: argparse.Namespace, kind: type) -> Any:
     """
     hints = typing.get_type_hints(kind)
     given = {n: v for n, v in vars(arguments).items() if n in settings_of(kind)}
-    attacks = tuple(given.get("attacks", getattr(kind, "attacks", ())))
-    _check_attacks(attacks)
+    attacks = _attacks_of(kind, given)
     for name, value in given.items():
         if _is_pairs(hints[name]):
             given[name] = tuple(_typed(pair, attacks) for pair in value)
@@ -75,7 +69,7 @@ def study_from(arguments: argparse.Namespace, kind: type) -> Any:
             given[name] = tuple(value)
     study = kind(**given)
     validate_settings(study)
-    return _with_files(study, arguments)
+    return with_files(study, folder=arguments.files, text_column=arguments.text_column)
 
 
 def _is_pairs(hint: Any) -> bool:
@@ -83,13 +77,18 @@ def _is_pairs(hint: Any) -> bool:
     return bool(inner) and typing.get_origin(inner[0]) is tuple
 
 
-def _check_attacks(attacks: Sequence[str]) -> None:
+def _attacks_of(kind: type, given: Mapping[str, Any]) -> Sequence[str]:
+    """Return the attacks of a study, which may have one or several."""
+    option = "attack" if "attack" in settings_of(kind) else "attacks"
+    chosen = given.get(option, getattr(kind, option, ()))
+    attacks = (chosen,) if isinstance(chosen, str) else tuple(chosen)
     for name in attacks:
         if name not in INVERSION_ATTACKS:
             raise InvalidInputError(
-                f"--attacks must be of {', '.join(INVERSION_ATTACKS)}, got {name!r}."
+                f"--{option} must be of {', '.join(INVERSION_ATTACKS)}, got {name!r}."
                 + similar(name, INVERSION_ATTACKS)
             )
+    return attacks
 
 
 def _typed(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
@@ -108,52 +107,21 @@ def _typed(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
     )
 
 
-def _with_files(study: Any, arguments: argparse.Namespace) -> Any:
-    """Return the study with its corpora checked, found in --files where they are not here."""
-    from dataclasses import replace
-
-    needed = Columns(text=arguments.text_column, others=tuple(getattr(study, "columns", ())))
-    found: dict[str, Any] = {}
-    for name in _CORPORA:
-        if name in settings_of(type(study)):
-            place = _located(getattr(study, name), arguments.files)
-            found[name] = checked_reference(place, needed if name == "target" else None)
-    if "encoders" in settings_of(type(study)):
-        found["encoders"] = tuple(
-            f"{kind}:{_located(place, arguments.files)}" if place else kind
-            for kind, _, place in (e.partition(":") for e in study.encoders)
-        )
-    return replace(study, **found)
-
-
-def _located(name: str, files: Path | None) -> str:
-    path, column = split_reference(name)
-    if files is None or Path(path).exists() or not (files / path).exists():
-        return name
-    return f"{files / path}{f'#{column}' if column else ''}"
-
-
 def spec_of(name: str, study: Any) -> dict[str, Any]:
     """Return what `--spec` reads back: the settings that are not their defaults, files by name."""
     spec: dict[str, Any] = {"study": name}
-    hints = typing.get_type_hints(type(study))
+    hints, files = typing.get_type_hints(type(study)), held(type(study))
     for setting, field in settings_of(type(study)).items():
         value = getattr(study, setting)
         if value == field.default:
             continue
-        if setting in _CORPORA:
-            path, column = split_reference(value)
-            value = Path(path).name + (f"#{column}" if column else "")
-        elif setting == "encoders":
-            value = [_by_name(encoder) for encoder in value]
+        if setting in files:
+            one_by_one = [value] if isinstance(value, str) else value
+            named = [bare(each, files[setting]) for each in one_by_one]
+            value = named[0] if isinstance(value, str) else named
         elif _is_pairs(hints[setting]):
             value = dict(value)
         elif isinstance(value, tuple):
             value = list(value)
         spec[option_of(setting, type(study)).removeprefix("--").replace("-", "_")] = value
     return spec
-
-
-def _by_name(encoder: str) -> str:
-    kind, _, place = encoder.partition(":")
-    return f"{kind}:{Path(place).name}" if place and Path(place).is_dir() else encoder

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from core.corpora import split_reference
+from core.cli.study_files import bare
 from core.errors import InvalidInputError
 from core.studies.rows import Cell, Row
 
@@ -50,12 +49,23 @@ def without_folders(rows: Sequence[Row]) -> list[Row]:
     return [replace(row, cell={**row.cell, **_shortened(row.cell)}) for row in rows]
 
 
+_HELD = {
+    "target": "target",
+    "other": "corpus",
+    "encoder": "encoder",
+    "tasks": "labelled",
+    "pairs": "pairs",
+    "corpus": "texts",
+}
+"""What entries of a cell hold that name files."""
+
+
 def _shortened(cell: Cell) -> Cell:
     short: Cell = {}
-    for name in {"target", "other"} & cell.keys():
-        path, column = split_reference(cell[name])
-        short[name] = Path(path).name + (f"#{column}" if column else "")
-    kind, _, place = str(cell.get("encoder", "")).partition(":")
-    if place and Path(place).is_dir():  # else the id of a model on a hub
-        short["encoder"] = f"{kind}:{Path(place).name}"
+    for name, holds in _HELD.items():
+        told = cell.get(name)
+        if isinstance(told, str):
+            short[name] = bare(told, holds)
+        elif told is not None:
+            short[name] = [bare(each, holds) for each in told]
     return short

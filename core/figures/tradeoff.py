@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
 from core.figures.style import BASELINE, GRID, style
-from core.studies.scores import Score
+from core.results import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["DEFENCE_STYLE", "tradeoff_figure"]
@@ -43,14 +43,7 @@ def tradeoff_figure(
     for name in [n for n in names if not defences or n in defences or n == "none"]:
         members = [(i, p) for i, p in enumerate(found.points) if p.defence == name]
         _line(figure, name, members, task)
-    base = found.undefended
-    figure.add_vline(x=base.utility[task].chance, line=_DOTTED)
-    figure.add_hline(y=base.leakage.chance, line=_DOTTED)
-    _corner(figure, base.utility[task].chance, 1, f"chance {base.utility[task].chance:.0f}", "left")
-    figure.add_annotation(
-        x=1, xref="paper", xanchor="right", y=base.leakage.chance, yanchor="bottom",
-        text=f"guessing without the vector {base.leakage.chance:.0f}", showarrow=False,
-    )  # fmt: skip
+    _guessing(figure, found.undefended, task)
     if chosen is not None:
         point = found.points[chosen]
         figure.add_scatter(
@@ -107,6 +100,18 @@ def _bars(scores: list[Score], colour: str) -> dict[str, object]:
         "width": 0,
         "color": f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}",
     }
+
+
+def _guessing(figure: go.Figure, base: Point, task: str) -> None:
+    """Draw what guessing reaches on either axis."""
+    useless, blind = base.utility[task].chance, base.leakage.chance
+    figure.add_vline(x=useless, line=_DOTTED)
+    figure.add_hline(y=blind, line=_DOTTED)
+    _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
+    figure.add_annotation(
+        x=1, xref="paper", xanchor="right", y=blind, yanchor="bottom",
+        text=f"guessing without the vector {blind:.0f}", showarrow=False,
+    )  # fmt: skip
 
 
 def _corner(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:

@@ -1,21 +1,20 @@
-"""The tables and figures of Qu et al. (2021), §5.3–5.4, for an encoder and corpora of one's own.
+"""The tables and figures of Qu et al. (2021), §5.3–5.4, for corpora of one's own.
 
-`python -m core.studies.deniability --corpus lee --corpus NAME=FILE … --out
-docs/results/deniability.json` writes the numbers, a page of tables and two figures.
+A cell a corpus: how many of its tokens come back, and which η match those of the paper. One for a
+sentence and for what tokens turn into; one for the vocabulary, from the statistics that ship.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from numpy.typing import NDArray
 
-from core.corpora import Columns, load_corpus
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.deniability.eta_choice import corpus_counts, token_inversion
 from core.defences.deniability.geometry import Geometry, load_geometry
@@ -29,13 +28,21 @@ from core.defences.deniability.vocabulary import (
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.encoders import load_encoder
-from core.figures.deniability_panels import geometry_panel, histogram_panels
-from core.figures.svg import write_svg
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import write_json
+from core.encoders.white_box import require_white_box
+from core.errors import InvalidInputError
+from core.metrics import wilson_interval
+from core.protocols import WhiteBoxEncoder
+from core.results import Score
+from core.specs import setting
+from core.store import digest_file
 from core.studies.deniability_tables import markdown
+from core.studies.named_texts import NamedTexts, check_names
+from core.studies.rows import Cell, Row
 
-__all__ = ["PAPER_TABLE_3", "run"]
+__all__ = ["ENCODER", "PAPER_TABLE_3", "DeniabilityStudy", "markdown", "measure"]
+
+ENCODER = "minilm"
+"""Whose vocabulary was measured, and ships."""
 
 PAPER_TABLE_3: dict[str, tuple[tuple[float, float], ...]] = {
     "SST-2": ((50, 0.0154), (75, 0.1084), (100, 0.3402), (125, 0.6354), (150, 0.8500),
@@ -48,169 +55,187 @@ PAPER_TABLE_3: dict[str, tuple[tuple[float, float], ...]] = {
 SENTENCE = "The nurse wrote that the patient from Lisbon had stopped taking insulin."
 TOKENS = ("nurse", "insulin", "lisbon", "money", "seven", "not")
 
+N_BINS = 25
+"""Of the histograms of N_w and S_w."""
 
-def run(
-    encoder: WhiteBoxEncoder,
-    corpora: dict[str, Sequence[str]],
-    *,
-    found: VocabularyDeniability,
-    geometry: Geometry,
-    etas: Sequence[float] = NAMED_ETAS,
-    n_tokens: int = 20_000,
-    seed: int = 0,
-    on_progress: OnProgress = no_progress,
-) -> dict[str, Any]:
-    """Measure token inversion on corpora, and gather what the tables show.
 
-    Parameters
-    ----------
-    corpora : dict
-        Name to texts.
-    n_tokens : int
-        Tokens of each corpus that are privatised under fresh noise, drawn by `seed`; the
-        expectation over all of them is computed from N_w beside it.
+@dataclass(frozen=True, kw_only=True)
+class DeniabilityStudy:
+    """Token inversion on corpora, and what tokens of the vocabulary turn into, at each η."""
+
+    corpora: tuple[str, ...] = setting(
+        ("lee",), "corpora, or rows of a file as NAME=FILE or NAME=FILE:COLUMN=VALUE", holds="texts"
+    )
+    n_tokens: int = setting(20_000, "tokens of each corpus that are privatised", low=1)
+    seed: int = setting(0, "of the noise", low=0)
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured: each corpus, a sentence, and the vocabulary.
+
+        Raises
+        ------
+        InvalidInputError
+            Two corpora of one name, or one that cannot be read.
+        """
+        check_names(self.corpora)
+        shared = {"study": "deniability", "encoder": ENCODER, "statistics": _statistics(),
+                  "etas": list(NAMED_ETAS)}  # fmt: skip
+        return [
+            *(
+                {**shared, "part": "corpus", "corpus": corpus, "content": content_of(corpus),
+                 "n_tokens": self.n_tokens, "seed": self.seed}
+                for corpus in self.corpora
+            ),
+            {**shared, "part": "sentence", "sentence": SENTENCE, "tokens": list(TOKENS),
+             "seed": self.seed},
+            {**shared, "part": "vocabulary"},
+        ]  # fmt: skip
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Measure a part: the rows of each table say by `table` which they belong to."""
+    return _PARTS[cell["part"]](cell)
+
+
+def _statistics() -> str:
+    """Return what identifies the statistics that ship."""
+    return digest_file(SHIPPED / ENCODER / "model.json")[:16]
+
+
+@lru_cache(maxsize=8)
+def content_of(corpus: str) -> str:
+    """Return what identifies the texts of a corpus."""
+    return NamedTexts.of(corpus).open().content_hash[:16]
+
+
+@lru_cache(maxsize=1)
+def _opened(name: str) -> tuple[WhiteBoxEncoder, VocabularyDeniability, Geometry]:
+    """Return an encoder with the statistics of its vocabulary."""
+    encoder = require_white_box(load_encoder(name), "Deniability")
+    found = load_vocabulary(SHIPPED / name, encoder)
+    return encoder, found, load_geometry(SHIPPED / name / "geometry.json", encoder)
+
+
+def _corpus_rows(cell: Cell) -> list[Row]:
+    """Count the tokens of a corpus that come back under fresh noise, beside the expectation.
+
+    Raises
+    ------
+    InvalidInputError
+        The corpus holds other texts than where the study was begun.
     """
-    rows = []
-    for done, (name, texts) in enumerate(corpora.items()):
-        on_progress(done / (len(corpora) + 1), f"Token inversion on {name}")
-        rows += _inversion(encoder, name, texts, found, etas, n_tokens, seed)
-    on_progress(len(corpora) / (len(corpora) + 1), "Sentences and tokens")
-    vectors = encoder.token_vectors.detach().float().cpu().numpy()
-    engine = DeniabilityEngine(vectors, candidate_ids(encoder), seed=seed, eta_min=min(etas))
-    sentence = DeniableSentence(encoder, engine, SENTENCE)
-    on_progress(1.0, "Done")
-    return {
-        "study": "deniability",
-        "encoder": encoder.name,
-        "n_draws": found.n_draws,
-        "n_vocabulary": len(found.tokens),
-        "seed": seed,
-        "table_1": {
-            "sentence": SENTENCE,
-            "rows": [
-                {"eta": eta, "tokens": sentence.privatised(engine, eta, seed)} for eta in etas
-            ],
-        },
-        "table_2": _replacements(encoder, engine, etas),
-        "table_3": rows,
-        "matching": _matching(found, encoder, corpora),
-        "figure_3": {
-            "neighbours": geometry.neighbours,
-            "mean_distance": geometry.mean_distance,
-            "noise": {f"{eta:g}": geometry.dimension / eta for eta in etas},
-        },
-        "figure_4": [
-            {
-                "eta": eta,
-                "mean_n_w": found.mean_n_w[:, found.at(eta)].tolist(),
-                "mean_s_w": found.mean_s_w[:, found.at(eta)].tolist(),
-                "max_n_w": int(found.n_w[:, found.at(eta)].max()),
-                "min_s_w": int(found.s_w[:, found.at(eta)].min()),
-            }
-            for eta in etas
-        ],
-    }
-
-
-def _inversion(
-    encoder: WhiteBoxEncoder,
-    name: str,
-    texts: Sequence[str],
-    found: VocabularyDeniability,
-    etas: Sequence[float],
-    n_tokens: int,
-    seed: int,
-) -> list[dict[str, Any]]:
-    counts = corpus_counts(encoder, texts)
-    expected, coverage = token_inversion(found, counts)
-    tokens = np.repeat(np.fromiter(counts, np.int64), np.fromiter(counts.values(), np.int64))
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(tokens, min(n_tokens, len(tokens)), replace=False)
-    rows = []
-    for eta in etas:
-        privatizer = TextPrivatizer(encoder, eta, rng=np.random.default_rng([seed, int(eta * 10)]))
-        n_back = int((privatizer.tokens(drawn) == drawn).sum())
-        interval = binomtest(n_back, len(drawn)).proportion_ci(method="wilson")
-        rows.append(
-            {
-                "corpus": name,
-                "eta": eta,
-                "n_corpus": len(tokens),
-                "coverage": coverage,
-                "expected": float(expected[found.at(eta)]),
-                "accuracy": n_back / len(drawn),
-                "ci95": [interval.low, interval.high],
-                "n": len(drawn),
-            }
+    encoder, found, _ = _opened(cell["encoder"])
+    texts = NamedTexts.of(cell["corpus"])
+    if content_of(cell["corpus"]) != cell["content"]:
+        raise InvalidInputError(
+            f"{cell['corpus']} holds other texts than where the study was begun. Copy the same "
+            "file to every machine, or start the study again."
         )
-    return rows
+    counts = corpus_counts(encoder, texts.open().texts)
+    accuracy, coverage = token_inversion(found, counts)
+    tokens = np.repeat(np.fromiter(counts, np.int64), np.fromiter(counts.values(), np.int64))
+    n = min(cell["n_tokens"], len(tokens))
+    drawn = np.random.default_rng(cell["seed"]).choice(tokens, n, replace=False)
+    facts = {"table": "inversion", "name": texts.name, "n_corpus": len(tokens),
+             "coverage": coverage}  # fmt: skip
+    inverted = [
+        Row(
+            facts={**facts, "eta": eta},
+            scores={
+                "token_inversion": _inverted(encoder, drawn, eta, cell["seed"]),
+                "expected": Score(100 * float(accuracy[found.at(eta)]), n=len(tokens)),
+            },
+        )
+        for eta in cell["etas"]
+    ]
+    return [*inverted, *_matching(texts.name, accuracy, found.etas)]
 
 
-def _replacements(
-    encoder: WhiteBoxEncoder, engine: DeniabilityEngine, etas: Sequence[float]
-) -> list[dict[str, Any]]:
-    names = list(encoder.tokens)
-    known = [token for token in TOKENS if token in names]
-    envelopes = engine.envelopes([names.index(token) for token in known])
-    rows = []
-    for eta in etas:
-        for token, most in zip(known, envelopes.replacements(eta), strict=True):
-            said = [[names[other], count] for other, count in most]
-            rows.append({"token": token, "eta": eta, "replacements": said})
-    return rows
+def _inverted(encoder: WhiteBoxEncoder, drawn: NDArray[np.int64], eta: float, seed: int) -> Score:
+    """Return the share of tokens that come back at η, under noise of its own."""
+    privatizer = TextPrivatizer(encoder, eta, rng=np.random.default_rng([seed, int(eta * 10)]))
+    n_back = int((privatizer.tokens(drawn) == drawn).sum())
+    return Score(100 * n_back / len(drawn), wilson_interval(n_back, len(drawn)), len(drawn))
 
 
-def _matching(
-    found: VocabularyDeniability, encoder: WhiteBoxEncoder, corpora: dict[str, Sequence[str]]
-) -> list[dict[str, Any]]:
+def _matching(name: str, accuracy: NDArray[np.float64], etas: NDArray[np.float64]) -> list[Row]:
     """Return, for each η of the paper, the η at which this encoder gives the same accuracy."""
     rows = []
-    for name, texts in corpora.items():
-        accuracy, _ = token_inversion(found, corpus_counts(encoder, texts))
-        for paper, values in PAPER_TABLE_3.items():
-            for eta, value in values:
-                matched = float(np.exp(np.interp(value, accuracy, np.log(found.etas))))
-                rows.append({"corpus": name, "paper": paper, "paper_eta": eta,
-                             "paper_accuracy": value, "eta": round(matched, 1)})  # fmt: skip
+    for paper, values in PAPER_TABLE_3.items():
+        for eta, value in values:
+            matched = float(np.exp(np.interp(value, accuracy, np.log(etas))))
+            rows.append(Row(facts={"table": "matching", "name": name, "paper": paper,
+                                   "paper_eta": eta, "paper_accuracy": value,
+                                   "eta": round(matched, 1)}))  # fmt: skip
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and write its tables and figures."""
-    parser = argparse.ArgumentParser(prog="python -m core.studies.deniability", description=__doc__)
-    parser.add_argument("--corpus", action="append", required=True, metavar="NAME[=FILE[:WHERE]]",
-                        help="a corpus by name, or rows of a file")  # fmt: skip
-    parser.add_argument("--n-tokens", type=int, default=20_000, help="privatised of each corpus")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/deniability.json"))
-    given = parser.parse_args(arguments)
-    encoder: Any = load_encoder("minilm")
-    found = load_vocabulary(SHIPPED / encoder.name, encoder)
-    geometry = load_geometry(SHIPPED / encoder.name / "geometry.json", encoder)
-    result = run(
-        encoder,
-        dict(_corpus(entry) for entry in given.corpus),
-        found=found,
-        geometry=geometry,
-        n_tokens=given.n_tokens,
-        seed=given.seed,
-        on_progress=lambda share, message: print(f"{share:4.0%} {message}", file=sys.stderr),
-    )
-    write_json(given.out, result)
-    given.out.with_suffix(".md").write_text(markdown(result), encoding="utf-8")
-    stem = given.out.with_suffix("")
-    write_svg(histogram_panels(found, NAMED_ETAS), Path(f"{stem}-histograms.svg"))
-    write_svg(geometry_panel(geometry, NAMED_ETAS), Path(f"{stem}-geometry.svg"))
+def _sentence_rows(cell: Cell) -> list[Row]:
+    """Return a sentence at each η, and what tokens turn into."""
+    encoder, _, _ = _opened(cell["encoder"])
+    etas, seed = cell["etas"], cell["seed"]
+    vectors = encoder.token_vectors.detach().float().cpu().numpy()
+    engine = DeniabilityEngine(vectors, candidate_ids(encoder), seed=seed, eta_min=min(etas))
+    sentence = DeniableSentence(encoder, engine, cell["sentence"])
+    said = [
+        Row(facts={"table": "sentence", "eta": eta,
+                   "privatised": sentence.privatised(engine, eta, seed)})
+        for eta in etas
+    ]  # fmt: skip
+    return [*said, *_replacements(encoder, engine, cell)]
 
 
-def _corpus(entry: str) -> tuple[str, Sequence[str]]:
-    """Read `NAME`, `NAME=FILE` or `NAME=FILE:COLUMN=VALUE`."""
-    name, _, source = entry.partition("=")
-    path, _, where = source.partition(":")
-    column, _, value = where.partition("=")
-    corpus = load_corpus(path or name, columns=Columns(label=column or None) if path else None)
-    return name, (corpus.only([value]) if column else corpus).texts
+def _replacements(encoder: WhiteBoxEncoder, engine: DeniabilityEngine, cell: Cell) -> list[Row]:
+    names = list(encoder.tokens)
+    known = [token for token in cell["tokens"] if token in names]
+    envelopes = engine.envelopes([names.index(token) for token in known])
+    rows = []
+    for eta in cell["etas"]:
+        for token, most in zip(known, envelopes.replacements(eta), strict=True):
+            said = [[names[other], count] for other, count in most]
+            rows.append(Row(facts={"table": "replacements", "token": token, "eta": eta,
+                                   "n_draws": engine.n_draws, "replacements": said}))  # fmt: skip
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+def _vocabulary_rows(cell: Cell) -> list[Row]:
+    """Return N_w and S_w at each η, and the distances between tokens beside the noise."""
+    _, found, geometry = _opened(cell["encoder"])
+    distances: dict[str, Any] = {"table": "distances", "dimension": geometry.dimension,
+                                 "neighbours": list(geometry.neighbours),
+                                 "mean_distance": list(geometry.mean_distance)}  # fmt: skip
+    return [*(_counts(found, eta) for eta in cell["etas"]), Row(facts=distances)]
+
+
+def _counts(found: VocabularyDeniability, eta: float) -> Row:
+    """Return the means of N_w and S_w over the vocabulary, the worst token, and histograms.
+
+    `mean_n_w` and `mean_s_w` hold a mean for each set of draws.
+    """
+    at, n = found.at(eta), len(found.tokens)
+    edges = np.linspace(0, found.n_draws, N_BINS + 1)
+    n_w, s_w = found.n_w[:, at], found.s_w[:, at]
+    means = {"mean_n_w": found.mean_n_w[:, at], "mean_s_w": found.mean_s_w[:, at]}
+    facts = {
+        "table": "counts",
+        "eta": eta,
+        "n_draws": found.n_draws,
+        "n_vocabulary": n,
+        **{name: values.tolist() for name, values in means.items()},
+        "max_n_w": int(n_w.max()),
+        "min_s_w": int(s_w.min()),
+        "histogram_n_w": np.histogram(n_w, edges)[0].tolist(),
+        "histogram_s_w": np.histogram(s_w, edges)[0].tolist(),
+    }
+    scores = {
+        "n_w": Score(float(means["mean_n_w"].mean()), n=n),
+        "s_w": Score(float(means["mean_s_w"].mean()), n=n),
+    }
+    return Row(scores=scores, facts=facts)
+
+
+_PARTS: dict[str, Callable[[Cell], list[Row]]] = {
+    "corpus": _corpus_rows,
+    "sentence": _sentence_rows,
+    "vocabulary": _vocabulary_rows,
+}

@@ -118,6 +118,22 @@ STUDIES: dict[str, StudyEntry] = {
         "Corò (2022), Table 5.6",
         "core.studies.names:NameStudy",
     ),
+    "deniability": StudyEntry(
+        "Deniability",
+        "what tokens turn into at each η, and how many come back",
+        "Qu et al. (2021), Tables 1 to 3, Fig. 3 and 4",
+        "core.studies.deniability:DeniabilityStudy",
+        figures=(
+            ("-histograms", "core.figures.deniability_panels:histogram_panels"),
+            ("-geometry", "core.figures.deniability_panels:geometry_panel"),
+        ),
+    ),
+    "tradeoff": StudyEntry(
+        "Trade-off",
+        "defences: what each costs and what it saves",
+        "Qu et al. (2021), §5; all of this project's defences",
+        "core.studies.tradeoff:TradeoffStudy",
+    ),
 }
 
 

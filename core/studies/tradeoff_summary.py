@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
-from core.errors import ArtifactError
+from core.errors import ArtifactError, InvalidInputError
+from core.results import Score
 from core.store import read_json
-from core.studies.scores import Score, mean_over_seeds
+from core.studies.rows import Row, failures, mean_row_score
+from core.studies.tables import markdown_table
 
-__all__ = ["SHIPPED", "Point", "Tradeoff", "load_tradeoff", "markdown", "strength"]
+__all__ = [
+    "LEAKAGE",
+    "SHIPPED",
+    "TOKEN_INVERSION",
+    "Point",
+    "Tradeoff",
+    "load_rows",
+    "load_tradeoff",
+    "markdown",
+    "strength",
+    "summarise",
+    "utility_measure",
+]
 
 SHIPPED = ASSETS / "tradeoff"
 """What was measured for the bundled encoder."""
+
+LEAKAGE = "token_set_f1"
+"""What a row calls the F1 of the attack."""
+TOKEN_INVERSION = "token_inversion"
+"""What it calls the share of tokens that come back."""
 
 _STRENGTHS = {
     "eta": "η {:g}",
@@ -23,6 +43,17 @@ _STRENGTHS = {
     "decimals": "to {:g} decimals",
     "dimension": "to {:g} dimensions",
 }
+_FACTS = ("study", "n_train", "n_test", "n_auxiliary", "n_targets", "encoder", "attack",
+          "settings", "encoder_precision", "encoder_backend", "machine")  # fmt: skip
+"""What all rows share."""
+
+
+_MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+
+
+def utility_measure(task: str, measure: str) -> str:
+    """Return what a row calls the score of a task, such as `accuracy: TREC`."""
+    return f"{measure}: {task}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +101,24 @@ class Tradeoff:
 
 
 def load_tradeoff(path: Path) -> Tradeoff:
-    """Read what `python -m core.studies.tradeoff` wrote, and average it over seeds.
+    """Read what `python -m core study tradeoff` wrote, and average it over seeds.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or not a trade-off; the message names the file.
+    """
+    rows = load_rows(path)
+    try:
+        found = summarise(rows)
+        _ = found.undefended, found.tasks
+    except (*_MALFORMED, InvalidInputError, StopIteration) as error:
+        raise _refusal(path) from error
+    return found
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Read the rows of a trade-off study, today's or those of earlier versions.
 
     Raises
     ------
@@ -79,16 +127,66 @@ def load_tradeoff(path: Path) -> Tradeoff:
     """
     data = read_json(path)
     try:
-        rows = data["rows"]
-        keys = dict.fromkeys((row["defence"], tuple(row["settings"].items())) for row in rows)
-        points = tuple(_point(defence, settings, rows) for defence, settings in keys)
-        found = Tradeoff(points, {key: value for key, value in data.items() if key != "rows"})
-        _ = found.undefended, found.tasks
-    except (KeyError, TypeError, AttributeError, StopIteration, IndexError) as error:
-        raise ArtifactError(
-            f"{path} is not the result of `python -m core.studies.tradeoff`. Make it anew."
-        ) from error
-    return found
+        if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
+            return _former_rows(data)
+        return [Row.from_dict(row) for row in data["rows"]]
+    except _MALFORMED as error:
+        raise _refusal(path) from error
+
+
+def _refusal(path: Path) -> ArtifactError:
+    told = f"{path} is not the result of `python -m core study tradeoff`. Make it anew."
+    return ArtifactError(told)
+
+
+def _former_rows(data: Mapping[str, Any]) -> list[Row]:
+    """Return rows as the study writes them today: one with all the scores of a cell."""
+    shared = {name: value for name, value in data.items() if name in _FACTS}
+    if "attack" in shared:
+        shared["attack"], shared["settings"] = shared["attack"]
+        shared["machine"] = "two x86 cores"
+    cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in data["rows"]:
+        place = (row["defence"], tuple(row["settings"].items()), row["seed"])
+        cells.setdefault(place, []).append(row)
+    return [
+        Row(
+            {**shared, "defence": defence, "defence_settings": dict(settings), "seed": seed},
+            {_former_measure(row): Score.from_dict(row) for row in rows},
+            seconds=rows[0].get("cell_seconds"),
+        )
+        for (defence, settings, seed), rows in cells.items()
+    ]
+
+
+def _former_measure(row: Mapping[str, Any]) -> str:
+    if row["measure"] == LEAKAGE:
+        return LEAKAGE
+    is_inversion = row["task"] == TOKEN_INVERSION
+    return TOKEN_INVERSION if is_inversion else utility_measure(row["task"], row["measure"])
+
+
+def summarise(rows: Sequence[Row]) -> Tradeoff:
+    """Return a point for each defence at each strength, of the cells that were measured."""
+    measured: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
+    for row in rows:
+        if not row.error:
+            place = (row["defence"], tuple(row["defence_settings"].items()))
+            measured.setdefault(place, []).append(row)
+    points = tuple(_point(*place, rows=own) for place, own in measured.items())
+    facts = {name: rows[0][name] for name in _FACTS if name in rows[0]}
+    facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
+    facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
+    return Tradeoff(points, facts)
+
+
+def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
+    measures = dict.fromkeys(measure for row in rows for measure in row.scores)
+    means = {measure: mean_row_score(rows, measure) for measure in measures}
+    utility = {
+        measure.partition(": ")[2]: score for measure, score in means.items() if ": " in measure
+    }
+    return Point(defence, settings, utility, means[LEAKAGE], means.get(TOKEN_INVERSION))
 
 
 def strength(settings: dict[str, Any]) -> str:
@@ -102,51 +200,40 @@ def strength(settings: dict[str, Any]) -> str:
     return ", ".join(_STRENGTHS.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
 
 
-def markdown(found: Tradeoff) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Return all points as a Markdown table: mean over seeds [95 % interval], guessing first."""
-    facts, base = found.facts, found.undefended
-    tasks = found.tasks
-    chance = ["guessing", "", *(f"{base.utility[t].chance:.1f}" for t in tasks)]
-    lines = [
-        ["defence", "strength", *tasks, "words recovered, F1", "tokens back, %"],
-        ["---"] * (len(tasks) + 4),
-        [*chance, f"{base.leakage.chance:.1f}", ""],
-    ]
+    found = summarise(rows)
+    tasks = found.tasks if found.points else []
+    columns = ["defence", "strength", *tasks, "words recovered, F1", "tokens back, %"]
+    lines: list[list[str]] = []
+    if found.points:
+        first = found.points[0]
+        guesses = (*(first.utility[task] for task in tasks), first.leakage)
+        lines.append(["guessing", "", *(_chance(score) for score in guesses)])
     for point in found.points:
         back = point.token_inversion
-        scores = [_said(point.utility[task]) for task in tasks]
-        lines.append(
-            [point.defence, point.label, *scores, _said(point.leakage), _said(back) if back else ""]
-        )
-    head = (
+        scores = [point.utility[task].said() for task in tasks]
+        told = [*scores, point.leakage.said(), back.said() if back else ""]
+        lines.append([point.defence, point.label, *told])
+    for row in failures(rows):
+        told = [f"seed {row['seed']} failed: {row.error}"]
+        lines.append([row["defence"], strength(row["defence_settings"]), *told])
+    return _head(found.facts) + "\n".join(markdown_table(columns, lines)) + "\n"
+
+
+def _chance(score: Score) -> str:
+    return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
+
+
+def _head(facts: Mapping[str, Any]) -> str:
+    machine = f" on {facts['machine']}" if "machine" in facts else ""
+    return (
         "# Utility against leakage\n\n"
         f"Encoder {facts['encoder']}, frozen. Accuracy in per cent of a linear classifier on "
         f"{facts['n_train']} training and {facts['n_test']} test texts (a random subset of each "
         f"task), STS-b: Spearman × 100 on {facts['n_test']} pairs. Words recovered: the attack "
-        f"{facts['attack'][0]}, trained on the protected vectors of {facts['n_auxiliary']} "
+        f"{facts['attack']}, trained on the protected vectors of {facts['n_auxiliary']} "
         f"sentences, on {facts['n_targets']} others; n is per seed, seeds {facts['seeds']}. "
         "Means over seeds with 95 % intervals: the greater of the error within a seed and the "
-        f"spread between seeds. {facts['seconds'] / 60:.0f} minutes on two x86 cores.\n\n"
-    )
-    return head + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def _said(score: Score) -> str:
-    return f"{score.value:.1f} [{score.ci95.low:.1f}, {score.ci95.high:.1f}]"
-
-
-def _point(
-    defence: str, settings: tuple[tuple[str, Any], ...], rows: Sequence[dict[str, Any]]
-) -> Point:
-    own = [r for r in rows if r["defence"] == defence and tuple(r["settings"].items()) == settings]
-    tasks = dict.fromkeys(
-        r["task"] for r in own if r["measure"] != "token_set_f1" and r["task"] != "token_inversion"
-    )
-    back = [r for r in own if r["task"] == "token_inversion"]
-    return Point(
-        defence,
-        settings,
-        {task: mean_over_seeds([r for r in own if r["task"] == task]) for task in tasks},
-        mean_over_seeds([r for r in own if r["measure"] == "token_set_f1"]),
-        mean_over_seeds(back) if back else None,
+        f"spread between seeds. {facts['seconds'] / 60:.0f} minutes{machine}.\n\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import binomtest
@@ -11,24 +12,29 @@ from scipy.stats import binomtest
 from core.corpora import Columns, load_corpus
 from core.errors import InvalidInputError
 from core.protocols import Encoder
-from core.results import Interval
-from core.tasks.utility import Utility
+from core.results import Interval, Score
 
-__all__ = ["LabelledTask", "read_labelled"]
+__all__ = ["LABEL_COLUMN", "LabelledTask", "read_labelled"]
+
+LABEL_COLUMN = "label"
+"""Of the classes, where no other is named."""
 
 
 @dataclass(frozen=True)
 class LabelledTask:
     """Texts with classes: half of the picture of what protected vectors are still good for."""
 
+    measure: ClassVar[str] = "accuracy"
+
     name: str
     texts: tuple[str, ...]
     labels: tuple[str, ...]
 
-    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Utility:
-        """Return the accuracy of a ridge classifier on frozen vectors.
+    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Score:
+        """Return the accuracy of a ridge classifier on frozen vectors, in per cent.
 
-        Its penalty is chosen by leave-one-out on the training texts.
+        Its penalty is chosen by leave-one-out on the training texts. The interval is that of
+        Clopper and Pearson over the test texts; chance is the share of their most frequent class.
 
         Raises
         ------
@@ -52,17 +58,16 @@ class LabelledTask:
         n_right = int((classifier.predict(vectors[held] / scale) == labels[held]).sum())
         interval = binomtest(n_right, n_test).proportion_ci(method="exact")
         _, counts = np.unique(labels[held], return_counts=True)
-        return Utility(
-            "accuracy",
+        return Score(
             100 * n_right / n_test,
-            Interval(100 * interval.low, 100 * interval.high),
-            100 * counts.max() / n_test,
+            Interval(100 * float(interval.low), 100 * float(interval.high)),
             n_test,
+            100 * int(counts.max()) / n_test,
         )
 
 
 def read_labelled(
-    name: str, path: Path, text: str | None = None, label: str = "label"
+    name: str, path: Path, text: str | None = None, label: str = LABEL_COLUMN
 ) -> LabelledTask:
     """Read a labelled file of any kind that corpora may have; its longest texts by default."""
     corpus = load_corpus(path, columns=Columns(text=text, label=label))

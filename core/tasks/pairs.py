@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,7 @@ from core.corpora.raw_files import refusal
 from core.corpora.tables import read_rows
 from core.metrics import spearman_correlation
 from core.protocols import Encoder, Vectors
-from core.results import Interval
-from core.tasks.utility import Utility
+from core.results import Interval, Score
 
 __all__ = ["PAIR_COLUMNS", "PairTask", "read_pairs"]
 
@@ -26,13 +26,18 @@ PAIR_COLUMNS = Columns(text="sentence1", others=("sentence2", "score", "split", 
 class PairTask:
     """Pairs of texts with a human score of their similarity."""
 
+    measure: ClassVar[str] = "spearman"
+
     name: str
     first: tuple[str, ...]
     second: tuple[str, ...]
     scores: tuple[float, ...]
 
-    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Utility:
-        """Return Spearman's correlation of the vectors' cosine with the human scores."""
+    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Score:
+        """Return Spearman's correlation × 100 of the vectors' cosine with the human scores.
+
+        The interval is from a bootstrap over the test pairs; chance is no correlation.
+        """
         del n_train  # nothing is trained
         rows = np.random.default_rng(seed).permutation(len(self.scores))[:n_test]
         one = encoder.encode([self.first[i] for i in rows])
@@ -40,7 +45,7 @@ class PairTask:
         cosines, scores = _cosines(one, two), np.array(self.scores)[rows]
         value, ends = spearman_correlation(cosines, scores, seed=seed)
         interval = Interval(100 * ends.low, 100 * ends.high)
-        return Utility("spearman", 100 * value, interval, 0.0, len(rows))
+        return Score(100 * value, interval, len(rows), 0.0)
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:

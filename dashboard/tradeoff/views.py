@@ -10,7 +10,6 @@ import streamlit as st
 from core.defences.registry import DEFENCES, make_defence
 from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
-from core.studies.scores import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 from dashboard import cache, compiling, markup
 from dashboard.charts import chart_config
@@ -43,8 +42,8 @@ def finding(slot: Any, found: Tradeoff, task: str) -> None:
         slot.title(f"{name} leaks least of what stays useful", anchor=False)
         slot.markdown(
             f"An attacker who knows the defence recovers words with an F1 of "
-            f"**{_said(best.leakage)}** instead of **{_said(base.leakage)}**, {saved:.0f} points "
-            f"less; {task} keeps **{_said(best.utility[task])}** of {_said(base.utility[task])} "
+            f"**{best.leakage.said(0)}** instead of **{base.leakage.said(0)}**, {saved:.0f} points "
+            f"less; {task} keeps **{best.utility[task].said(0)}** of {base.utility[task].said(0)} "
             f"(95 % intervals in brackets). Of {len(found.points)} settings measured, it is the "
             "one with the least leakage among those that keep "
             f"{_KEPT:.0%} of the way from chance "
@@ -63,10 +62,6 @@ def best_point(found: Tradeoff, task: str) -> Point:
     wanted = base.chance + _KEPT * (base.value - base.chance)
     keeping = [p for p in found.points if p.utility[task].value >= wanted]
     return min(keeping, key=lambda p: p.leakage.value)
-
-
-def _said(score: Score) -> str:
-    return f"{score.value:.0f} [{score.ci95.low:.0f}, {score.ci95.high:.0f}]"
 
 
 def picture(found: Tradeoff, task: str) -> int | None:
@@ -130,9 +125,9 @@ def table(found: Tradeoff, task: str) -> None:
             "defence": DEFENCES[point.defence].title,
             "strength": point.label,
             "useful": round(point.utility[task].value, 1),
-            "useful, 95 %": _interval(point.utility[task]),
+            "useful, 95 %": point.utility[task].ci95.said(),
             "leaks": round(point.leakage.value, 1),
-            "leaks, 95 %": _interval(point.leakage),
+            "leaks, 95 %": point.leakage.ci95.said(),
             "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         }
         for point in found.points
@@ -154,7 +149,3 @@ def table(found: Tradeoff, task: str) -> None:
             ),
         },
     )
-
-
-def _interval(score: Score) -> str:
-    return f"{score.ci95.low:.1f} to {score.ci95.high:.1f}"
