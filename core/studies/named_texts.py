@@ -1,4 +1,4 @@
-"""Texts that a study calls by a name of their own, such as `SST-2=sst2.parquet`."""
+"""Texts that a study calls by a name of their own, such as `TREC=trec.parquet`."""
 
 from __future__ import annotations
 
