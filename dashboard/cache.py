@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.assets import ASSETS
+from core.attacks.inversion.job import with_settings
 from core.errors import CoreError
 from core.jobs import Jobs
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.specs import AttackSpec, EncoderSpec, validate_settings
+from core.protocols import Encoder, InversionAttack
+from core.specs import AttackSpec, EncoderSpec
 
 if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
@@ -60,18 +59,16 @@ def encoder(spec: EncoderSpec) -> Encoder:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def opened(name: str, on: EncoderSpec, _on_progress: OnProgress = no_progress) -> InversionAttack:
+def opened(name: str, on: EncoderSpec) -> InversionAttack:
     """Open an attack with the settings that it has by itself."""
     from core.attacks.inversion import open_attack
 
-    ready = open_attack(name, encoder(on), _on_progress)
+    ready = open_attack(name, encoder(on))
     open_names().add((name, on))
     return ready
 
 
-def attack(
-    spec: AttackSpec, on: EncoderSpec, on_progress: OnProgress = no_progress
-) -> InversionAttack:
+def attack(spec: AttackSpec, on: EncoderSpec) -> InversionAttack:
     """Return an attack with the settings of a spec; its arrays are shared, not copied.
 
     Raises
@@ -79,11 +76,7 @@ def attack(
     InvalidInputError
         A value outside its range; the message names the range.
     """
-    ready = copy.copy(opened(spec.name, on, on_progress))
-    for name, value in spec.settings:
-        setattr(ready, name, value)
-    validate_settings(ready)
-    return ready
+    return with_settings(opened(spec.name, on), spec)
 
 
 def opens_at_once(name: str, on: EncoderSpec) -> bool:
@@ -237,12 +230,5 @@ def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
-    """Return the queue of slow attacks, one for the whole server."""
-    return Jobs(on_thread_start=_leave_a_core)
-
-
-def _leave_a_core() -> None:
-    """Keep one processor core for the pages while a slow attack computes."""
-    import torch
-
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+    """Return the queue of slow work, one for the whole server."""
+    return Jobs()

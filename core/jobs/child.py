@@ -16,7 +16,6 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from core.errors import StoppedError
 from core.jobs.job import JobState
