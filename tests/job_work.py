@@ -107,6 +107,15 @@ def start_child(folder: Path) -> None:
     (folder / "unfinished").rename(folder / "pids")
 
 
+def use_weights(folder: Path, gate: Path | None = None) -> None:
+    """Prepare a process that takes weights from a folder, and begins once `gate` is there."""
+    from core.attacks.inversion import shipped
+
+    shipped.WEIGHTS = folder
+    if gate is not None:
+        wait_for(gate)
+
+
 def count_preparations() -> None:
     """Prepare a process."""
     _PREPARED.append(os.getpid())
