@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from pathlib import Path
@@ -55,7 +56,20 @@ def encoder(spec: EncoderSpec) -> Encoder:
     from core.encoders import load_encoder
 
     with _LOADING:
-        return load_encoder(spec)
+        found = load_encoder(spec)
+        _set_aside()
+    return found
+
+
+def _set_aside() -> None:
+    """Take all that there is now out of the way of the garbage collector.
+
+    Streamlit has it run after each script, and the half million objects of the libraries of an
+    encoder would cost every page, and every look at a job, a third of a second of the processor.
+    """
+    gc.unfreeze()  # an encoder that was given up meanwhile goes
+    gc.collect()
+    gc.freeze()
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -100,5 +100,7 @@ def _start(pipe: int, lifeline: int, niceness: int) -> subprocess.Popen[bytes]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         stdin=subprocess.DEVNULL,
         pass_fds=(pipe, lifeline),
-        start_new_session=True,
+        # A group to be ended as one; the session stays, since Linux may share the processor by
+        # session first, and `nice` would then count within it alone.
+        process_group=0,
     )
