@@ -156,7 +156,7 @@ def visit(browser: Any, address: str) -> float:
 
 
 def follow(browser: Any, address: str) -> tuple[Any, _Samples]:
-    """Start a job that encodes, then draws for long; return its page, and when how much was done."""
+    """Start a job that encodes, then draws; return its page, and when how much was done."""
     page = browser.new_context().new_page()
     page.set_default_timeout(120_000)
     page.goto(f"{address}/projection?corpus={CORPUS}&method=tsne&n={N_TEXTS}")
