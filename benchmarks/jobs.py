@@ -25,7 +25,7 @@ N_VISITS = 5
 SECONDS = 20.0
 """Over which the speed of encoding is taken."""
 
-_NICENESS = 10
+_NICENESS = 7
 _TOLD = re.compile(r"Encoding, ([\d,]+) of")
 _Samples = list[tuple[float, int]]
 

@@ -13,7 +13,7 @@ from core.jobs.messages import Message, Stop
 
 __all__ = ["Worker"]
 
-_NICENESS = 10
+_NICENESS = 7
 _REAP_SECONDS = 0.5
 
 
