@@ -24,9 +24,7 @@ def measure() -> list[Measurement]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         return []
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
@@ -96,6 +94,13 @@ def measure() -> list[Measurement]:
             note="after every page",
         ),
     ]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
+import gc
 import json
-import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.assets import ASSETS
+from core.attacks.inversion.job import with_settings
 from core.errors import CoreError
 from core.jobs import Jobs
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.specs import AttackSpec, EncoderSpec, validate_settings
+from core.protocols import Encoder, InversionAttack
+from core.specs import AttackSpec, EncoderSpec
 
 if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
@@ -56,22 +56,33 @@ def encoder(spec: EncoderSpec) -> Encoder:
     from core.encoders import load_encoder
 
     with _LOADING:
-        return load_encoder(spec)
+        found = load_encoder(spec)
+        _set_aside()
+    return found
+
+
+def _set_aside() -> None:
+    """Take all that there is now out of the way of the garbage collector.
+
+    Streamlit has it run after each script, and the half million objects of the libraries of an
+    encoder would cost every page, and every look at a job, a third of a second of the processor.
+    """
+    gc.unfreeze()  # an encoder that was given up meanwhile goes
+    gc.collect()
+    gc.freeze()
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def opened(name: str, on: EncoderSpec, _on_progress: OnProgress = no_progress) -> InversionAttack:
+def opened(name: str, on: EncoderSpec) -> InversionAttack:
     """Open an attack with the settings that it has by itself."""
     from core.attacks.inversion import open_attack
 
-    ready = open_attack(name, encoder(on), _on_progress)
+    ready = open_attack(name, encoder(on))
     open_names().add((name, on))
     return ready
 
 
-def attack(
-    spec: AttackSpec, on: EncoderSpec, on_progress: OnProgress = no_progress
-) -> InversionAttack:
+def attack(spec: AttackSpec, on: EncoderSpec) -> InversionAttack:
     """Return an attack with the settings of a spec; its arrays are shared, not copied.
 
     Raises
@@ -79,11 +90,7 @@ def attack(
     InvalidInputError
         A value outside its range; the message names the range.
     """
-    ready = copy.copy(opened(spec.name, on, on_progress))
-    for name, value in spec.settings:
-        setattr(ready, name, value)
-    validate_settings(ready)
-    return ready
+    return with_settings(opened(spec.name, on), spec)
 
 
 def opens_at_once(name: str, on: EncoderSpec) -> bool:
@@ -237,12 +244,5 @@ def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
-    """Return the queue of slow attacks, one for the whole server."""
-    return Jobs(on_thread_start=_leave_a_core)
-
-
-def _leave_a_core() -> None:
-    """Keep one processor core for the pages while a slow attack computes."""
-    import torch
-
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+    """Return the queue of slow work, one for the whole server."""
+    return Jobs()

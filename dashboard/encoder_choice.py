@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import streamlit as st
 
-from core.defences.deniability.measured import known_encoders, measure_statistics
-from core.encoders.white_box import require_white_box
-from core.jobs import JobState
-from core.protocols import OnProgress
+from core.defences.deniability.job import measure_encoder
+from core.defences.deniability.measured import known_encoders
 from core.specs import EncoderSpec
-from dashboard import cache
+from dashboard import work
 from dashboard.address import Address, NotOffered, Parameter
-from dashboard.calm import show_error
 from dashboard.inversion import answers
-from dashboard.progress import follow
 
 __all__ = [
     "address",
@@ -63,15 +58,9 @@ def _measured_before(name: str) -> str:
 
 def adopt_encoder_link() -> None:
     """Take over the encoder from the address, or from a job that measures one."""
-    for job_id in st.query_params.get_all("job"):
-        job = cache.jobs().view(job_id)
-        if job is None or not isinstance(job.request, _Measuring):
-            continue
-        if job.state is JobState.DONE:
-            st.query_params.pop("job", None)
-        if job.request.on not in _jobs():  # the page was reloaded meanwhile
-            _jobs()[job.request.on] = job_id
-            st.session_state[ENCODER_KEY] = job.request.on.name
+    for request in work.adopt(_Measuring):  # the page was reloaded meanwhile
+        st.session_state[ENCODER_KEY] = request.on.name
+    work.drop_done(_Measuring)  # what it measured is on disk
     address().adopt()
 
 
@@ -100,36 +89,14 @@ def encoder_picker() -> None:
 
 def measure_card(on: EncoderSpec) -> None:
     """Draw what measures all tokens of an encoder, or how far it is."""
-    job_id = _jobs().get(on)
-    job = cache.jobs().view(job_id) if job_id else None
-    if job is not None and not job.is_final:
-        follow(job.id)
-        return
-    if job is not None and job.state is JobState.FAILED:
-        show_error(job.error, title="The tokens could not be measured")
-    if job is not None and job.state is JobState.STOPPED:
-        st.caption(f"Stopped after {job.seconds:.0f} s. Nothing of it was kept.")
-    st.button(
-        "Measure all tokens",
+    offer = work.Offer(
+        label="Measure all tokens",
         key="measure-tokens",
-        icon=":material/play_arrow:",
-        help="It runs beside this page. You can go on reading, stop it, or reload the page.",
         on_click=_start,
-        args=(on,),
+        failed="The tokens could not be measured",
     )
+    work.take(_Measuring(on), offer)
 
 
-def _start(on: EncoderSpec) -> None:
-    def work(on_progress: OnProgress) -> None:
-        on_progress(0.0, "Loading the encoder")
-        encoder = require_white_box(cache.encoder(on), "deniability")
-        n_threads = max(1, (os.cpu_count() or 2) - 1)
-        measure_statistics(encoder, n_threads=n_threads, on_progress=on_progress)
-
-    _jobs()[on] = cache.jobs().start(work, request=_Measuring(on))
-    st.query_params["job"] = [_jobs()[on]]
-
-
-def _jobs() -> dict[EncoderSpec, str]:
-    found: dict[EncoderSpec, str] = st.session_state.setdefault("_measuring", {})
-    return found
+def _start(request: _Measuring) -> None:
+    work.start(request, measure_encoder, request.on)

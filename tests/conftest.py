@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import Outcome
+from job_work import use_weights
 
 from core.compiled import machine_code_folder
 from core.encoders.transformer import TransformerEncoder
@@ -167,6 +169,7 @@ def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     from streamlit.testing.v1 import AppTest
 
     from core.attacks.inversion import shipped
+    from core.jobs import Jobs
     from dashboard import cache
 
     def forget() -> None:
@@ -177,6 +180,9 @@ def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     forget()
     monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
+    jobs = Jobs(prepare=partial(use_weights, small_weights))
+    monkeypatch.setattr(cache, "jobs", lambda: jobs)
     app = Path(__file__).parents[1] / "dashboard" / "app.py"
     yield AppTest.from_file(str(app), default_timeout=180)
+    jobs.close()
     forget()

@@ -12,6 +12,8 @@ LAYERS = {"core": 0, "dashboard": 1, "pages": 2}
 FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 EVERYWHERE = sorted([*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
 UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+# Pipes between processes that this project starts itself, in one place alone
+PIPES = {"multiprocessing.connection", "multiprocessing.reduction"}
 # joblib's work, which reads no file
 PROCESSES = {"Parallel", "ParallelBackendBase", "delayed", "parallel_config"}
 
@@ -43,6 +45,7 @@ def violations(tree: ast.AST, layer: str) -> list[str]:
 def unpickling(tree: ast.AST) -> list[str]:
     """Return what in a file could execute code from a data file."""
     found = [m for m in imported(tree) if m.partition(".")[0] in UNPICKLERS - {"joblib"}]
+    found += [m for m in imported(tree) if m in PIPES]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names if alias.name.startswith("joblib")]
@@ -77,7 +80,8 @@ def test_imports_run_pages_dashboard_core_and_never_back(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_nothing_is_unpickled(path: Path) -> None:
-    assert unpickling(parse(path)) == []
+    allowed = PIPES if path.is_relative_to(ROOT / "core" / "jobs") else set()
+    assert set(unpickling(parse(path))) <= allowed
 
 
 @pytest.mark.parametrize(
@@ -131,6 +135,7 @@ def test_the_import_check_can_fail(source: str, layer: str, expected: list[str])
     [
         "import pickle",
         "from joblib import load",
+        "from multiprocessing.connection import Client",
         "import joblib",
         "from joblib.numpy_pickle import load",
         "import torch\ntorch.load('x', weights_only=True)",

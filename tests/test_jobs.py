@@ -1,183 +1,386 @@
 from __future__ import annotations
 
 import logging
-import threading
+import os
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import job_work
+import numpy as np
 import pytest
 
 from core.errors import InvalidInputError
-from core.jobs import Job, Jobs, JobState
-from core.protocols import OnProgress
+from core.jobs import Job, Jobs, JobState, Patience
+from core.jobs.turns import Turns
+
+LONG = 60.0
+"""Seconds that nothing here takes, however busy the machine."""
+
+
+@pytest.fixture
+def make_jobs() -> Iterator[Callable[..., Jobs]]:
+    """Make queues that end with the test."""
+    made: list[Jobs] = []
+
+    def make(**settings: object) -> Jobs:
+        made.append(Jobs(**settings))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for jobs in made:
+        jobs.close()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Jobs]:
+    """A queue with a warm process, for tests that leave it as it was."""
+    jobs = Jobs()
+    yield jobs
+    jobs.close()
 
 
 def final(jobs: Jobs, job_id: str) -> Job:
-    job = jobs.wait(job_id, timeout=10)
+    job = jobs.wait(job_id, timeout=LONG)
     assert job is not None and job.is_final
     return job
 
 
-class Gate:
-    """Work that reports once, then waits until it is let through."""
-
-    def __init__(self) -> None:
-        self.is_running, self.may_go_on = threading.Event(), threading.Event()
-
-    def __call__(self, on_progress: OnProgress) -> str:
-        on_progress(0.25, "A quarter")
-        self.is_running.set()
-        assert self.may_go_on.wait(10)
-        on_progress(0.5, "Half")
-        return "result"
+def seen(jobs: Jobs, job_id: str) -> Job:
+    job = jobs.view(job_id)
+    assert job is not None
+    return job
 
 
-def test_a_job_reports_progress_and_returns_its_result() -> None:
-    jobs, gate = Jobs(), Gate()
-    job_id = jobs.start(gate, request="the request")
-    assert gate.is_running.wait(10)
-    running = jobs.view(job_id)
-    assert running is not None
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs: one that is dead and not yet waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def started(jobs: Jobs, folder: Path, **settings: str) -> str:
+    """Start a gate and wait until it runs."""
+    job_id = jobs.start(job_work.gate, folder, **settings)
+    wait_until((folder / "runs").exists)
+    return job_id
+
+
+def test_a_job_reports_progress_and_returns_its_result(shared: Jobs, tmp_path: Path) -> None:
+    job_id = shared.start(job_work.gate, tmp_path, request="the request")
+    wait_until(lambda: seen(shared, job_id).fraction > 0)
+    running = seen(shared, job_id)
     assert (running.state, running.fraction, running.message) == (
         JobState.RUNNING,
         0.25,
         "A quarter",
     )
     assert running.request == "the request" and running.result is None
-    gate.may_go_on.set()
-    done = final(jobs, job_id)
+    (tmp_path / "go").touch()
+    done = final(shared, job_id)
     assert (done.state, done.result, done.error) == (JobState.DONE, "result", "")
-    assert 0 < done.seconds < 10
+    assert 0 < done.seconds < LONG
 
 
-def test_stopping_ends_the_work_at_its_next_sign_of_progress() -> None:
-    jobs, gate = Jobs(), Gate()
-    job_id = jobs.start(gate)
-    assert gate.is_running.wait(10)
+def test_arrays_come_back_as_they_went(shared: Jobs) -> None:
+    array = np.random.default_rng(0).normal(size=(2000, 384)).astype(np.float32)
+    found = final(shared, shared.start(job_work.answer, {"array": array})).result
+    np.testing.assert_array_equal(found["array"], array)
+
+
+def test_work_runs_in_a_process_that_stays_for_the_next_and_not_in_this_one(shared: Jobs) -> None:
+    first, second = (final(shared, shared.start(job_work.pid)).result for _ in range(2))
+    assert first == second != os.getpid()
+
+
+def test_the_main_module_of_the_server_does_not_run_again(shared: Jobs) -> None:
+    ours = final(shared, shared.start(job_work.argv)).result
+    assert Path(ours).name == "child.py"
+
+
+def test_work_that_another_process_cannot_find_is_refused_at_once(shared: Jobs) -> None:
+    with pytest.raises(TypeError, match="not a function of a module"):
+        shared.start(lambda _: None)
+
+
+def test_stopping_ends_the_work_at_its_next_sign_of_progress(shared: Jobs, tmp_path: Path) -> None:
+    process = final(shared, shared.start(job_work.pid)).result
+    job_id = started(shared, tmp_path)
+    shared.stop(job_id)
+    (tmp_path / "go").touch()
+    stopped = final(shared, job_id)
+    assert stopped.state is JobState.STOPPED and stopped.result is None
+    assert final(shared, shared.start(job_work.pid)).result == process, "it stayed warm"
+
+
+@pytest.mark.parametrize("work", [job_work.hold_the_interpreter, job_work.swallow_the_stop])
+def test_stopping_takes_two_seconds_at_most_whatever_the_work_does(
+    make_jobs: Callable[..., Jobs], tmp_path: Path, work: Callable[..., object]
+) -> None:
+    jobs = make_jobs()
+    job_id = jobs.start(work, tmp_path)
+    wait_until((tmp_path / "pids").exists)
+    clicked = time.monotonic()
     jobs.stop(job_id)
-    stopping = jobs.view(job_id)
-    assert stopping is not None and stopping.state is JobState.RUNNING
-    gate.may_go_on.set()
+    stopped = final(jobs, job_id)
+    assert time.monotonic() - clicked <= 2.0
+    assert stopped.state is JobState.STOPPED
+    ours, child = map(int, (tmp_path / "pids").read_text().split())
+    assert not runs(ours) and not Path(f"/proc/{ours}").exists(), "no zombie"
+    wait_until(lambda: not runs(child))
+    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.05, 0.1, 0.2, 0.4])
+def test_a_stop_is_never_lost_however_early(
+    make_jobs: Callable[..., Jobs], tmp_path: Path, delay: float
+) -> None:
+    jobs = make_jobs()
+    job_id = jobs.start(job_work.gate, tmp_path)
+    time.sleep(delay)
+    jobs.stop(job_id)
     assert final(jobs, job_id).state is JobState.STOPPED
-    assert final(jobs, job_id).result is None
+    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
 
 
-def test_jobs_run_one_at_a_time_and_a_waiting_one_stops_at_once() -> None:
-    jobs, first = Jobs(), Gate()
-    ran: list[str] = []
-    first_id = jobs.start(first)
-    second_id = jobs.start(lambda _: ran.append("second"))
-    third_id = jobs.start(lambda _: ran.append("third"))
-    assert first.is_running.wait(10)
-    waiting = jobs.view(second_id)
-    assert waiting is not None and waiting.state is JobState.WAITING and ran == []
-    jobs.stop(second_id)
-    assert final(jobs, second_id).state is JobState.STOPPED
-    first.may_go_on.set()
-    assert final(jobs, first_id).state is JobState.DONE
-    assert final(jobs, third_id).state is JobState.DONE
-    assert ran == ["third"]
+def test_a_job_that_waits_is_stopped_at_once_and_never_runs(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs()
+    first = started(jobs, tmp_path)
+    second = jobs.start(job_work.note, tmp_path / "second")
+    third = jobs.start(job_work.note, tmp_path / "third")
+    assert seen(jobs, second).state is JobState.WAITING
+    jobs.stop(second)
+    assert seen(jobs, second).state is JobState.STOPPED
+    (tmp_path / "go").touch()
+    assert final(jobs, first).state is JobState.DONE
+    assert final(jobs, third).state is JobState.DONE
+    assert (tmp_path / "third").exists() and not (tmp_path / "second").exists()
 
 
-def test_the_queue_is_bounded() -> None:
-    jobs, gate = Jobs(max_waiting=2), Gate()
-    jobs.start(gate)
-    assert gate.is_running.wait(10)
-    jobs.start(lambda _: None)
-    jobs.start(lambda _: None)
-    with pytest.raises(InvalidInputError, match="2 slow attacks are waiting already"):
-        jobs.start(lambda _: None)
-    gate.may_go_on.set()
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (job_work.system_exit, "fault of ours"),
+        (job_work.leave, "without an answer (exit status 3). Try again"),
+        (job_work.crash, "crashed (SIGSEGV). Try again"),
+        (job_work.kill_itself, "its memory ran out. Try less at once"),
+        (job_work.want_memory, "memory did not suffice. Try less at once"),
+        (job_work.unpicklable, "fault of ours"),
+    ],
+)
+def test_a_job_that_ends_badly_says_so_and_the_next_one_runs(
+    make_jobs: Callable[..., Jobs], work: Callable[..., object], told: str
+) -> None:
+    jobs = make_jobs()
+    job_id, waiting = jobs.start(work), jobs.start(job_work.answer, 7)
+    job = final(jobs, job_id)
+    assert job.state is JobState.FAILED and told in job.error
+    assert final(jobs, waiting).result == 7
 
 
-def test_a_core_error_is_told_as_it_is() -> None:
-    def work(_: OnProgress) -> None:
-        raise InvalidInputError("text is empty. Type at least one word.")
+def test_a_process_that_is_killed_between_two_jobs_costs_nothing(
+    make_jobs: Callable[..., Jobs],
+) -> None:
+    jobs = make_jobs()
+    process = final(jobs, jobs.start(job_work.pid)).result
+    os.kill(process, signal.SIGKILL)
+    wait_until(lambda: not runs(process))
+    assert final(jobs, jobs.start(job_work.pid)).result != process
 
-    jobs = Jobs()
-    job = final(jobs, jobs.start(work))
+
+def test_a_child_that_a_job_leaves_behind_ends_with_it(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs()
+    final(jobs, jobs.start(job_work.leave_a_child, tmp_path))
+    ours, child = map(int, (tmp_path / "pids").read_text().split())
+    wait_until(lambda: not runs(child) and not runs(ours))
+
+
+def test_an_idle_process_ends_after_a_while(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs(idle_seconds=0.05)
+    process = final(jobs, jobs.start(job_work.pid)).result
+    wait_until(lambda: not runs(process))
+    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+import job_work
+from core.jobs import Jobs
+Jobs().start(job_work.{work}, Path(sys.argv[1]))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("work", ["hold_the_interpreter", "swallow_the_stop", "leave_a_child"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_the_end_of_the_server_ends_its_jobs(
+    tmp_path: Path, work: str, how: signal.Signals
+) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER.format(work=work))
+    root = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
+    server = subprocess.Popen([sys.executable, str(script), str(tmp_path)], env=environment)
+    wait_until((tmp_path / "pids").exists)
+    server.send_signal(how)
+    server.wait(LONG)
+    for pid in map(int, (tmp_path / "pids").read_text().split()):
+        wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
+
+
+def test_visitors_take_turns(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
+    jobs = make_jobs()
+    running = started(jobs, tmp_path, owner="greedy")
+    more = [jobs.start(job_work.answer, i, owner="greedy") for i in range(3)]
+    other = jobs.start(job_work.answer, "other", owner="other")
+    assert [seen(jobs, job_id).n_before for job_id in (running, *more, other)] == [0, 2, 3, 4, 1]
+    jobs.stop(more[0])
+    assert [seen(jobs, job_id).n_before for job_id in more[1:]] == [2, 3]
+    (tmp_path / "go").touch()
+    assert final(jobs, other).result == "other"
+
+
+def test_who_had_a_turn_goes_to_the_end_of_the_line() -> None:
+    turns: Turns[str] = Turns()
+    for owner in "aaab":
+        turns.add(owner, owner)
+    assert turns.take() == "a"
+    turns.add("c", "c")
+    turns.add("a", "late")
+    order = turns.in_order()
+    assert order == ["b", "c", "a", "a", "late"] and turns.count("a") == 3
+    assert [turns.take() for _ in range(len(turns))] == order
+    assert len(turns) == 0
+
+
+def test_one_visitor_cannot_fill_the_queue(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
+    jobs = make_jobs(max_waiting=3, max_waiting_each=2)
+    started(jobs, tmp_path, owner="a")
+    for _ in range(2):
+        jobs.start(job_work.answer, 0, owner="a")
+    with pytest.raises(InvalidInputError, match="2 slow jobs of yours are waiting already"):
+        jobs.start(job_work.answer, 0, owner="a")
+    jobs.start(job_work.answer, 0, owner="b")
+    with pytest.raises(InvalidInputError, match="3 slow jobs are waiting already, of all"):
+        jobs.start(job_work.answer, 0, owner="c")
+    (tmp_path / "go").touch()
+
+
+def test_who_waits_is_told_how_long_once_that_is_known(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs()
+    (tmp_path / "go").touch()
+    taken = final(jobs, started(jobs, tmp_path)).seconds
+    (tmp_path / "go").unlink()
+    (tmp_path / "runs").unlink()
+    running, known = started(jobs, tmp_path), jobs.start(job_work.gate, tmp_path)
+    unknown, last = jobs.start(job_work.note, tmp_path / "x"), jobs.start(job_work.answer, 0)
+    wait_until(lambda: seen(jobs, running).seconds > taken)
+    assert seen(jobs, running).seconds_left == 0.0, "it takes longer than the last of its kind"
+    assert seen(jobs, known).seconds_left == 0.0
+    assert seen(jobs, unknown).seconds_left == pytest.approx(taken)
+    assert seen(jobs, last).seconds_left is None, "nobody knows how long `note` takes"
+    (tmp_path / "go").touch()
+    assert final(jobs, last).seconds_left is None
+
+
+def test_a_core_error_is_told_as_it_is(shared: Jobs) -> None:
+    job = final(shared, shared.start(job_work.refuse))
     assert (job.state, job.error) == (JobState.FAILED, "text is empty. Type at least one word.")
 
 
-def test_another_error_reaches_neither_page_nor_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_error_reaches_neither_page_nor_log(
+    shared: Jobs, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     typed = " ".join(["what", "the", "user", "typed"])
-
-    def work(_: OnProgress) -> None:
-        raise RuntimeError(typed)
-
-    jobs = Jobs()
     with caplog.at_level(logging.ERROR):
-        job = final(jobs, jobs.start(work))
+        job = final(shared, shared.start(job_work.fail, typed))
     assert job.state is JobState.FAILED and "fault of ours" in job.error
-    assert typed not in job.error + caplog.text
-    assert "RuntimeError" in caplog.text and "test_jobs.py" in caplog.text
+    assert typed not in job.error + caplog.text + "".join(capfd.readouterr())
+    assert "RuntimeError" in caplog.text and "job_work.py" in caplog.text
 
 
-def test_the_queue_survives_a_failed_job() -> None:
-    def work(_: OnProgress) -> None:
-        raise RuntimeError
-
-    jobs = Jobs()
-    jobs.start(work)
-    assert final(jobs, jobs.start(lambda _: 7)).result == 7
-
-
-def test_finished_jobs_are_forgotten_after_a_while_and_running_ones_are_not() -> None:
-    jobs, gate = Jobs(keep_seconds=0.05), Gate()
-    done_id = jobs.start(lambda _: "secret")
-    assert final(jobs, done_id).result == "secret"
-    running_id = jobs.start(gate)
-    assert gate.is_running.wait(10)
+def test_finished_jobs_are_forgotten_after_a_while_and_running_ones_are_not(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(keep_seconds=0.05)
+    done_id = jobs.start(job_work.answer, "secret")
+    wait_until(lambda: (job := jobs.view(done_id)) is None or job.is_final)
+    running_id = started(jobs, tmp_path)
     time.sleep(0.1)
     assert jobs.view(done_id) is None
     assert jobs.view(running_id) is not None
-    gate.may_go_on.set()
+    (tmp_path / "go").touch()
 
 
-def test_forgetting_drops_request_and_result() -> None:
-    jobs = Jobs()
-    job_id = jobs.start(lambda _: "result")
-    final(jobs, job_id)
-    jobs.forget(job_id)
-    assert jobs.view(job_id) is None
-    jobs.forget("no such job")
-    jobs.stop("no such job")
+def test_forgetting_drops_request_and_result(shared: Jobs) -> None:
+    job_id = shared.start(job_work.answer, "result")
+    final(shared, job_id)
+    shared.forget(job_id)
+    assert shared.view(job_id) is None
+    shared.forget("no such job")
+    shared.stop("no such job")
 
 
-def test_ids_cannot_be_guessed() -> None:
-    jobs = Jobs(max_waiting=100)
-    ids = {jobs.start(lambda _: None) for _ in range(50)}
+def test_ids_cannot_be_guessed(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
+    jobs = make_jobs(max_waiting=100, max_waiting_each=100)
+    ids = {jobs.start(job_work.gate, tmp_path) for _ in range(50)}
     assert len(ids) == 50 and min(map(len, ids)) >= 22  # 128 bits in base 64
 
 
-def test_the_thread_is_prepared_once() -> None:
-    prepared: list[str] = []
-    jobs = Jobs(on_thread_start=lambda: prepared.append(threading.current_thread().name))
-    for _ in range(3):
-        final(jobs, jobs.start(lambda _: None))
-    assert prepared == ["jobs"]
+def test_a_process_is_prepared_once(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs(prepare=job_work.count_preparations)
+    process = final(jobs, jobs.start(job_work.pid)).result
+    assert final(jobs, jobs.start(job_work.preparations)).result == [process]
 
 
-def test_work_that_nobody_follows_any_more_is_stopped() -> None:
-    jobs, gate = Jobs(abandon_seconds=1.0), Gate()
-    job_id = jobs.start(gate)
-    assert gate.is_running.wait(10)
-    time.sleep(1.1)
-    gate.may_go_on.set()
-    time.sleep(0.3)  # without a look at it
-    assert final(jobs, job_id).state is JobState.STOPPED
+def test_work_that_nobody_follows_any_more_is_stopped(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(patience=Patience(abandon_seconds=1.0))
+    job_id = started(jobs, tmp_path)
+    assert final(jobs, job_id).state is JobState.STOPPED, "waiting for it is no look at it"
+    assert not runs(int((tmp_path / "runs").read_text()))
 
 
-def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits() -> None:
-    jobs, alone, left = Jobs(crowded_seconds=0.2), Gate(), Gate()
-    first = jobs.start(alone)
-    assert alone.is_running.wait(10)
-    time.sleep(0.4)
-    alone.may_go_on.set()
-    assert final(jobs, first).state is JobState.DONE, "nobody waits"
-    second = jobs.start(left)
-    assert left.is_running.wait(10)
-    third = jobs.start(lambda _: "its turn")
-    time.sleep(0.4)
-    left.may_go_on.set()
-    assert final(jobs, third).result == "its turn"
-    assert final(jobs, second).state is JobState.STOPPED
+def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(patience=Patience(crowded_seconds=0.2))
+    first = started(jobs, tmp_path)
+    time.sleep(0.6)
+    assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
+    second = jobs.start(job_work.answer, "its turn")
+    assert final(jobs, second).result == "its turn"
+    assert seen(jobs, first).state is JobState.STOPPED
+
+
+def test_work_that_is_silent_for_ages_gives_way_where_another_waits(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(patience=Patience(silent_seconds=0.2))
+    first = started(jobs, tmp_path)
+    time.sleep(0.6)
+    assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
+    second = jobs.start(job_work.answer, "its turn")
+    assert final(jobs, second).result == "its turn"
+    ended = seen(jobs, first)
+    assert ended.state is JobState.FAILED and "no sign of progress for 0 s" in ended.error

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from pathlib import Path
 
 import pytest
+from job_work import use_weights
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.jobs import JobState
+from core.jobs import Jobs, JobState
 from core.specs import settings_of
 from dashboard import cache, state
-from dashboard.inversion import answers
 from dashboard.inversion import state as inversion_state
 from dashboard.inversion.settings import AT_ANSWERING
 
@@ -48,19 +48,14 @@ def job_in(page: AppTest) -> str:
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Hold slow attacks back until the test lets them go, so that none is done too early."""
-    go = threading.Event()
-    read = answers._read
-
-    def wait_and_read(request: Any, *given: Any) -> Any:
-        if request.spec.name == "search":
-            go.wait(30)
-        return read(request, *given)
-
-    monkeypatch.setattr(answers, "_read", wait_and_read)
-    yield go
-    go.set()
+def held(
+    small_app: AppTest, small_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Hold slow attacks back until the test makes a file, so that none is done too early."""
+    jobs = Jobs(prepare=partial(use_weights, small_weights, tmp_path / "go"))
+    monkeypatch.setattr(cache, "jobs", lambda: jobs)
+    yield tmp_path / "go"
+    jobs.close()
 
 
 def messages(page: AppTest) -> str:
@@ -158,22 +153,18 @@ def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> N
     page = opened(text=TEXT, attack=["mlc", "sparse"])
     assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["sparse"].title]
     page.button(key="run-sparse").click().run()
-    for _ in range(40):
-        page.run()
-        if page.error:
-            break
+    cache.jobs().wait(job_in(page), timeout=120)
+    page.run()
     assert "No trained 'sparse' ships" in messages(page)
     assert len(page.metric) == 3
 
 
-def test_a_slow_attack_runs_when_asked_and_its_reading_stays(
-    opened: Open, held: threading.Event
-) -> None:
+def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held: Path) -> None:
     page = opened(text=TEXT, attack="search")
     assert not page.metric
     page.button(key="run-search").click().run()
     job_id = job_in(page)
-    held.set()
+    held.touch()
     job = cache.jobs().wait(job_id, timeout=60)
     assert job is not None and job.state is JobState.DONE, job
     page.run()
@@ -183,13 +174,11 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(
     assert "for this text" in html(page), "the number of queries is told"
 
 
-def test_a_reloaded_page_finds_its_job_again(
-    opened: Open, small_app: AppTest, held: threading.Event
-) -> None:
+def test_a_reloaded_page_finds_its_job_again(opened: Open, small_app: AppTest, held: Path) -> None:
     page = opened(text=TEXT, attack="search")
     page.button(key="run-search").click().run()
     job_id = job_in(page)
-    held.set()
+    held.touch()
     cache.jobs().wait(job_id, timeout=60)
     anew = AppTest.from_file(small_app._script_path, default_timeout=180).run()
     anew.query_params["job"] = job_id
@@ -200,9 +189,7 @@ def test_a_reloaded_page_finds_its_job_again(
     assert len(anew.metric) == 3 * len(cards(anew))
 
 
-def test_a_new_sentence_stops_the_attack_on_the_old_one(
-    opened: Open, held: threading.Event
-) -> None:
+def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open, held: Path) -> None:
     page = opened(text=TEXT, attack="search")
     page.button(key="run-search").click().run()
     job_id = job_in(page)

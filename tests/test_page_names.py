@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.studies.names_tables import SHIPPED, load_rows
-from dashboard import cache
 from dashboard.names import state as names_state
 from dashboard.names.views import QUESTION
 
@@ -18,7 +17,7 @@ Open = Callable[..., AppTest]
 
 
 @pytest.fixture
-def opened(small_app: AppTest) -> Iterator[Open]:
+def opened(small_app: AppTest) -> Open:
     def visit(**address: str) -> AppTest:
         small_app.run()
         for name, value in address.items():
@@ -27,10 +26,7 @@ def opened(small_app: AppTest) -> Iterator[Open]:
         assert not small_app.exception
         return computed(small_app)
 
-    yield visit
-    state = small_app.session_state
-    if "_names_job" in state:
-        cache.jobs().forget(state["_names_job"][1])
+    return visit
 
 
 def computed(page: AppTest) -> AppTest:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from unittest.mock import Mock
 
 import numpy as np
@@ -9,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.memory_file import MemoryFile
+from core.encoders.at_hand import encoder_at_hand
 from core.projection import ProjectionSpec, project
+from core.projection.job import draw_map
 from core.projection.moves import MOVABLE
 from core.projection.points import upload_points
 from core.projection.quality import NeighbourScore
@@ -17,7 +19,7 @@ from core.projection.shipped import N_POINTS, SHIPPED
 from core.results import Interval, Score
 from core.specs import EncoderSpec
 from core.store import load_artifact
-from dashboard import cache, state
+from dashboard import state
 from dashboard.projection import job as map_jobs
 from dashboard.projection import picked as map_picked
 from dashboard.projection import selection as map_selection
@@ -37,7 +39,7 @@ Open = Callable[..., AppTest]
 
 
 @pytest.fixture
-def opened(small_app: AppTest) -> Iterator[Open]:
+def opened(small_app: AppTest) -> Open:
     map_jobs._shared().clear()
 
     def visit(**address: str) -> AppTest:
@@ -48,11 +50,7 @@ def opened(small_app: AppTest) -> Iterator[Open]:
         assert not small_app.exception
         return small_app
 
-    yield visit
-    has_job = "_map_job" in small_app.session_state
-    waiting = small_app.session_state["_map_job"] if has_job else None
-    if waiting:
-        cache.jobs().forget(waiting[1])
+    return visit
 
 
 def drawn(page: AppTest) -> AppTest:
@@ -230,9 +228,9 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     assert "Draw a loop" in told(page)
 
 
-def test_the_shipped_vectors_serve_other_maps(opened: Open, monkeypatch) -> None:
+def test_the_shipped_vectors_serve_other_maps(monkeypatch) -> None:
     """Nothing of the bundled map is encoded again: here, nothing could be."""
-    encoder = cache.encoder(EncoderSpec())
+    encoder = encoder_at_hand(EncoderSpec())
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a text was encoded")
@@ -240,8 +238,8 @@ def test_the_shipped_vectors_serve_other_maps(opened: Open, monkeypatch) -> None
     monkeypatch.setattr(type(encoder), "encode", refuse)
     spec = ProjectionSpec(method="pca", n_components=3)
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=spec)
-    found = map_jobs._draw(request, None, lambda *_: None)
-    assert found.layout.coordinates.shape == (N_POINTS, 3)
+    _, _, layout = draw_map(request, None)
+    assert layout.coordinates.shape == (N_POINTS, 3)
 
 
 def test_rows_without_a_text_are_skipped_and_counted(opened: Open) -> None:

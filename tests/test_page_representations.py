@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.errors import StorageError
 from core.studies import representation_summary
 from core.studies.representation_summary import FILES, SHIPPED, load_representations
 from core.text import STOP_WORDS, word_set
@@ -35,8 +34,6 @@ def opened(small_app: AppTest) -> Iterator[Open]:
 
     yield visit
     cache.representations.clear()
-    if "_try_job" in small_app.session_state:
-        cache.jobs().forget(small_app.session_state["_try_job"][1])
 
 
 def told(page: AppTest) -> str:
@@ -218,10 +215,11 @@ def test_a_sentence_that_cannot_be_read_is_told(opened: Open, text: str, wrong: 
     assert not page.exception and wrong in shown and "switch on" not in shown
 
 
-def test_a_full_disk_is_told_with_the_remedy(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise StorageError("Could not write x: No space left. Free some disk space.")
-
-    monkeypatch.setattr(representation_jobs, "prepare", full)
-    page = fitted(opened(encoder="tfidf", corpus="lee", n="1000", text=TEXT))
-    assert "Free some disk space" in page.error[0].value and page.button(key="try-encoders")
+def test_a_disk_that_refuses_is_told_with_the_remedy(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = opened(encoder="tfidf", corpus="lee", n="1000", text=TEXT)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LEAKSCOPE_HOME", str(tmp_path / "file" / "folder"))
+    page = fitted(page)
+    assert "could not" in page.error[0].value.lower() and page.button(key="try-encoders")

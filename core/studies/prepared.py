@@ -6,7 +6,7 @@ For trying a sentence on many encoders. Nothing that anybody typed comes near th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.shipped import load_attack, save_attack
 from core.corpora import load_corpus
 from core.encoders import ENCODERS, load_encoder
+from core.encoders.at_hand import encoder_at_hand
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import (
     FITTED_ENCODERS,
@@ -28,11 +29,12 @@ from core.encoders.fitted import (
 )
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.specs import AttackSpec, settings_of
+from core.specs import AttackSpec, EncoderSpec, settings_of
 from core.store import META, cache_dir
 from core.studies.runner import cell_key
 
-__all__ = ["CORPORA", "COUNTS", "PREPARABLE", "QUICK", "Preparation", "Prepared", "prepare"]
+__all__ = ["CORPORA", "COUNTS", "PREPARABLE", "QUICK", "Preparation", "Prepared", "prepare",
+           "prepare_all"]  # fmt: skip
 
 PREPARABLE = (*FITTED_ON_TEXTS, *(name for name, f in ENCODERS.items() if not f.argument))
 """Encoders that need nothing but texts: those fitted on texts in any order, and bundled ones."""
@@ -130,6 +132,25 @@ def prepare(
     guess = prior_words(encoder, attack, False)
     on_progress(1.0, "Ready")
     return Prepared(encoder, attack, len(texts), guess, seconds)
+
+
+def prepare_all(
+    plans: Sequence[Preparation], titles: Sequence[str], on_progress: OnProgress = no_progress
+) -> None:
+    """Fit what plans need and leave it on disk, where `prepare` finds it: work of a job.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        What the progress calls each encoder.
+    """
+    for i, (plan, title) in enumerate(zip(plans, titles, strict=True)):
+
+        def report(done: float, told: str, i: int = i, title: str = title) -> None:
+            on_progress((i + done) / len(plans), f"{title} ({i + 1} of {len(plans)}): {told}")
+
+        report(0.0, "starting")
+        prepare(plan, report, load=lambda name: encoder_at_hand(EncoderSpec(name=name)))
 
 
 @lru_cache(maxsize=2)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import streamlit as st
-
 from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.job import read_text
 from core.attacks.inversion.reading import Reading, read_vector
-from core.jobs import JobState
-from core.protocols import Access, OnProgress, Vectors, no_progress
+from core.protocols import Access, Vectors
 from core.specs import AttackSpec, EncoderSpec, settings_of
-from dashboard import cache
-from dashboard.calm import show_error
+from dashboard import cache, work
 from dashboard.inversion import state
 from dashboard.inversion.request import Request
-from dashboard.progress import follow
 
 __all__ = [
     "ENCODER",
@@ -32,6 +29,12 @@ __all__ = [
 
 ENCODER = EncoderSpec(name="minilm")
 """The encoder under attack."""
+
+_OPENS_FIRST = (
+    "Encodes its word list or its sentences first: a minute or so, once on this computer. "
+    "After that it answers as you type."
+)
+_SLOW = "Takes seconds to a minute, so it runs when you ask for it."
 
 
 def base_settings(name: str) -> dict[str, Any]:
@@ -87,84 +90,48 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
     known = state.reading_of(request)
     if known is not None:
         return known
-    job_id = state.job_of(request)
-    job = cache.jobs().view(job_id) if job_id else None
-    if job is None:
-        _offer(request, vector)
-    elif job.state is JobState.DONE:
-        return _take(request, job.id, job.result)
-    elif not job.is_final:
-        follow(job.id)
-    else:
-        if job.state is JobState.FAILED:
-            show_error(
-                job.error, title=f"{INVERSION_ATTACKS[request.spec.name].title} did not finish"
-            )
-        else:
-            st.caption(f"Stopped after {job.seconds:.0f} s. Nothing of it was kept.")
-        _offer(request, vector, is_again=True)
-    return None
-
-
-def _take(request: Request, job_id: str, reading: Reading) -> Reading:
-    state.remember_job(request, None)
-    cache.jobs().forget(job_id)
+    name = request.spec.name
+    run = f"Run {INVERSION_ATTACKS[name].title.lower()}"
+    offer = work.Offer(
+        label=run,
+        again=f"{run} again",
+        key=f"run-{name}",
+        on_click=partial(_start, vector),
+        failed=f"{INVERSION_ATTACKS[name].title} did not finish",
+        note=_OPENS_FIRST if INVERSION_ATTACKS[name].is_live else _SLOW,
+    )
+    done = work.take(request, offer)
+    if done is None:
+        return None
+    cache.open_names().add((name, ENCODER))  # what it encoded first is on disk now
+    reading: Reading = done.result
     return state.remember_reading(request, reading)
 
 
-def _offer(request: Request, vector: Vectors, *, is_again: bool = False) -> None:
-    name = request.spec.name
-    if INVERSION_ATTACKS[name].is_live:
-        st.caption(
-            "Encodes its word list or its sentences first: a minute or so, once on this computer. "
-            "After that it answers as you type."
-        )
-    else:
-        st.caption("Takes seconds to a minute, so it runs when you ask for it.")
-    st.button(
-        f"Run {INVERSION_ATTACKS[name].title.lower()}{' again' if is_again else ''}",
-        key=f"run-{name}",
-        icon=":material/play_arrow:",
-        help="It runs beside this page. You can go on reading, stop it, or reload the page.",
-        on_click=_start,
-        args=(request, vector),
-    )
+def _start(vector: Vectors, request: Request) -> None:
+    known = (request.spec, ENCODER, request.text, vector, request.counts_stop_words)
+    work.start(request, read_text, *known)
 
 
-def _start(request: Request, vector: Vectors) -> None:
-    def work(on_progress: OnProgress) -> Reading:
-        on_progress(0.0, "Loading the attack")
-        return _read(request, vector, on_progress)
-
-    state.remember_job(request, cache.jobs().start(work, request=request))
-
-
-def _read(request: Request, vector: Vectors, on_progress: OnProgress = no_progress) -> Reading:
+def _read(request: Request, vector: Vectors) -> Reading:
     spec = request.spec
     return read_vector(
         spec.name,
-        cache.attack(spec, ENCODER, on_progress),
+        cache.attack(spec, ENCODER),
         cache.encoder(ENCODER),
         request.text,
         vector,
         cache.guess(spec.name, ENCODER, request.counts_stop_words),
         counts_stop_words=request.counts_stop_words,
-        on_progress=on_progress,
     )
 
 
 def adopt_jobs() -> None:
     """Take up the jobs that the address names, after the page was reloaded."""
-    for job_id in st.query_params.get_all("job"):
-        job = cache.jobs().view(job_id)
-        if job is None or not isinstance(job.request, Request):
-            continue
-        if state.job_of(job.request) is None and state.reading_of(job.request) is None:
-            state.restore(job.request, job_id)
+    for request in work.adopt(Request):
+        state.restore(request)
 
 
 def stop_old_jobs(text: str) -> None:
     """Stop the attacks on a sentence that is no longer shown."""
-    for request, job_id in state.jobs_of_other_texts(text):
-        cache.jobs().forget(job_id)
-        state.remember_job(request, None)
+    work.drop_others(Request, lambda request: request.text == text)

@@ -24,10 +24,7 @@ __all__ = [
     "address",
     "chosen_attacks",
     "counts_stop_words",
-    "job_of",
-    "jobs_of_other_texts",
     "reading_of",
-    "remember_job",
     "remember_reading",
     "restore",
     "settings_of_attack",
@@ -88,19 +85,7 @@ def use_settings(name: str, settings: dict[str, Any]) -> None:
     st.session_state.setdefault("_settings", {})[name] = settings
 
 
-def remember_job(request: Request, job_id: str | None) -> None:
-    """Note the job that works on a request, here and in the address; None forgets it."""
-    jobs = _jobs()
-    if job_id is None:
-        jobs.pop(request, None)
-    else:
-        jobs[request] = job_id
-    st.query_params["job"] = list(jobs.values())
-    if not jobs:
-        st.query_params.pop("job", None)
-
-
-def restore(request: Request, job_id: str) -> None:
+def restore(request: Request) -> None:
     """Show again what a running job was asked for: the page was reloaded meanwhile."""
     set_text(request.text)
     st.session_state[STOP_WORDS_KEY] = request.counts_stop_words
@@ -110,19 +95,3 @@ def restore(request: Request, job_id: str) -> None:
     if request.counts_stop_words:
         settings.pop("keep_stop_words", None)
     use_settings(request.spec.name, settings)
-    _jobs()[request] = job_id
-
-
-def job_of(request: Request) -> str | None:
-    """Return the id of the job that works on a request."""
-    return _jobs().get(request)
-
-
-def jobs_of_other_texts(text: str) -> list[tuple[Request, str]]:
-    """Return the jobs of sentences that are no longer shown."""
-    return [(request, job) for request, job in _jobs().items() if request.text != text]
-
-
-def _jobs() -> dict[Request, str]:
-    found: dict[Request, str] = st.session_state.setdefault("_jobs", {})
-    return found

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from core.jobs import Job, JobState
-from core.names.experiment import NameExperiment, run_experiment
+from core.names.experiment import NameExperiment
+from core.names.job import compare_names
 from core.names.person import parse_names
 from core.names.sentences import read_sentences
-from core.protocols import OnProgress
 from core.specs import AttackSpec
 from core.text import MAX_CHARACTERS, check_text
-from dashboard import cache
-from dashboard.calm import show_error
+from dashboard import work
 from dashboard.inversion.answers import ENCODER
 from dashboard.names import state as names_state
 from dashboard.names.state import NamesRequest
-from dashboard.progress import follow
 
 __all__ = ["adopt_names_job", "experiment"]
 
@@ -29,44 +24,21 @@ def experiment(request: NamesRequest) -> NameExperiment | None:
     InvalidInputError
         Sentences or names that cannot be used.
     """
+    work.drop_others(NamesRequest, lambda other: other == request)
     known = names_state.experiment_of(request)
-    waiting = names_state.names_job()
-    if waiting is not None and waiting[0] != request:
-        cache.jobs().forget(waiting[1])
-        names_state.remember_names_job(None)
-        waiting = None
     if known is not None:
         return known
-    job = cache.jobs().view(waiting[1]) if waiting else None
-    if job is None:
+    if not work.is_known(request):
         _start(request)
-        job = cache.jobs().view(names_state.names_job()[1])  # type: ignore[index]
-    return _followed(request, job) if job else None
-
-
-def _followed(request: NamesRequest, job: Job) -> NameExperiment | None:
-    if job.state is JobState.DONE:
-        names_state.remember_names_job(None)
-        cache.jobs().forget(job.id)
-        return names_state.remember_experiment(request, job.result)
-    if not job.is_final:
-        follow(job.id)
-        return None
-    if job.state is JobState.FAILED:
-        show_error(job.error, title="The names could not be compared")
-    else:
-        st.info(f"Stopped after {job.seconds:.0f} s. Nothing of it was kept.",
-                icon=":material/stop_circle:")  # fmt: skip
-    st.button(
-        "Compute",
+    offer = work.Offer(
+        label="Compute",
         key="names-compute",
-        type="primary",
-        icon=":material/play_arrow:",
-        help="It runs beside this page. You can stop it, or reload the page.",
         on_click=_start,
-        args=(request,),
+        failed="The names could not be compared",
+        is_primary=True,
     )
-    return None
+    done = work.take(request, offer)
+    return names_state.remember_experiment(request, done.result) if done else None
 
 
 def _start(request: NamesRequest) -> None:
@@ -75,23 +47,11 @@ def _start(request: NamesRequest) -> None:
         check_text(request.names, name="the list of names")
     names = parse_names(request.names.splitlines())
     sentences, names = read_sentences(request.sentences, names)
-
-    def work(on_progress: OnProgress) -> NameExperiment:
-        on_progress(0.0, "Loading the attack")
-        attack = cache.attack(AttackSpec(name=request.attack), ENCODER)
-        encoder = cache.encoder(ENCODER)
-        return run_experiment(attack, encoder, sentences, names, on_progress=on_progress)
-
-    job_id = cache.jobs().start(work, request=request)
-    names_state.remember_names_job(request, job_id)
+    attack = AttackSpec(name=request.attack)
+    work.start(request, compare_names, attack, ENCODER, sentences, names)
 
 
 def adopt_names_job() -> None:
     """Take up the job that the address names, after the page was reloaded."""
-    for job_id in st.query_params.get_all("job"):
-        job = cache.jobs().view(job_id)
-        if job is None or not isinstance(job.request, NamesRequest):
-            continue
-        if names_state.names_job() is None:
-            names_state.restore_request(job.request)
-            names_state.remember_names_job(job.request, job_id)
+    for request in work.adopt(NamesRequest):
+        names_state.restore_request(request)

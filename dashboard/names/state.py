@@ -28,9 +28,7 @@ __all__ = [
     "chosen_request",
     "experiment_of",
     "keep_choice",
-    "names_job",
     "remember_experiment",
-    "remember_names_job",
     "restore_request",
     "use_samples",
 ]
@@ -86,22 +84,6 @@ def restore_request(request: NamesRequest) -> None:
     """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
     use_samples(request)
     st.session_state[ATTACK_KEY] = request.attack
-
-
-def names_job() -> tuple[NamesRequest, str] | None:
-    """Return the job that this session waits for, and what it was asked."""
-    found: tuple[NamesRequest, str] | None = st.session_state.get("_names_job")
-    return found
-
-
-def remember_names_job(request: NamesRequest | None, job_id: str = "") -> None:
-    """Note the job, here and in the address; None forgets it."""
-    if request is None:
-        st.session_state.pop("_names_job", None)
-        st.query_params.pop("job", None)
-    else:
-        st.session_state["_names_job"] = (request, job_id)
-        st.query_params["job"] = job_id
 
 
 def keep_choice(key: str, options: Sequence[object]) -> None:

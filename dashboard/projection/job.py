@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import partial
 
 import streamlit as st
 
 from core.errors import CoreError
-from core.jobs import JobState
-from core.projection.cached import project_cached
-from core.projection.layout import MAX_POINTS, project
+from core.projection.job import MapRequest, draw_map
 from core.projection.points import Points, corpus_points
-from core.projection.shipped import CORPUS, N_POINTS, find_shipped, find_vectors
+from core.projection.shipped import CORPUS, N_POINTS, find_shipped
 from core.projection.spec import ProjectionSpec
-from core.protocols import Encoder, OnProgress, Vectors
-from dashboard import cache
-from dashboard.calm import show_error
+from dashboard import cache, work
 from dashboard.inversion import answers
-from dashboard.progress import follow
 from dashboard.projection import state as map_state
 from dashboard.projection.drawn import DrawnMap
-from dashboard.projection.state import MapRequest
 
 __all__ = ["adopt_map_job", "drawn_map", "known_map", "stop_other_job"]
 
 _MOST_SHARED = 4
-_SHARE_OF_ENCODING = 0.7
 _LOCK = threading.Lock()
 
 
@@ -72,10 +66,7 @@ def _keep(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
 
 def stop_other_job(request: MapRequest) -> None:
     """Stop the job of a map that is no longer asked for."""
-    waiting = map_state.map_job()
-    if waiting is not None and waiting[0] != request:
-        cache.jobs().forget(waiting[1])
-        map_state.remember_map_job(None)
+    work.drop_others(MapRequest, lambda other: other == request)
 
 
 def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
@@ -86,96 +77,31 @@ def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
     points : Points or None
         Of an upload; a corpus is read within the job.
     """
-    waiting = map_state.map_job()
-    job = cache.jobs().view(waiting[1]) if waiting else None
-    if job is None and (waiting is None or not request.is_upload or points is not None):
-        _start(request, points)
-        job = cache.jobs().view(map_state.map_job()[1])  # type: ignore[index]
-    if job is None:
-        return None
-    if job.state is JobState.DONE:
-        map_state.remember_map_job(None)
-        cache.jobs().forget(job.id)
-        with _LOCK:
-            found: DrawnMap = job.result
-            return _keep(request, found)
-    if not job.is_final:
-        follow(job.id)
-        return None
-    if job.state is JobState.FAILED:
-        show_error(job.error, title="The map could not be drawn")
-    else:
-        st.info(f"Stopped after {job.seconds:.0f} s. Change a setting, or draw the map after all.",
-                icon=":material/stop_circle:")  # fmt: skip
-    st.button(
-        "Draw the map",
+    can_start = not request.is_upload or points is not None
+    if not work.is_known(request):
+        if not can_start:
+            return None
+        _start(points, request)
+    offer = work.Offer(
+        label="Draw the map",
         key="draw-map",
-        type="primary",
-        icon=":material/play_arrow:",
-        help="It runs beside this page. You can stop it, or reload the page.",
-        on_click=_start,
-        args=(request, points),
+        on_click=partial(_start, points),
+        failed="The map could not be drawn",
+        kept="Change a setting, or draw the map after all.",
+        is_primary=True,
     )
-    return None
-
-
-def _start(request: MapRequest, points: Points | None) -> None:
-    def work(on_progress: OnProgress) -> DrawnMap:
-        return _draw(request, points, on_progress)
-
-    map_state.remember_map_job(request, cache.jobs().start(work, request=request))
-
-
-def _draw(request: MapRequest, points: Points | None, on_progress: OnProgress) -> DrawnMap:
-    on_progress(0.0, "Reading the texts")
-    if points is None:
-        points = corpus_points(
-            request.source,
-            min(request.n, MAX_POINTS),
-            seed=request.sample_seed,
-            is_private=request.is_private,
-        )
-    on_progress(0.0, "Loading the encoder")
-    encoder = cache.encoder(request.on)
-    vectors = None if points.is_private else _known_vectors(points, encoder)
-    share = _SHARE_OF_ENCODING if vectors is None else 0.0
-    if vectors is None:
-        vectors = _encoded(points, encoder, lambda done, told: on_progress(share * done, told))
-    draw = project if points.is_private else project_cached
-    layout = draw(
-        vectors,
-        request.spec,
-        lambda done, told: on_progress(share + (1 - share) * done, told),
-    )
-    return DrawnMap.of(points, vectors, layout)
-
-
-def _known_vectors(points: Points, encoder: Encoder) -> Vectors | None:
-    """Return the vectors that come with the project, where they are of these texts."""
-    try:
-        return find_vectors(points, encoder.name, encoder.fingerprint)
-    except CoreError:  # damaged: they can be encoded anew
+    done = work.take(request, offer)
+    if done is None:
         return None
+    with _LOCK:
+        return _keep(request, DrawnMap.of(*done.result))
 
 
-def _encoded(points: Points, encoder: Encoder, on_progress: OnProgress) -> Vectors:
-    if not points.is_private:
-        from core.encoders.cache import CachedEncoder
-
-        encoder = CachedEncoder(encoder)
-    n = len(points)
-    return encoder.encode(
-        points.texts,
-        lambda done, _: on_progress(done, f"Encoding, {round(done * n):,} of {n:,} texts"),
-    )
+def _start(points: Points | None, request: MapRequest) -> None:
+    work.start(request, draw_map, request, points)
 
 
 def adopt_map_job() -> None:
     """Take up the job that the address names, after the page was reloaded."""
-    for job_id in st.query_params.get_all("job"):
-        job = cache.jobs().view(job_id)
-        if job is None or not isinstance(job.request, MapRequest):
-            continue
-        if map_state.map_job() is None:
-            map_state.restore_map(job.request)
-            map_state.remember_map_job(job.request, job_id)
+    for request in work.adopt(MapRequest):
+        map_state.restore_map(request)

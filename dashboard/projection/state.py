@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core.corpora.memory_file import MemoryFile
 from core.defences.registry import DEFENCES
+from core.projection.job import MapRequest
 from core.projection.moves import MOVABLE
 from core.projection.spec import METHODS, ProjectionSpec
-from core.specs import EncoderSpec
 from dashboard.address import Address, NotOffered, Parameter
 from dashboard.kept import Kept
 from dashboard.state import text_parameter
@@ -32,11 +31,9 @@ __all__ = [
     "chosen_spec",
     "choose",
     "key_of",
-    "map_job",
     "own_facts",
     "own_maps",
     "own_points",
-    "remember_map_job",
     "restore_map",
     "upload_request",
 ]
@@ -76,24 +73,6 @@ _OPTIONS: dict[str, Sequence[Any] | None] = {
     "defence": ("none", *MOVABLE),
 }
 """What an address may ask for; columns are known when the texts are."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapRequest:
-    """What identifies a map: its texts, the encoder and how it is drawn.
-
-    `source` is a corpus by name, or the SHA-256 of an uploaded file with `is_upload`; `is_private`
-    keeps all of it out of caches on disk and away from other sessions.
-    """
-
-    source: str
-    n: int
-    on: EncoderSpec
-    spec: ProjectionSpec
-    sample_seed: int = 0
-    text_column: str = ""
-    is_upload: bool = False
-    is_private: bool = False
 
 
 def key_of(name: str) -> str:
@@ -173,22 +152,6 @@ def restore_map(request: MapRequest) -> None:
         choose(name, getattr(request.spec, name))
     if request.is_upload:
         st.session_state["_restored_upload"] = request
-
-
-def map_job() -> tuple[MapRequest, str] | None:
-    """Return the job that this session waits for, and what it was asked."""
-    found: tuple[MapRequest, str] | None = st.session_state.get("_map_job")
-    return found
-
-
-def remember_map_job(request: MapRequest | None, job_id: str = "") -> None:
-    """Note the job that draws a map, here and in the address; None forgets it."""
-    if request is None:
-        st.session_state.pop("_map_job", None)
-        st.query_params.pop("job", None)
-    else:
-        st.session_state["_map_job"] = (request, job_id)
-        st.query_params["job"] = job_id
 
 
 def own_maps() -> Kept[MapRequest, DrawnMap]:

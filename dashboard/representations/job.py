@@ -7,21 +7,12 @@ from collections import OrderedDict
 
 import streamlit as st
 
-from core.errors import CoreError
 from core.figures.representations import encoder_title
-from core.jobs import JobState
-from core.protocols import Encoder, OnProgress
+from core.protocols import Encoder
 from core.specs import EncoderSpec
-from core.studies.prepared import Preparation, Prepared, prepare
-from dashboard import cache
-from dashboard.calm import show_error
-from dashboard.progress import follow
-from dashboard.representations.state import (
-    TryRequest,
-    remember_try_job,
-    restore_try,
-    try_job,
-)
+from core.studies.prepared import Preparation, Prepared, prepare, prepare_all
+from dashboard import cache, work
+from dashboard.representations.state import TryRequest, restore_try
 
 __all__ = ["SHIPPED_ATTACK", "adopt_try_job", "prepared_encoders"]
 
@@ -40,64 +31,34 @@ def _shared() -> OrderedDict[Preparation, Prepared]:
 
 def adopt_try_job() -> None:
     """Take up the job that the address names, after the page was reloaded."""
-    for job_id in st.query_params.get_all("job"):
-        job = cache.jobs().view(job_id)
-        if job is not None and isinstance(job.request, TryRequest) and try_job() is None:
-            restore_try(job.request)
-            remember_try_job(job.request, job_id)
+    for request in work.adopt(TryRequest):
+        restore_try(request)
 
 
 def prepared_encoders(request: TryRequest) -> dict[str, Prepared] | None:
     """Return the encoders ready to answer, or draw what starts, follows and stops their job."""
-    _stop_other(request)
-    ready, waiting = _known(request), try_job()
+    work.drop_others(TryRequest, lambda other: other == request)
+    ready = _known(request)
     if ready is not None:
-        if waiting is not None:  # done, or another session was faster
-            cache.jobs().forget(waiting[1])
-            remember_try_job(None)
+        work.drop(request)  # another session was faster
         return ready
-    job = cache.jobs().view(waiting[1]) if waiting else None
-    if job is not None and not job.is_final:
-        follow(job.id)
-        return None
-    if job is not None and job.state is JobState.DONE:
-        cache.jobs().forget(job.id)
-        remember_try_job(None)
-        return dict(job.result)
-    if job is not None and job.state is JobState.FAILED:
-        show_error(job.error, title="The encoders could not be fitted")
-    if job is not None and job.state is JobState.STOPPED:
-        st.caption(f"Stopped after {job.seconds:.0f} s. Encoders that were finished are kept.")
-    _offer(request)
-    return None
-
-
-def _offer(request: TryRequest) -> None:
     n = len(request.encoders)
-    st.button(
-        f"Invert from {n} encoder{'s' if n > 1 else ''}",
+    offer = work.Offer(
+        label=f"Invert from {n} encoder{'s' if n > 1 else ''}",
         key="try-encoders",
-        type="primary",
-        icon=":material/play_arrow:",
-        help="Fits each encoder, and an attack on it. It runs beside this page: you can go on "
-        "reading, stop it, or reload the page.",
+        is_primary=True,
+        note="Each encoder is fitted once for these sentences and kept on this computer; your "
+        "sentence is not.",
         on_click=_start,
-        args=(request,),
+        failed="The encoders could not be fitted",
+        kept="Encoders that were finished are kept.",
     )
-    st.caption(
-        "Each encoder is fitted once for these sentences and kept on this computer; your sentence "
-        "is not."
-    )
+    return _opened(request) if work.take(request, offer) else None
 
 
 def _start(request: TryRequest) -> None:
-    def work(on_progress: OnProgress) -> dict[str, Prepared]:
-        return _prepare(request, on_progress)
-
-    try:
-        remember_try_job(request, cache.jobs().start(work, request=request))
-    except CoreError as error:
-        show_error(error)
+    plans = _plans(request)
+    work.start(request, prepare_all, tuple(plans.values()), tuple(map(encoder_title, plans)))
 
 
 def _plans(request: TryRequest) -> dict[str, Preparation]:
@@ -113,34 +74,18 @@ def _known(request: TryRequest) -> dict[str, Prepared] | None:
     return ready if len(ready) == len(found) else None
 
 
-def _prepare(request: TryRequest, on_progress: OnProgress) -> dict[str, Prepared]:
-    ready: dict[str, Prepared] = {}
-    n = len(request.encoders)
-    for i, (name, plan) in enumerate(_plans(request).items()):
-
-        def report(done: float, told: str, i: int = i, name: str = name) -> None:
-            on_progress((i + done) / n, f"{encoder_title(name)} ({i + 1} of {n}): {told}")
-
-        with _LOCK:
-            known = _shared().get(plan)
-        report(0.0, "starting")
-        ready[name] = known or prepare(plan, report, load=_load)
-        if cache.shipped_settings(SHIPPED_ATTACK, EncoderSpec(name=name)):
-            cache.opened(SHIPPED_ATTACK, EncoderSpec(name=name))
-        with _LOCK:
+def _opened(request: TryRequest) -> dict[str, Prepared]:
+    """Open what the job left on disk, and keep it in memory for all sessions."""
+    with st.spinner("Opening the encoders"):
+        ready = {name: prepare(plan, load=_load) for name, plan in _plans(request).items()}
+    with _LOCK:
+        for name, plan in _plans(request).items():
             _shared()[plan] = ready[name]
             _shared().move_to_end(plan)
-            while len(_shared()) > _MOST_SHARED:
-                _shared().popitem(last=False)
+        while len(_shared()) > _MOST_SHARED:
+            _shared().popitem(last=False)
     return ready
 
 
 def _load(name: str) -> Encoder:
     return cache.encoder(EncoderSpec(name=name))
-
-
-def _stop_other(request: TryRequest) -> None:
-    waiting = try_job()
-    if waiting is not None and waiting[0] != request:
-        cache.jobs().forget(waiting[1])
-        remember_try_job(None)

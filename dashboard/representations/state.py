@@ -21,9 +21,7 @@ __all__ = [
     "chosen",
     "encoder_options",
     "key_of",
-    "remember_try_job",
     "restore_try",
-    "try_job",
     "try_request",
 ]
 
@@ -105,19 +103,3 @@ def restore_try(request: TryRequest) -> None:
     st.session_state[key_of("encoder")] = [*request.encoders, *others]
     st.session_state[key_of("corpus")] = request.corpus
     st.session_state[key_of("n")] = request.n_texts
-
-
-def try_job() -> tuple[TryRequest, str] | None:
-    """Return the job that this session waits for, and what it was asked."""
-    found: tuple[TryRequest, str] | None = st.session_state.get("_try_job")
-    return found
-
-
-def remember_try_job(request: TryRequest | None, job_id: str = "") -> None:
-    """Note the job that fits encoders, here and in the address; None forgets it."""
-    if request is None:
-        st.session_state.pop("_try_job", None)
-        st.query_params.pop("job", None)
-    else:
-        st.session_state["_try_job"] = (request, job_id)
-        st.query_params["job"] = job_id

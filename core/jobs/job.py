@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from core.protocols import OnProgress
-
 __all__ = ["Job", "JobState", "Work"]
 
-Work = Callable[[OnProgress], Any]
-"""What a job runs; it is stopped by StoppedError out of its `on_progress`."""
+Work = Callable[..., Any]
+"""What a job runs: a function of a module, called with the job's arguments and an `on_progress`.
+
+It is stopped by StoppedError out of `on_progress`, or by the end of its process.
+"""
 
 
 class JobState(StrEnum):
@@ -29,8 +30,20 @@ class JobState(StrEnum):
 class Job:
     """A job as it stands at one moment.
 
-    `request` is what the caller gave to recognise it by, `result` what the work returned,
-    `error` a sentence for the user.
+    Attributes
+    ----------
+    request : object
+        What the caller gave to recognise it by.
+    seconds : float
+        That it has run.
+    n_before : int
+        Jobs that come first, the running one included; 0 for one that does not wait.
+    seconds_left : float or None
+        Until its turn where it waits, until its end where it runs; None where nobody can tell.
+    result : object
+        What the work returned.
+    error : str
+        A sentence for the user.
     """
 
     id: str
@@ -39,6 +52,8 @@ class Job:
     fraction: float
     message: str
     seconds: float
+    n_before: int = 0
+    seconds_left: float | None = None
     result: Any = None
     error: str = ""
 

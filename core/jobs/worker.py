@@ -1,0 +1,106 @@
+"""The process that works, seen from the one that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing import Pipe
+
+from core.jobs.messages import Message, Stop
+
+__all__ = ["Worker"]
+
+_NICENESS = 7
+_REAP_SECONDS = 0.5
+
+
+class Worker:
+    """A process of its own, leader of a group that ends with it.
+
+    Raises
+    ------
+    OSError
+        The system has no room for another process.
+    """
+
+    def __init__(self, niceness: int = _NICENESS) -> None:
+        self._connection, there = Pipe()
+        end, self._lifeline = os.pipe()
+        try:
+            self._process = _start(there.fileno(), end, niceness)
+        except OSError:
+            self._close_pipes()
+            raise
+        finally:
+            there.close()
+            os.close(end)
+
+    @property
+    def pid(self) -> int:
+        """The process's number, which is its group's too."""
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        """Return whether the process runs."""
+        # Without `poll`, which would set the number free while children may still bear it.
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def listen(self, seconds: float) -> Message | None:
+        """Return what the process says next, or None where it says nothing for so long.
+
+        Raises
+        ------
+        EOFError, OSError
+            The process has ended.
+        """
+        if not self._connection.poll(seconds):
+            return None
+        message: Message = self._connection.recv()
+        return message
+
+    def send(self, payload: bytes) -> None:
+        """Hand over pickled work to a process that said it is ready."""
+        self._connection.send_bytes(payload)
+
+    def ask_to_stop(self) -> None:
+        """Ask the work to end at its next sign of progress."""
+        with contextlib.suppress(OSError):
+            self._connection.send(Stop())
+
+    def end(self) -> int:
+        """End the process and its children; return its exit status, minus a signal's number.
+
+        One that ended by itself keeps its own status.
+        """
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            # Before `wait`, which would set the group's number free for others.
+            os.killpg(self.pid, signal.SIGKILL)
+        self._close_pipes()
+        try:
+            return self._process.wait(_REAP_SECONDS)
+        except subprocess.TimeoutExpired:  # in the hands of a disk or a driver: it ends after that
+            return -signal.SIGKILL
+
+    def _close_pipes(self) -> None:
+        self._connection.close()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+
+def _start(pipe: int, lifeline: int, niceness: int) -> subprocess.Popen[bytes]:
+    """Start a fresh interpreter: no copy of this one's threads, nor of its `__main__`."""
+    arguments = map(str, (pipe, lifeline, niceness))
+    return subprocess.Popen(
+        # -P: modules come from where this process has them, not from the current folder.
+        [sys.executable, "-P", "-m", "core.jobs.child", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        stdin=subprocess.DEVNULL,
+        pass_fds=(pipe, lifeline),
+        # A group to be ended as one; the session stays, since Linux may share the processor by
+        # session first, and `nice` would then count within it alone.
+        process_group=0,
+    )

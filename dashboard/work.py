@@ -1,0 +1,194 @@
+"""Slow work of a page: started, followed, taken, offered again, and adopted after a reload.
+
+A request, a frozen dataclass of the page, is what a job is known by here; the address holds the
+job's id, so that a reloaded page finds it. What runs is a function of the engine in a process of
+its own: it knows neither the session nor Streamlit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.jobs import Job, JobState, Work
+from dashboard import cache
+from dashboard.calm import calm, plain, show_error
+
+__all__ = ["Offer", "adopt", "drop", "drop_done", "drop_others", "is_known", "start", "take"]
+
+EVERY = 0.5
+"""Seconds between two looks at a running job."""
+
+_HELP = "It runs beside this page. You can go on reading, stop it, or reload the page."
+_T = TypeVar("_T", bound=Hashable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a page says of work that is to be started, or did not come to its end.
+
+    Parameters
+    ----------
+    label, key, icon : str
+        Of the button that starts it.
+    on_click : callable
+        Given the request, starts it by `start`.
+    failed : str
+        The title over what went wrong.
+    note : str
+        Before it is started.
+    kept : str
+        Of it, after it was stopped.
+    """
+
+    label: str
+    key: str
+    on_click: Callable[[Any], None]
+    failed: str
+    note: str = ""
+    kept: str = "Nothing of it was kept."
+    again: str = ""
+    is_primary: bool = False
+
+
+def start(request: Hashable, work: Work, *arguments: Any) -> None:
+    """Queue work for a request; where that is refused, `take` says why."""
+    try:
+        job_id = cache.jobs().start(work, *arguments, request=request, owner=_visitor())
+    except CoreError as error:
+        st.session_state["_refused_work"] = (request, error)
+    else:
+        _ids()[request] = job_id
+        _tell_address(request)
+
+
+def take(request: Hashable, offer: Offer) -> Job | None:
+    """Return a job that is done, and forget it; else draw what starts, follows or stops it."""
+    job_id = _ids().get(request)
+    job = cache.jobs().view(job_id) if job_id else None
+    if job is not None and job.state is JobState.DONE:
+        drop(request)
+        return job
+    if job is not None and not job.is_final:
+        _follow(job.id)
+        return None
+    refused = st.session_state.pop("_refused_work", None)
+    if refused is not None and refused[0] == request:
+        show_error(refused[1], title="It was not started")
+    elif job is None and offer.note:
+        st.caption(offer.note)
+    elif job is not None and job.state is JobState.FAILED:
+        show_error(job.error, title=offer.failed)
+    elif job is not None:
+        st.caption(f"Stopped after {job.seconds:.0f} s. {offer.kept}")
+    st.button(
+        offer.again if job is not None and offer.again else offer.label,
+        key=offer.key,
+        type="primary" if offer.is_primary else "secondary",
+        icon=":material/play_arrow:",
+        help=_HELP,
+        on_click=offer.on_click,
+        args=(request,),
+    )
+    return None
+
+
+def is_known(request: Hashable) -> bool:
+    """Return whether there is a job for a request, whatever became of it."""
+    job_id = _ids().get(request)
+    return job_id is not None and cache.jobs().view(job_id) is not None
+
+
+def drop(request: Hashable) -> None:
+    """Stop a job and forget it."""
+    job_id = _ids().pop(request, None)
+    if job_id is not None:
+        cache.jobs().forget(job_id)
+        _tell_address(request)
+
+
+def drop_others(kind: type[_T], is_wanted: Callable[[_T], bool]) -> None:
+    """Stop and forget the jobs of a kind of request that nobody wants any more."""
+    for request in [r for r in _ids() if isinstance(r, kind) and not is_wanted(r)]:
+        drop(request)
+
+
+def drop_done(kind: type[Hashable]) -> None:
+    """Forget the jobs of a kind that are done."""
+    for request, job_id in list(_ids().items()):
+        job = cache.jobs().view(job_id) if isinstance(request, kind) else None
+        if job is not None and job.state is JobState.DONE:
+            drop(request)
+
+
+def adopt(kind: type[_T]) -> list[_T]:
+    """Take up the jobs that the address names; return the requests that are new to this session.
+
+    The page was reloaded meanwhile: it has to set its controls to them.
+    """
+    found: list[_T] = []
+    for job_id in st.query_params.get_all("job"):
+        job = cache.jobs().view(job_id)
+        if job is not None and isinstance(job.request, kind) and job.request not in _ids():
+            _ids()[job.request] = job_id
+            found.append(job.request)
+    return found
+
+
+@st.fragment(run_every=EVERY)
+def _follow(job_id: str) -> None:
+    """Show a job until it is final, then have the whole page drawn again."""
+    with calm():
+        job = cache.jobs().view(job_id)
+        if job is None or job.is_final:
+            st.rerun()
+        st.progress(job.fraction, text=plain(_sentence(job)))
+        st.button(
+            "Stop",
+            key=f"stop-{job_id}",
+            icon=":material/stop_circle:",
+            help="Ends this work within two seconds. Nothing unfinished is kept.",
+            on_click=cache.jobs().stop,
+            args=(job_id,),
+        )
+
+
+def _sentence(job: Job) -> str:
+    """Return how far a job is, or who comes first, and for how long if that can be said."""
+    if job.state is JobState.WAITING:
+        jobs = "1 job" if job.n_before == 1 else f"{job.n_before} jobs"
+        return f"Waiting: {jobs} before yours{_about(job, '')}"
+    return f"{job.message} ({job.seconds:.0f} s{_about(job, ' left')})"
+
+
+def _about(job: Job, word: str) -> str:
+    seconds = job.seconds_left
+    if seconds is None:
+        return ""
+    told = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f", about {told}{word}"
+
+
+def _visitor() -> str:
+    """Return what tells this visitor from others; it never leaves the server."""
+    return str(st.session_state.setdefault("_visitor", secrets.token_urlsafe(16)))
+
+
+def _ids() -> dict[Hashable, str]:
+    """Return the jobs of this session by request."""
+    found: dict[Hashable, str] = st.session_state.setdefault("_jobs", {})
+    return found
+
+
+def _tell_address(request: Hashable) -> None:
+    """Name in the address the jobs of the same kind, which are those of this page."""
+    ids = [job_id for other, job_id in _ids().items() if type(other) is type(request)]
+    if ids:
+        st.query_params["job"] = ids
+    else:
+        st.query_params.pop("job", None)

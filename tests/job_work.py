@@ -1,0 +1,129 @@
+"""Work for jobs: functions of a module, since another process has to find them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from core.errors import InvalidInputError
+from core.protocols import OnProgress
+
+_PREPARED: list[int] = []
+
+
+def wait_for(path: Path) -> None:
+    """Wait until somebody makes a file."""
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def answer(value: object, _: OnProgress) -> object:
+    return value
+
+
+def pid(_: OnProgress) -> int:
+    return os.getpid()
+
+
+def gate(folder: Path, on_progress: OnProgress) -> str:
+    """Report once, then wait until `go` is there."""
+    on_progress(0.25, "A quarter")
+    (folder / "runs").write_text(str(os.getpid()))
+    wait_for(folder / "go")
+    on_progress(0.5, "Half")
+    return "result"
+
+
+def note(path: Path, _: OnProgress) -> None:
+    """Add a line to a file."""
+    with path.open("a") as file:
+        file.write("ran\n")
+
+
+def refuse(_: OnProgress) -> None:
+    raise InvalidInputError("text is empty. Type at least one word.")
+
+
+def fail(message: str, _: OnProgress) -> None:
+    raise RuntimeError(message)
+
+
+def system_exit(_: OnProgress) -> None:
+    raise SystemExit(3)
+
+
+def leave(_: OnProgress) -> None:
+    os._exit(3)
+
+
+def crash(_: OnProgress) -> None:
+    ctypes.string_at(0)
+
+
+def kill_itself(_: OnProgress) -> None:
+    os.kill(os.getpid(), 9)
+
+
+def want_memory(_: OnProgress) -> int:
+    """Ask for more memory than there may be."""
+    resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+    return len(bytearray(2**33))
+
+
+def unpicklable(_: OnProgress) -> object:
+    return (i for i in range(3))
+
+
+def hold_the_interpreter(folder: Path, _: OnProgress) -> None:
+    """Compute in C for ages, without a sign of progress, and let no other thread run."""
+    start_child(folder)
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def swallow_the_stop(folder: Path, on_progress: OnProgress) -> None:
+    """Go on whatever happens."""
+    start_child(folder)
+    while True:
+        try:
+            on_progress(0.5, "Never mind")
+        except BaseException:
+            (folder / "swallowed").touch()
+
+
+def leave_a_child(folder: Path, _: OnProgress) -> None:
+    start_child(folder)
+
+
+def start_child(folder: Path) -> None:
+    """Start a process of its own and write down both numbers."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    (folder / "unfinished").write_text(f"{os.getpid()} {child.pid}")
+    (folder / "unfinished").rename(folder / "pids")
+
+
+def use_weights(folder: Path, gate: Path | None = None) -> None:
+    """Prepare a process that takes weights from a folder, and begins once `gate` is there."""
+    from core.attacks.inversion import shipped
+
+    shipped.WEIGHTS = folder
+    if gate is not None:
+        wait_for(gate)
+
+
+def count_preparations() -> None:
+    """Prepare a process."""
+    _PREPARED.append(os.getpid())
+
+
+def preparations(_: OnProgress) -> list[int]:
+    return _PREPARED
+
+
+def argv(_: OnProgress) -> str:
+    return str(sys.modules["__main__"].__file__)
