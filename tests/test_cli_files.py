@@ -16,6 +16,7 @@ from command_line import ROOT
 
 from core.cli import COMMANDS, build_parser
 from core.cli.workers import without_folders
+from core.studies.rows import Row
 
 READS_NO_TABLE = {"invert", "deniability", "list"}
 """Every other command has --text-column. One that reads no table is added here."""
@@ -25,6 +26,8 @@ OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 
 def parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, set[str]]]:
     """Yield every command that has none below it, with its options."""
+    if hasattr(parser, "declare"):  # a study's, as it does when it is asked for
+        parser.declare()
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     for action in below:
         for part, child in action.choices.items():
@@ -151,7 +154,7 @@ def test_a_classification_needs_its_columns(core: Any, table: Path, tmp_path: Pa
 
 
 def test_results_name_the_column_and_no_folder() -> None:
-    row = {"target": "/home/ada/news.csv#a/b", "other": "wikipedia"}
+    row = Row({"target": "/home/ada/news.csv#a/b", "other": "wikipedia"})
     assert without_folders([row])[0]["target"] == "news.csv#a/b"
 
 

@@ -34,10 +34,14 @@ class _StudyParser(Parser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Declare the arguments, then parse: a study's libraries are heavy."""
+        self.declare()
+        return super().parse_known_args(args, namespace)
+
+    def declare(self) -> None:
+        """Declare the arguments of the study, once."""
         if not self.get_default("is_declared"):
             self.set_defaults(is_declared=True)
             _declare(self, STUDIES[self.study])
-        return super().parse_known_args(args, namespace)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
