@@ -116,7 +116,7 @@ def _leaks(found: Representations, leak: AttackScore) -> str:
     by = attack_name(leak).lower()
     if len(chosen("attack")) > 1:
         by += ", of the chosen attacks the one that reads most from it"
-    target = plain(collection_title(found.targets["inversion"]))
+    target = plain(collection_title(found.targets["encoders"]))
     return (
         f"**Leaks under these attacks: {leak.f1.said(0)}.** The F1 of the words that are read from "
         "its vectors: from 0 to 100, how well they match those of the text, on "
@@ -138,7 +138,7 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
     n = max(score.n_fitted_on for score in more)
     is_same = any(score.attack == point.leak.attack for score in more)
     lead = "Attacks that learnt from more text read more" if is_same else "Another attack read more"
-    target = plain(collection_title(found.targets["inversion"]))
+    target = plain(collection_title(found.targets["encoders"]))
     alone = {score.encoder for score in found.more_texts} == {point.leak.encoder}
     return (
         f"**{lead}.** The {point.leak.f1.value:.0f} is that of an attack that learnt from "
