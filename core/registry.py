@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from core.errors import InvalidInputError
 from core.specs import settings_of, validate_settings
 
-__all__ = ["Entry", "find", "make"]
+__all__ = ["Entry", "find", "make", "name_of"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ def find(registry: Mapping[str, AnEntry], name: str, what: str) -> AnEntry:
     if entry is None:
         raise InvalidInputError(f"{what} must be one of {', '.join(registry)}, got {name!r}.")
     return entry
+
+
+def name_of(registry: Mapping[str, Entry], kind: type[Any]) -> str | None:
+    """Return the first name under which a class stands in a registry; None where it does not."""
+    path = f"{kind.__module__}:{kind.__name__}"
+    return next((name for name, entry in registry.items() if entry.path == path), None)
 
 
 def make(
