@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,7 @@ from core.errors import ArtifactError, InvalidInputError, NotFittedError
 from core.protocols import FittedEncoder
 from core.registry import Entry, find, make
 from core.specs import FittedEncoderSpec, settings_of
-from core.store import load_artifact, save_artifact
+from core.store import digest_of, load_artifact, save_artifact
 from core.text import check_texts
 
 __all__ = [
@@ -199,12 +197,7 @@ def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
 
 def fingerprint_of(encoder: Any, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> str:
     """Return the SHA-256 of what decides an encoder's vectors: equal ones give equal vectors."""
-    digest = hashlib.sha256(json.dumps([encoder.name, meta], sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}{array.dtype}{array.shape}".encode())
-        digest.update(array.data)
-    return digest.hexdigest()
+    return digest_of(arrays, [encoder.name, meta])
 
 
 def check_ready(encoder: Any) -> None:
