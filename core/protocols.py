@@ -56,6 +56,16 @@ class Access(StrEnum):
     QUERIES = "black box: may encode texts of their choice while attacking"
     WHITE_BOX = "white box: the encoder's weights"
 
+    @property
+    def needs(self) -> str:
+        """What the attacker has to have, in a few words."""
+        return {
+            Access.NOTHING: "nothing",
+            Access.PAIRS: "example texts with their vectors",
+            Access.QUERIES: "the use of the encoder as a service",
+            Access.WHITE_BOX: "the encoder's weights",
+        }[self]
+
 
 @runtime_checkable
 class Restorable(Protocol):

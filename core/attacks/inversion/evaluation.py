@@ -88,9 +88,7 @@ def evaluate(
     if vectors is None:
         chosen = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
     else:
-        reads_sparse = bool(getattr(attack, "reads_sparse", False))
-        every = check_vectors(vectors, encoder.dimension, len(checked), reads_sparse=reads_sparse)
-        chosen = every[rows]
+        chosen = _stored(attack, encoder, vectors, len(checked))[rows]
     start = time.perf_counter()
     answers = attack.invert(encoder, chosen, _part(on_progress, 0.5, 1.0))
     seconds = time.perf_counter() - start
@@ -103,13 +101,23 @@ def evaluate(
         seed=seed,
         vocabulary_size=len(scope),
         sentences_per_second=len(sample) / max(seconds, 1e-9),
-        device=str(getattr(encoder, "device", "cpu")),
-        precision=str(getattr(encoder, "precision", "float32")),
-        backend=str(getattr(encoder, "backend", "torch")),
+        **_machine(encoder),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
         **_scored(encoder, sample, answers, (known, scope), seed),
     )
+
+
+def _stored(attack: InversionAttack, encoder: Encoder, vectors: Vectors, n_texts: int) -> Vectors:
+    """Return vectors that were made before, checked to be those of the texts."""
+    reads_sparse = bool(getattr(attack, "reads_sparse", False))
+    return check_vectors(vectors, encoder.dimension, n_texts, reads_sparse=reads_sparse)
+
+
+def _machine(encoder: Encoder) -> dict[str, Any]:
+    """Return what encodes, and how exactly."""
+    usual = {"device": "cpu", "precision": "float32", "backend": "torch"}
+    return {name: str(getattr(encoder, name, value)) for name, value in usual.items()}
 
 
 def _scored(
