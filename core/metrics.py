@@ -190,13 +190,11 @@ def score_words(
     alpha = idf_weights([targets[i] for i in kept]) if weights is None else weights
     unseen = float(np.log(len(kept) + 1))
     plain = np.array([token_set_scores(targets[i], answers[i]) for i in kept]) * 100
-    weighted = np.array(
+    weighted = 100 * np.array(
         [token_set_scores(targets[i], answers[i], lambda w: alpha.get(w, unseen)) for i in kept]
     )
-    weighted *= 100
     names = [(revealing[i] & targets[i], answers[i]) for i in kept] if revealing else []
-    n_names = sum(len(name) for name, _ in names)
-    n_found = sum(len(name & answer) for name, answer in names)
+    n_names, name_recall = _recall_of(names)
     return Scores(
         n=len(kept),
         precision=float(plain[:, 0].mean()),
@@ -211,7 +209,14 @@ def score_words(
         weighted_f1_ci95=bootstrap_interval(weighted[:, 2], seed=seed),
         exact_set_rate=100 * float(np.mean([targets[i] == answers[i] for i in kept])),
         n_names=n_names,
-        name_recall=100 * n_found / n_names if n_names else float("nan"),
+        name_recall=name_recall,
         mean_words_true=float(np.mean([len(targets[i]) for i in kept])),
         mean_words_answered=float(np.mean([len(answers[i]) for i in kept])),
     )
+
+
+def _recall_of(pairs: Sequence[tuple[AbstractSet[str], AbstractSet[str]]]) -> tuple[int, float]:
+    """Return how many words there are to find, and the per cent found: of all together."""
+    n = sum(len(sought) for sought, _ in pairs)
+    n_found = sum(len(sought & answer) for sought, answer in pairs)
+    return n, 100 * n_found / n if n else float("nan")

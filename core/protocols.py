@@ -25,7 +25,9 @@ __all__ = [
     "FittedEncoder",
     "InversionAttack",
     "OnProgress",
+    "Restorable",
     "TrainedAttack",
+    "TrainedDefence",
     "Vectors",
     "WhiteBoxEncoder",
     "no_progress",
@@ -54,6 +56,29 @@ class Access(StrEnum):
     QUERIES = "black box: may encode texts of their choice while attacking"
     WHITE_BOX = "white box: the encoder's weights"
 
+    @property
+    def needs(self) -> str:
+        """What the attacker has to have, in a few words."""
+        return {
+            Access.NOTHING: "nothing",
+            Access.PAIRS: "example texts with their vectors",
+            Access.QUERIES: "the use of the encoder as a service",
+            Access.WHITE_BOX: "the encoder's weights",
+        }[self]
+
+
+@runtime_checkable
+class Restorable(Protocol):
+    """Something whose state can be stored without pickle, and restored."""
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return its arrays and the JSON-able rest."""
+        ...
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        ...
+
 
 @runtime_checkable
 class Encoder(Protocol):
@@ -69,7 +94,7 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class FittedEncoder(Encoder, Protocol):
+class FittedEncoder(Encoder, Restorable, Protocol):
     """An encoder that is trained on a corpus; its settings are dataclass fields.
 
     `dimension` and `fingerprint` exist after `fit` or `load_state`.
@@ -83,14 +108,6 @@ class FittedEncoder(Encoder, Protocol):
         checkpoint_dir: str | None = None,
     ) -> Self:
         """Learn from texts, in document order where the order matters."""
-        ...
-
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the fitted arrays and the JSON-able rest."""
-        ...
-
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
         ...
 
 
@@ -161,21 +178,39 @@ class InversionAttack(Protocol):
 
 
 @runtime_checkable
-class TrainedAttack(InversionAttack, Protocol):
+class TrainedAttack(InversionAttack, Restorable, Protocol):
     """An attack whose fitted state can be stored without pickle."""
 
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the fitted arrays and the JSON-able rest."""
-        ...
 
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        ...
-
-
+@runtime_checkable
 class Defence(Protocol):
     """Wraps an encoder and is an encoder, so that every attack and every task runs on it."""
 
     def protect(self, encoder: Encoder) -> Encoder:
         """Return the encoder as the defence lets the world see it."""
+        ...
+
+
+@runtime_checkable
+class TrainedDefence(Defence, Restorable, Protocol):
+    """A defence that learns from texts what to hide; its settings are dataclass fields.
+
+    `core.defences.stored` writes and reads it as attacks are. `protect` refuses until it is fitted
+    or loaded (NotFittedError), and refuses an encoder other than the one that it was fitted for
+    (EncoderMismatchError).
+    """
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn on texts; `vectors` are their (n, dimension) embeddings where they exist already.
+
+        With `checkpoint_dir`, a run that is killed resumes and ends as it would have ended.
+        """
         ...

@@ -7,9 +7,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from core.errors import InvalidInputError
+from core.ranges import Fixed, Range, Strength
 
 __all__ = [
     "REQUIRED",
@@ -17,8 +18,12 @@ __all__ = [
     "DefenceSpec",
     "EncoderSpec",
     "FittedEncoderSpec",
+    "search_space",
+    "searched_with",
     "setting",
+    "settings_at_answering",
     "settings_of",
+    "strength_of",
     "validate_settings",
 ]
 
@@ -36,22 +41,75 @@ def setting(
     paper: str = "",
     flag: str = "",
     holds: str = "",
+    at: Literal["fit", "answer"] = "fit",
+    search: Range | Fixed | None = None,
+    strength: Strength | None = None,
 ) -> Any:
-    """Declare a setting of an attack: a dataclass field that knows its help and its range.
+    """Declare a setting: a dataclass field that knows its help, its range and its use.
 
     The dashboard draws a control from it and the command line checks `--set name=value` by it.
-    `paper` says where the default comes from; `flag` is the option of a command that sets it,
-    where it is another than the name; `holds` says what names of files in it are of, such as
-    `labelled`; `REQUIRED` as the default says that there is none.
+
+    Parameters
+    ----------
+    default, help
+        Its value unless another is given (`REQUIRED`: there is none), and what it is.
+    low, high, choices
+        What is allowed; both ends included.
+    paper : str
+        Where the default comes from.
+    flag : str
+        The option of a command that sets it, where it is another than the name.
+    holds : str
+        What names of files in it are of, such as `labelled`.
+    at : str
+        `fit` where it belongs to the training; `answer` where it acts when the fitted thing is
+        used, so that it may be changed without training anew.
+    search : Range or Fixed, optional
+        What a search for better settings tries of it, or takes for every trial.
+    strength : Strength, optional
+        Of the one setting that says how strong a defence is.
     """
-    meta = {"help": help, "low": low, "high": high, "choices": choices, "paper": paper,
-            "flag": flag, "holds": holds}  # fmt: skip
+    meta = {
+        "help": help,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "paper": paper,
+        "flag": flag,
+        "holds": holds,
+        "at": at,
+        "search": search,
+        "strength": strength,
+    }
     return field(default=default, metadata=meta)
 
 
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
-    """Return the declared settings of an attack class by name."""
+    """Return the declared settings of a class by name."""
     return {f.name: f for f in dataclasses.fields(kind) if "help" in f.metadata}
+
+
+def settings_at_answering(kind: type) -> dict[str, dataclasses.Field[Any]]:
+    """Return the settings that act when a fitted thing is used; the others belong to training."""
+    return {k: f for k, f in settings_of(kind).items() if f.metadata["at"] == "answer"}
+
+
+def search_space(kind: type) -> dict[str, Range]:
+    """Return what a search for better settings tries, by setting."""
+    found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
+    return {k: v for k, v in found.items() if isinstance(v, Range)}
+
+
+def searched_with(kind: type) -> dict[str, Any]:
+    """Return the settings that every trial of a search takes, unless others are given."""
+    found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
+    return {k: v.value for k, v in found.items() if isinstance(v, Fixed)}
+
+
+def strength_of(kind: type) -> tuple[str, Strength] | None:
+    """Return the setting that says how strong a defence is, and what to try of it."""
+    found = ((k, f.metadata["strength"]) for k, f in settings_of(kind).items())
+    return next(((k, v) for k, v in found if v is not None), None)
 
 
 def validate_settings(instance: Any) -> None:

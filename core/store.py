@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ __all__ = [
     "META",
     "cache_dir",
     "digest_file",
+    "digest_of",
     "load_artifact",
     "read_json",
     "save_artifact",
@@ -61,6 +62,16 @@ def digest_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(arrays: Mapping[str, NDArray[Any]], meta: Any) -> str:
+    """Return the SHA-256 of arrays by name and of what else is told, which must be JSON-able."""
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
 
 
 def write_json(path: Path, data: Any) -> None:

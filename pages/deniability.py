@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.defences.metric_dp.eta_grid import eta_steps
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.text import check_text
 from dashboard import cache, compiling, controls, encoder_choice
 from dashboard.calm import plain, show_error
 from dashboard.deniability import explain, state, views
-from dashboard.deniability.eta import draw_again_button, eta_slider, eta_steps
+from dashboard.deniability.eta import draw_again_button, eta_slider
 from dashboard.state import is_presenting, text
 
 encoder_choice.adopt_encoder_link()

@@ -58,5 +58,5 @@ with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
     controls.link_popover(address)
 selection.selected_texts(request, drawn, rows, encoder, defence)
-explain.how_it_is_computed(request.spec)
+explain.how_it_is_computed(request.spec, defence)
 explain.caveats()

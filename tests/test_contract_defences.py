@@ -1,6 +1,11 @@
-"""One contract over every entry of the registry of defences."""
+"""One contract over every entry of the registry of defences.
+
+The checks are plain functions, so that a defence of a test can be put to them as well.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -20,32 +25,27 @@ def spec_of(name: str, **more: object) -> DefenceSpec:
     return DefenceSpec.of(name, settings)
 
 
-@pytest.mark.parametrize("name", DEFENCES)
-def test_a_protected_encoder_is_an_encoder(name: str, tiny_encoder: TransformerEncoder) -> None:
-    protected = make_defence(spec_of(name)).protect(tiny_encoder)
+def a_protected_encoder_is_an_encoder(name: str, encoder: TransformerEncoder) -> None:
+    protected = make_defence(spec_of(name)).protect(encoder)
     vectors = protected.encode(TEXTS)
     assert vectors.shape == (3, protected.dimension) and vectors.dtype == np.float32
     assert np.isfinite(vectors).all()
-    assert tiny_encoder.name in protected.name
-    assert protected.fingerprint != tiny_encoder.fingerprint
+    assert encoder.name in protected.name
+    assert protected.fingerprint != encoder.fingerprint
 
 
-@pytest.mark.parametrize("name", DEFENCES)
-def test_it_repeats_under_a_seed_and_reports_progress(
-    name: str, tiny_encoder: TransformerEncoder
-) -> None:
+def it_repeats_under_a_seed_and_reports_progress(name: str, encoder: TransformerEncoder) -> None:
     seen: list[float] = []
-    one, other = (make_defence(spec_of(name)).protect(tiny_encoder) for _ in range(2))
+    one, other = (make_defence(spec_of(name)).protect(encoder) for _ in range(2))
     first = one.encode(TEXTS, lambda fraction, _: seen.append(fraction))
     assert first == pytest.approx(other.encode(TEXTS), abs=1e-6)
     assert one.fingerprint == other.fingerprint
     assert seen and seen[-1] == 1.0 and all(0 <= s <= 1 for s in seen)
 
 
-@pytest.mark.parametrize("name", DEFENCES)
-def test_settings_are_documented_and_checked(name: str, tiny_encoder: TransformerEncoder) -> None:
+def settings_are_documented_and_checked(name: str, encoder: TransformerEncoder) -> None:
     entry = DEFENCES[name]
-    assert entry.title and entry.summary.endswith(".") and entry.kind.__doc__
+    assert entry.title and entry.summary.endswith(".") and entry.kind.__doc__ and entry.cost
     for key, field in settings_of(entry.kind).items():
         assert field.metadata["help"]
         if field.metadata["low"] is not None:
@@ -53,6 +53,21 @@ def test_settings_are_documented_and_checked(name: str, tiny_encoder: Transforme
                 make_defence(DefenceSpec.of(name, {key: field.metadata["low"] - 1}))
     with pytest.raises(InvalidInputError, match="no setting 'nonsense'"):
         make_defence(DefenceSpec.of(name, {"nonsense": 1}))
+
+
+CHECKS = (
+    a_protected_encoder_is_an_encoder,
+    it_repeats_under_a_seed_and_reports_progress,
+    settings_are_documented_and_checked,
+)
+
+
+@pytest.mark.parametrize("name", DEFENCES)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_every_defence(
+    check: Callable[..., None], name: str, tiny_encoder: TransformerEncoder
+) -> None:
+    check(name, tiny_encoder)
 
 
 def test_an_unknown_defence_is_refused_by_name() -> None:

@@ -1,10 +1,15 @@
-"""One contract over every encoder that is fitted on a corpus here."""
+"""One contract over every encoder that is fitted on a corpus here.
+
+The checks are plain functions, so that an encoder of a test can be put to them as well.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,8 @@ from core.attacks.inversion.evaluation import evaluate
 from core.defences.registry import make_defence
 from core.encoders import ENCODERS, load_encoder
 from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import FITTED_ENCODERS, load_fitted, make_encoder, save_encoder
+from core.encoders.fitted import load_fitted, make_encoder, save_encoder
+from core.encoders.registry import FITTED_ENCODERS
 from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
 from core.protocols import Encoder, FittedEncoder
 from core.specs import AttackSpec, DefenceSpec, FittedEncoderSpec, settings_of
@@ -58,30 +64,34 @@ def dense(vectors: Any) -> np.ndarray:
     return vectors.toarray() if is_sparse(vectors) else vectors
 
 
+@dataclass
+class Case:
+    """A fitted encoder, what it was fitted on, and what its kind needs besides."""
+
+    name: str
+    encoder: FittedEncoder
+    texts: list[str]
+    more: dict[str, Any]
+
+
 @pytest.fixture(scope="module")
 def fitted(small_texts: list[str], bases: dict[str, Any]) -> dict[str, FittedEncoder]:
     return {name: learn(tiny(name, **bases.get(name, {})), small_texts) for name in NAMES}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_vectors_have_the_promised_form(
-    fitted: dict[str, FittedEncoder], name: str, small_texts: list[str]
-) -> None:
-    encoder = fitted[name]
+def vectors_have_the_promised_form(case: Case, tmp_path: Path) -> None:
+    name, encoder = case.name, case.encoder
     assert isinstance(encoder, Encoder) and encoder.name == name
-    vectors = encoder.encode(small_texts[:5])
+    vectors = encoder.encode(case.texts[:5])
     assert vectors.shape == (5, encoder.dimension) and vectors.dtype == np.float32
     assert np.isfinite(dense(vectors)).all() and (np.abs(dense(vectors)).sum(1) > 0).all()
     assert encoder.encode([]).shape == (0, encoder.dimension)
-    one_by_one = [dense(encoder.encode([text]))[0] for text in small_texts[:5]]
+    one_by_one = [dense(encoder.encode([text]))[0] for text in case.texts[:5]]
     np.testing.assert_allclose(np.stack(one_by_one), dense(vectors), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_saved_and_loaded_it_answers_the_same(
-    fitted: dict[str, FittedEncoder], name: str, tmp_path: Path
-) -> None:
-    encoder = fitted[name]
+def saved_and_loaded_it_answers_the_same(case: Case, tmp_path: Path) -> None:
+    name, encoder = case.name, case.encoder
     save_encoder(encoder, tmp_path / "e")
     again = load_encoder(f"{name}:{tmp_path / 'e'}")
     assert again.fingerprint == encoder.fingerprint and again.dimension == encoder.dimension
@@ -112,52 +122,40 @@ def test_another_process_answers_the_same(fitted: dict[str, FittedEncoder], tmp_
     assert len(done.stdout.splitlines()) == len(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_seed_decides(
-    fitted: dict[str, FittedEncoder], name: str, small_texts: list[str], bases: dict[str, Any]
-) -> None:
-    more = bases.get(name, {})
-    first, second = fitted[name], learn(tiny(name, **more), small_texts)
+def a_seed_decides(case: Case, tmp_path: Path) -> None:
+    name, more = case.name, case.more
+    first, second = case.encoder, learn(tiny(name, **more), case.texts)
     assert first.fingerprint == second.fingerprint
     np.testing.assert_array_equal(dense(first.encode(UNSEEN)), dense(second.encode(UNSEEN)))
     has_seed = "seed" in settings_of(type(first)) and not name.startswith("lsa")
     if has_seed:
-        assert learn(tiny(name, seed=1, **more), small_texts).fingerprint != first.fingerprint
+        assert learn(tiny(name, seed=1, **more), case.texts).fingerprint != first.fingerprint
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_it_cannot_take_is_refused_by_name(
-    fitted: dict[str, FittedEncoder], name: str
-) -> None:
+def what_it_cannot_take_is_refused_by_name(case: Case, tmp_path: Path) -> None:
     for texts in ([""], ["a\0b"], ["x" * 100_001], "one string", [3]):
         with pytest.raises(CoreError):
-            fitted[name].encode(texts)  # type: ignore[arg-type]
+            case.encoder.encode(texts)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"texts|pairs"):
-        tiny(name).fit(["only one"])
+        tiny(case.name).fit(["only one"])
     with pytest.raises(NotFittedError, match=r"is not (fitted|trained)"):
-        tiny(name).encode(["text"])
+        tiny(case.name).encode(["text"])
     with pytest.raises(NotFittedError, match=r"is not (fitted|trained)"):
-        save_encoder(tiny(name), Path("/nonexistent"))
+        save_encoder(tiny(case.name), Path("/nonexistent"))
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("text", ["\N{GRINNING FACE}", "the of and", "قطار الصباح", "!!!"])
-def test_a_text_without_known_words_has_a_finite_vector(
-    fitted: dict[str, FittedEncoder], name: str, text: str
-) -> None:
-    assert np.isfinite(dense(fitted[name].encode([text]))).all()
+def a_text_without_known_words_has_a_finite_vector(case: Case, tmp_path: Path) -> None:
+    for text in ["\N{GRINNING FACE}", "the of and", "قطار الصباح", "!!!"]:
+        assert np.isfinite(dense(case.encoder.encode([text]))).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_altered_file_is_refused(
-    fitted: dict[str, FittedEncoder], name: str, tmp_path: Path
-) -> None:
-    folder = save_encoder(fitted[name], tmp_path / "e")
+def an_altered_file_is_refused(case: Case, tmp_path: Path) -> None:
+    folder = save_encoder(case.encoder, tmp_path / "e")
     weights = next(folder.glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(ArtifactError, match="safetensors"):
         load_fitted(folder)
-    save_encoder(fitted[name], folder)
+    save_encoder(case.encoder, folder)
     meta = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(meta | {"encoder": "nonsense"}))
     with pytest.raises(ArtifactError, match="fitted here"):
@@ -165,6 +163,41 @@ def test_an_altered_file_is_refused(
     (folder / "model.json").write_text(json.dumps(meta | {"fingerprint": "0" * 64}))
     with pytest.raises(ArtifactError, match="fingerprint"):
         load_fitted(folder)
+
+
+def the_cache_returns_what_the_encoder_does(case: Case, tmp_path: Path) -> None:
+    encoder, texts = case.encoder, [*case.texts[:20], *case.texts[:3]]
+    cached = CachedEncoder(encoder, tmp_path, block_size=7)
+    for asked in (texts[:10], texts, texts[::-1], []):
+        found, wanted = cached.encode(asked), encoder.encode(asked)
+        assert is_sparse(found) == is_sparse(wanted)
+        np.testing.assert_allclose(dense(found), dense(wanted), atol=1e-6)
+    again = CachedEncoder(encoder, tmp_path).encode(texts)
+    np.testing.assert_array_equal(dense(again), dense(cached.encode(texts)))
+
+
+CHECKS = (
+    vectors_have_the_promised_form,
+    saved_and_loaded_it_answers_the_same,
+    a_seed_decides,
+    what_it_cannot_take_is_refused_by_name,
+    a_text_without_known_words_has_a_finite_vector,
+    an_altered_file_is_refused,
+    the_cache_returns_what_the_encoder_does,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_every_encoder(
+    check: Callable[..., None],
+    fitted: dict[str, FittedEncoder],
+    name: str,
+    small_texts: list[str],
+    bases: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    check(Case(name, fitted[name], small_texts, bases.get(name, {})), tmp_path)
 
 
 def test_a_folder_of_another_encoder_is_told(
@@ -197,20 +230,6 @@ def test_settings_that_do_not_exist_are_refused(name: str) -> None:
 
 BAGS = ["tfidf", "hashing"]
 READERS = [name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_cache_returns_what_the_encoder_does(
-    fitted: dict[str, FittedEncoder], name: str, small_texts: list[str], tmp_path: Path
-) -> None:
-    encoder, texts = fitted[name], [*small_texts[:20], *small_texts[:3]]
-    cached = CachedEncoder(encoder, tmp_path, block_size=7)
-    for asked in (texts[:10], texts, texts[::-1], []):
-        found, wanted = cached.encode(asked), encoder.encode(asked)
-        assert is_sparse(found) == is_sparse(wanted)
-        np.testing.assert_allclose(dense(found), dense(wanted), atol=1e-6)
-    again = CachedEncoder(encoder, tmp_path).encode(texts)
-    np.testing.assert_array_equal(dense(again), dense(cached.encode(texts)))
 
 
 def test_five_attacks_read_sparse_vectors() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.attacks.inversion.classifiers.network import WordClassifier
-from core.attacks.inversion.search.correction import Corrections, Ranked
+from core.attacks.inversion.search.correction import CorrectionPlan, Corrections, Ranked
 from core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
 from core.text import Vocabulary
 
@@ -98,8 +98,8 @@ def test_correcting_an_answer_improves_it_and_survives_the_disk(base: WordClassi
     corrections = Corrections(base, vocabulary, 1.0)
     x, rows = encoder.encode(unseen), vocabulary.rows(unseen)
     before = mean_f1(corrections.rank(encoder, x), rows)
-    settings = {"hidden": 64, "epochs": 15, "learning_rate": 5e-3, "seed": 0}
-    corrections.fit(encoder, known, encoder.encode(known), n_rounds=2, **settings)
+    plan = CorrectionPlan(n_rounds=2, hidden=64, epochs=15, learning_rate=5e-3, seed=0)
+    corrections.fit(encoder, known, encoder.encode(known), plan)
     after = corrections.rank(encoder, x)
     assert mean_f1(after, rows) > before + 0.05
     assert len(corrections.correctors) == 2

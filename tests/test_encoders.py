@@ -10,7 +10,7 @@ import torch
 
 from core.encoders import ENCODERS, load_encoder
 from core.encoders import minilm as bundled_minilm
-from core.encoders.fitted import FITTED_ENCODERS
+from core.encoders.registry import FITTED_ENCODERS
 from core.encoders.transformer import TransformerEncoder
 from core.errors import (
     ArtifactError,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -196,3 +196,29 @@ def test_attacks_without_words_of_their_own_face_the_shipped_ones(
     assert attack_vocabulary(attack, encoder) is KNOWN  # type: ignore[arg-type]
     attack.vocabulary_ = None  # type: ignore[assignment]
     assert attack_vocabulary(attack, encoder) is shipped  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_stored_vectors_score_as_encoding_does(limit: int | None) -> None:
+    attack, encoder = scripted()
+    stored = encoder.encode(TEXTS)
+    encoded = evaluate(attack, encoder, TEXTS, limit=limit, seed=1)  # type: ignore[arg-type]
+    encoder.row.clear()  # from here on it can encode nothing
+    scored = evaluate(attack, encoder, TEXTS, limit=limit, seed=1, vectors=stored)  # type: ignore[arg-type]
+    one, other = (replace(r, sentences_per_second=0.0).to_dict() for r in (scored, encoded))
+    assert json.dumps(one) == json.dumps(other)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda v: v[:3], "3 vectors for 4 texts"),
+        (lambda v: np.hstack([v, v]), r"shape \(n, 1\), got \(4, 2\)"),
+        (lambda v: np.where(v == 2, np.nan, v), "NaN or infinity, first in row 2"),
+    ],
+)
+def test_stored_vectors_that_are_not_the_texts_are_refused(spoil: Any, says: str) -> None:
+    attack, encoder = scripted()
+    spoilt = spoil(encoder.encode(TEXTS))
+    with pytest.raises(InvalidInputError, match=says):
+        evaluate(attack, encoder, TEXTS, limit=2, vectors=spoilt)  # type: ignore[arg-type]

@@ -97,7 +97,8 @@ def test_every_file_is_short_and_says_what_it_is(path: Path) -> None:
     if not text.strip():
         assert path.name == "__init__.py"
         return
-    assert len(text.splitlines()) <= 300, "split it: a file is read in one go"
+    # One idea a file: most take about 100 lines; an idea that takes more than 350 is two.
+    assert len(text.splitlines()) <= 350, "split it: a file is read in one go"
     if not path.is_relative_to(ROOT / "pages"):
         assert ast.get_docstring(ast.parse(text))
 

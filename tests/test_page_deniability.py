@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.defences.metric_dp.eta_grid import eta_steps
 from core.jobs import JobState
 from dashboard import cache, state
 from dashboard.deniability import state as defence_state
-from dashboard.deniability.eta import eta_steps
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]

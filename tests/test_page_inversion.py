@@ -11,10 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.jobs import Jobs, JobState
-from core.specs import settings_of
 from dashboard import cache, state
 from dashboard.inversion import state as inversion_state
-from dashboard.inversion.settings import AT_ANSWERING
+from dashboard.inversion.settings import adjustable_settings
 
 TEXT = "The government said the river is near the city of London."
 Open = Callable[..., AppTest]
@@ -238,13 +237,14 @@ def test_settings_change_the_answer_and_reset(opened: Open) -> None:
     assert html(page).count("ls-wrong") == n_before
 
 
-@pytest.mark.parametrize("name", AT_ANSWERING)
+@pytest.mark.parametrize("name", [n for n, e in INVERSION_ATTACKS.items() if not e.is_baseline])
 def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: str) -> None:
-    assert set(AT_ANSWERING[name]) <= settings_of(INVERSION_ATTACKS[name].kind).keys()
+    adjustable = adjustable_settings(name)
+    assert adjustable, "something can be changed without training anew"
     page = opened(text=TEXT, attack=name)
     page.session_state["more-settings"] = True
     page.run()
     assert not page.exception
     drawn = [*page.number_input, *page.selectbox, *page.toggle]
-    assert {f"setting-{name}-{key}" for key in AT_ANSWERING[name]} <= {w.key for w in drawn}
+    assert {f"setting-{name}-{key}" for key in adjustable} <= {w.key for w in drawn}
     assert all(widget.help for widget in drawn)

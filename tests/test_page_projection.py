@@ -12,7 +12,7 @@ from core.corpora.memory_file import MemoryFile
 from core.encoders.at_hand import encoder_at_hand
 from core.projection import ProjectionSpec, project
 from core.projection.job import draw_map
-from core.projection.moves import MOVABLE
+from core.projection.moves import movable
 from core.projection.points import upload_points
 from core.projection.quality import NeighbourScore
 from core.projection.shipped import N_POINTS, SHIPPED
@@ -112,7 +112,7 @@ def test_an_unknown_column_of_a_link_is_told(opened: Open) -> None:
 def test_every_defence_moves_points(opened: Open) -> None:
     page = opened(text=TEXT)
     page.session_state[key_of("n_moved")] = 50
-    for name in MOVABLE:
+    for name in movable():
         control(page, "selectbox", "defence").set_value(name).run()
         assert not page.exception and not page.error, name
         assert "of 50 protected vectors are still nearest to their own" in told(page), name

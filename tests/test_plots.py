@@ -10,13 +10,29 @@ from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.reading import TokenScores
 from core.figures.inversion import scores_beside_prior, shipped_scores, vector_strip
 from core.figures.inversion import word_scores as plot_words
-from core.figures.style import LEAKED, MISSED, PALETTE
+from core.figures.style import LEAKED, MISSED, attack_look
 from core.results import Interval, RecoveredWord, Recovery, Score
+
+COLOURS = {
+    "prior": "#8A8F96",
+    "retrieval": "#56B4E9",
+    "probe": "#CC79A7",
+    "mlc": "#0072B2",
+    "msp": "#E69F00",
+    "relaxation": "#B5A900",
+    "staged": "#B5A900",
+    "sparse": "#7A5FA8",
+    "probe_mlc": "#CC79A7",
+    "search": "#CC79A7",
+}
+"""Who has seen a page before knows an attack by its colour."""
 
 
 def test_every_attack_has_a_look_of_its_own() -> None:
-    assert set(PALETTE) == set(INVERSION_ATTACKS)
-    assert len(set(PALETTE.values())) == len(PALETTE)
+    looks = {name: attack_look(name) for name in INVERSION_ATTACKS}
+    assert len(set(looks.values())) == len({look.symbol for look in looks.values()}) == len(looks)
+    assert all(entry.colour and entry.symbol for entry in INVERSION_ATTACKS.values())
+    assert {name: look.colour for name, look in looks.items()} == COLOURS
 
 
 def test_bars_tell_hits_from_errors_by_colour_and_shape() -> None:
@@ -49,7 +65,7 @@ def test_the_comparison_shows_what_it_is_given() -> None:
     assert list(by_name["precision"].x) == [50, 80]
     assert list(by_name["recall"].x) == [50, 60]
     assert list(by_name["F1 of guessing alone"].x) == [0, 0]
-    assert list(by_name["F1"].marker.symbol) == [PALETTE["msp"][1], PALETTE["search"][1]]
+    assert list(by_name["F1"].marker.symbol) == ["pentagon", "star"]
 
 
 def test_shipped_scores_draw_their_intervals() -> None:

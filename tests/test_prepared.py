@@ -6,11 +6,11 @@ import pytest
 
 from core.attacks.inversion.reading import read_vector
 from core.corpora import load_corpus
-from core.encoders.fitted import FITTED_ON_TEXTS
+from core.encoders.registry import FITTED_ON_TEXTS, preparable
 from core.errors import InvalidInputError, StoppedError
 from core.specs import AttackSpec
 from core.studies import prepared
-from core.studies.prepared import PREPARABLE, Preparation, prepare
+from core.studies.prepared import Preparation, prepare
 
 QUICK = AttackSpec.of("probe", {"vocabulary_size": 300})
 TEXT = "The government said police had found the people after two days."
@@ -21,7 +21,7 @@ def plan(encoder: str, n: int = 300) -> Preparation:
 
 
 def test_what_can_be_prepared_is_what_needs_texts_alone() -> None:
-    assert (*FITTED_ON_TEXTS, "minilm") == PREPARABLE
+    assert (*FITTED_ON_TEXTS, "minilm") == preparable()
 
 
 @pytest.mark.parametrize("name", ["tfidf", "lsa_hashing", "word2vec"])

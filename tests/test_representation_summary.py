@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.encoders.fitted import FITTED_ENCODERS
+from core.encoders.registry import ENCODERS, FITTED_ENCODERS
 from core.errors import ArtifactError
 from core.figures.label_places import place_labels
-from core.figures.representations import ATTACK_SYMBOLS, ENCODER_STYLE, representations_figure
+from core.figures.representations import representations_figure
 from core.studies import more_texts
 from core.studies.representation_order import (
     Verdict,
@@ -250,10 +250,10 @@ def test_the_figure_draws_what_it_is_given(folder: Path) -> None:
 
 
 def test_every_encoder_and_attack_has_a_look_of_its_own() -> None:
-    assert set(ENCODER_STYLE) == {*FITTED_ENCODERS, "minilm"}
-    assert len({colour for _, colour in ENCODER_STYLE.values()}) == len(ENCODER_STYLE)
-    assert set(ATTACK_SYMBOLS) == set(INVERSION_ATTACKS)
-    assert len(set(ATTACK_SYMBOLS.values())) == len(INVERSION_ATTACKS)
+    shown = {name: ENCODERS[name] for name in (*FITTED_ENCODERS, "minilm")}
+    assert all(entry.colour and entry.label for entry in shown.values())
+    assert len({entry.colour for entry in shown.values()}) == len(shown)
+    assert len({entry.symbol for entry in INVERSION_ATTACKS.values()}) == len(INVERSION_ATTACKS)
 
 
 def test_names_of_near_points_go_to_different_sides() -> None:

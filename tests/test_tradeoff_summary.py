@@ -8,7 +8,8 @@ import pytest
 
 from core.defences.registry import DEFENCES
 from core.errors import ArtifactError
-from core.figures.tradeoff import DEFENCE_STYLE, tradeoff_figure
+from core.figures.tradeoff import tradeoff_figure
+from core.registry import looks_of
 from core.results import Interval, Score
 from core.studies.defence_grid import GRID
 from core.studies.rows import Row
@@ -117,8 +118,10 @@ def test_the_figure_draws_what_it_is_given(path: Path) -> None:
 
 
 def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
-    assert set(DEFENCE_STYLE) == set(DEFENCES)
-    assert len(set(DEFENCE_STYLE.values())) == len(DEFENCE_STYLE)
+    looks = looks_of(DEFENCES)
+    assert set(looks) == set(DEFENCES) and len(set(looks.values())) == len(looks)
+    assert looks["none"] == ("#D55E00", "star") and looks["gaussian"][0] == "#E69F00"
+    assert all(entry.colour and entry.symbol for entry in DEFENCES.values())
 
 
 def test_what_ships_is_the_whole_study() -> None:

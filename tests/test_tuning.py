@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
-from core.attacks.inversion.search_spaces import IN_SEARCH, SEARCH_SPACES, Between, OneOf
 from core.errors import ArtifactError, InvalidInputError
-from core.specs import AttackSpec, settings_of
+from core.protocols import Access
+from core.ranges import Between, OneOf
+from core.specs import AttackSpec, search_space, searched_with, settings_of
 from core.studies import tuning
 from core.studies.runner import cell_key
 from core.studies.trials import open_trials
@@ -46,9 +47,10 @@ print(json.dumps([row.to_dict() for row in tuning.run(study, folder)]))
 @pytest.mark.parametrize("name", INVERSION_ATTACKS)
 def test_every_attack_declares_a_space_that_its_settings_allow(name: str) -> None:
     known = settings_of(INVERSION_ATTACKS[name].kind)
-    assert SEARCH_SPACES[name] or name == "prior"
-    fixed = IN_SEARCH.get(name, {})
-    for setting, choice in SEARCH_SPACES[name].items():
+    kind = INVERSION_ATTACKS[name].kind
+    assert search_space(kind) or INVERSION_ATTACKS[name].access is Access.NOTHING
+    fixed = searched_with(kind)
+    for setting, choice in search_space(kind).items():
         assert setting in known and setting not in {"vocabulary_size", "keep_stop_words"}
         ends = choice.values if isinstance(choice, OneOf) else (choice.low, choice.high)
         for value in ends:
@@ -56,13 +58,13 @@ def test_every_attack_declares_a_space_that_its_settings_allow(name: str) -> Non
 
 
 def test_the_space_of_msp_is_that_of_the_thesis() -> None:
-    space = SEARCH_SPACES["msp"]
+    space = search_space(INVERSION_ATTACKS["msp"].kind)
     assert space["hidden"] == OneOf((384, 512, 768))
     assert space["batch_size"] == OneOf((64, 128, 256))
     assert space["learning_rate"] == Between(1e-4, 1e-2, is_log=True)
     assert space["weight_decay"] == Between(1e-5, 1e-2, is_log=True)
     assert space["dropout"] == OneOf((0.1, 0.2, 0.3))
-    assert IN_SEARCH["msp"] == {"epochs": 30}
+    assert searched_with(INVERSION_ATTACKS["msp"].kind) == {"epochs": 30}
 
 
 def test_trials_lie_in_the_space_and_follow_the_seed(tmp_path: Path) -> None:

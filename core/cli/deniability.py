@@ -13,6 +13,7 @@ from core.text import check_text
 
 if TYPE_CHECKING:
     from core.defences.deniability.sentence import TokenDeniability
+    from core.protocols import OnProgress
 
 __all__ = ["add_arguments", "run"]
 
@@ -37,6 +38,16 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--eta must be a positive number, got {arguments.eta}.")
     if not 2 <= arguments.n_draws <= 65_535:
         raise InvalidInputError(f"--n-draws must lie in [2, 65535], got {arguments.n_draws}.")
+    with progress_line() as on_progress:
+        answer = _measure(text, arguments, on_progress)
+    if arguments.json:
+        show_json(answer)
+    else:
+        _show(answer)
+
+
+def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) -> dict[str, Any]:
+    """Count the outcomes of every token, and privatise the text once."""
     from core.defences.deniability.engine import DeniabilityEngine
     from core.defences.deniability.sentence import DeniableSentence
     from core.defences.metric_dp.candidates import candidate_ids
@@ -45,23 +56,22 @@ def run(arguments: argparse.Namespace) -> None:
     from core.encoders import load_encoder
     from core.encoders.white_box import require_white_box
 
-    with progress_line() as on_progress:
-        encoder = require_white_box(load_encoder(encoder_spec(arguments)), "deniability")
-        on_progress(0.3, "Drawing noise")
-        engine = DeniabilityEngine(
-            encoder.token_vectors.detach().float().cpu().numpy(),
-            candidate_ids(encoder, arguments.candidates),
-            n_draws=arguments.n_draws,
-            seed=arguments.seed,
-            eta_min=arguments.eta,
-        )
-        on_progress(0.6, "Following every draw")
-        tokens = DeniableSentence(encoder, engine, text).at(arguments.eta)
-        privatizer = TextPrivatizer(
-            encoder, arguments.eta, candidates=arguments.candidates, rng=secure_generator()
-        )
-        (privatized,) = privatizer.texts([text], is_whole=False)
-    answer = {
+    encoder = require_white_box(load_encoder(encoder_spec(arguments)), "deniability")
+    on_progress(0.3, "Drawing noise")
+    engine = DeniabilityEngine(
+        encoder.token_vectors.detach().float().cpu().numpy(),
+        candidate_ids(encoder, arguments.candidates),
+        n_draws=arguments.n_draws,
+        seed=arguments.seed,
+        eta_min=arguments.eta,
+    )
+    on_progress(0.6, "Following every draw")
+    tokens = DeniableSentence(encoder, engine, text).at(arguments.eta)
+    privatizer = TextPrivatizer(
+        encoder, arguments.eta, candidates=arguments.candidates, rng=secure_generator()
+    )
+    (privatized,) = privatizer.texts([text], is_whole=False)
+    return {
         "eta": arguments.eta,
         "n_draws": arguments.n_draws,
         "candidates": arguments.candidates,
@@ -69,10 +79,6 @@ def run(arguments: argparse.Namespace) -> None:
         "tokens": [_token(found) for found in tokens],
         "privatized": privatized,
     }
-    if arguments.json:
-        show_json(answer)
-    else:
-        _show(answer)
 
 
 def _token(found: TokenDeniability) -> dict[str, Any]:

@@ -25,7 +25,7 @@ WHEN_STOPPED = "Encoders that train in epochs resume when the same command runs 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `fit`."""
-    from core.encoders.fitted import FITTED_ENCODERS
+    from core.encoders.registry import FITTED_ENCODERS
 
     parser.add_argument("--encoder", required=True, help=f"one of {', '.join(FITTED_ENCODERS)}")
     parser.add_argument("--set", dest="settings", action="append", default=[],
@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit, write the encoder, and say how to use it."""
-    from core.encoders.fitted import FITTED_ENCODERS, make_encoder, save_encoder
+    from core.encoders.fitted import make_encoder, save_encoder
+    from core.encoders.registry import FITTED_ENCODERS
 
     family = FITTED_ENCODERS.get(arguments.encoder)
     if family is None:

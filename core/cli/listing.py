@@ -1,13 +1,15 @@
-"""List the encoders, the attacks with their settings, and the corpora."""
+"""List the encoders, the attacks and the defences with their settings, and the corpora."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_json
 from core.errors import InvalidInputError
+from core.registry import Entry
 from core.specs import settings_of
 
 __all__ = ["add_arguments", "run"]
@@ -17,19 +19,28 @@ WHEN_STOPPED = "Nothing was written."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `list`."""
-    parser.add_argument("--attack", help="show this attack and its settings alone")
+    one = parser.add_mutually_exclusive_group()
+    for what in ("attack", "encoder", "defence"):
+        one.add_argument(f"--{what}", metavar="NAME", help=f"show this {what} and its settings")
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what there is."""
-    if arguments.attack is None:
-        data = {"encoders": _encoders(), "attacks": _attacks(), "corpora": _corpora()}
-    elif arguments.attack in INVERSION_ATTACKS:
-        data = {"attacks": [_attack(arguments.attack)]}
-    else:
-        known = ", ".join(INVERSION_ATTACKS)
-        raise InvalidInputError(f"--attack must be one of {known}, got {arguments.attack!r}.")
+    from core.defences.registry import DEFENCES
+    from core.encoders.registry import ENCODERS
+
+    one = (
+        _one("attack", arguments.attack, INVERSION_ATTACKS, _attack)
+        or _one("encoder", arguments.encoder, ENCODERS, _encoder)
+        or _one("defence", arguments.defence, DEFENCES, _defence)
+    )
+    data = one or {
+        "encoders": _encoders(),
+        "attacks": [_attack(name) for name in INVERSION_ATTACKS],
+        "defences": [_defence(name) for name in DEFENCES],
+        "corpora": _corpora(),
+    }
     if arguments.json:
         show_json(data)
     else:
@@ -37,16 +48,33 @@ def run(arguments: argparse.Namespace) -> None:
             _show(section, entries)
 
 
-def _encoders() -> list[dict[str, Any]]:
-    from core.encoders import ENCODERS
+def _one(
+    what: str,
+    name: str | None,
+    registry: Mapping[str, Entry],
+    tell: Callable[[str], dict[str, Any]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the section of the one thing that was asked for; nothing where none was."""
+    if name is None:
+        return {}
+    if name not in registry:
+        known = ", ".join(registry)
+        raise InvalidInputError(f"--{what} must be one of {known}, got {name!r}.")
+    return {f"{what}s": [tell(name)]}
 
-    return [
-        {
-            "name": f"{name}:{family.argument}" if family.argument else name,
-            "summary": family.summary,
-        }
-        for name, family in ENCODERS.items()
-    ]
+
+def _encoders() -> list[dict[str, Any]]:
+    from core.encoders.registry import ENCODERS
+
+    names = {n: f"{n}:{entry.argument}" if entry.argument else n for n, entry in ENCODERS.items()}
+    return [{"name": names[name], "summary": ENCODERS[name].listed} for name in ENCODERS]
+
+
+def _encoder(name: str) -> dict[str, Any]:
+    from core.encoders.registry import ENCODERS, FITTED_ENCODERS
+
+    settings = _settings(ENCODERS[name]) if name in FITTED_ENCODERS else []
+    return {"name": name, **_about(ENCODERS[name]), "settings": settings}
 
 
 def _corpora() -> list[dict[str, Any]]:
@@ -55,26 +83,41 @@ def _corpora() -> list[dict[str, Any]]:
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
 
 
-def _attacks() -> list[dict[str, Any]]:
-    return [_attack(name) for name in INVERSION_ATTACKS]
-
-
 def _attack(name: str) -> dict[str, Any]:
     entry = INVERSION_ATTACKS[name]
-    settings = [
-        {"name": key, "default": spec.default}
-        | {part: spec.metadata[part] for part in ("help", "low", "high", "choices", "paper")}
-        for key, spec in settings_of(entry.kind).items()
-    ]
     return {
         "name": name,
-        "summary": entry.summary,
-        "reference": entry.reference,
+        **_about(entry),
         "access": entry.access.value,
         "is_live": entry.is_live,
         "score": entry.score,
-        "settings": settings,
+        "settings": _settings(entry),
     }
+
+
+def _defence(name: str) -> dict[str, Any]:
+    from core.defences.registry import DEFENCES
+
+    entry = DEFENCES[name]
+    return {
+        "name": name,
+        **_about(entry),
+        "acts_on": entry.acts_on,
+        "guarantee": entry.guarantee,
+        "settings": _settings(entry),
+    }
+
+
+def _about(entry: Entry) -> dict[str, Any]:
+    return {"summary": entry.summary, "reference": entry.reference, "cost": entry.cost}
+
+
+def _settings(entry: Entry) -> list[dict[str, Any]]:
+    parts = ("help", "low", "high", "choices", "paper", "at")
+    return [
+        {"name": key, "default": spec.default} | {part: spec.metadata[part] for part in parts}
+        for key, spec in settings_of(entry.kind).items()
+    ]
 
 
 def _show(section: str, entries: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """What can be done against leaking vectors, and what it costs.
 
-Reading order: `noise` (the noise of d_χ-privacy), `candidates` (which tokens may be returned),
-`metric_dp` (the mechanisms), `deniability` (how often a token comes back, at every η),
-`eta_choice` (which η to recommend), `audit` (does a mechanism keep its promise?), `vector_noise`
-(defences that change the vector alone). `DEFENCES` in `registry` lists them.
+`registry` lists the defences; `protected` is an encoder under one of them, and `stored` keeps on
+disk what one has learned. Reading order: `vectors` (defences that change the vector alone),
+`metric_dp` (the mechanisms of d_χ-privacy, their noise and what they promise), `deniability` (how
+often a token comes back, at every η, and which η to recommend).
 """

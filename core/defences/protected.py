@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from core.defences.metric_dp.noise import secure_generator
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.protocols import Encoder, OnProgress, Restorable, Vectors, no_progress
+from core.store import digest_of
 
 __all__ = ["ProtectedEncoder", "generator_of", "name_of"]
 
@@ -27,8 +28,8 @@ class ProtectedEncoder:
     dimension : int
         Of the protected vectors.
     fingerprint : str
-        Of base, defence and settings. Two encoders protected without a seed have different
-        fingerprints: their noise differs.
+        Of base, defence, settings and what the defence learned. Two encoders protected without a
+        seed have different fingerprints: their noise differs.
     """
 
     base: Encoder
@@ -52,12 +53,13 @@ class ProtectedEncoder:
         transform: Callable[[Sequence[str], OnProgress], Vectors],
         dimension: int | None = None,
     ) -> ProtectedEncoder:
-        """Name and fingerprint an encoder under a defence, which is a dataclass of settings."""
+        """Name and fingerprint an encoder under a defence, a dataclass of settings."""
         name = f"{base.name} + {name_of(defence)}"
         is_repeatable = getattr(defence, "seed", 0) is not None
         nonce = "" if is_repeatable else secrets.token_hex(16)
         settings = sorted(asdict(defence).items())
-        identity = f"{base.fingerprint}|{type(defence).__name__}|{settings}|{nonce}"
+        learned = f"|{digest_of(*defence.state())}" if isinstance(defence, Restorable) else ""
+        identity = f"{base.fingerprint}|{type(defence).__name__}|{settings}|{nonce}{learned}"
         fingerprint = hashlib.sha256(identity.encode()).hexdigest()
         return cls(base, name, dimension or base.dimension, fingerprint, transform)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.protocols import Defence
+from core.ranges import Strength
 from core.registry import Entry, find, make
-from core.specs import DefenceSpec
+from core.specs import DefenceSpec, strength_of
 
 __all__ = ["DEFENCES", "DefenceEntry", "make_defence"]
 
@@ -19,6 +20,30 @@ class DefenceEntry(Entry):
     """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
     guarantee: str = ""
     """What is promised, in words; empty where nothing is."""
+    keeps_space: bool = field(default=True, kw_only=True)
+    """Whether protected vectors can be held against undefended ones: number by number."""
+    is_baseline: bool = field(default=False, kw_only=True)
+    """Whether it is what defences are held against: it changes nothing."""
+
+    @property
+    def strength(self) -> tuple[str, Strength] | None:
+        """The setting that says how strong it is, and what to try of it."""
+        return strength_of(self.kind)
+
+    @property
+    def needs_white_box(self) -> bool:
+        """Whether it reaches into the encoder."""
+        return self.acts_on != "vector"
+
+    @property
+    def cost(self) -> str:
+        """What it takes to use it; what it costs in usefulness is measured."""
+        if self.is_baseline:
+            return "takes nothing"
+        what = {"text": "another text is stored", "tokens": "noise goes into the encoder"}
+        changed = what.get(self.acts_on, "the vector alone is changed")
+        whose = "an encoder whose weights are open" if self.needs_white_box else "any encoder"
+        return f"works on {whose}; {changed}"
 
 
 _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
@@ -31,6 +56,10 @@ DEFENCES: dict[str, DefenceEntry] = {
         "baseline",
         path=f"{_VECTOR}:NoDefence",
         acts_on="vector",
+        formula=r"\tilde e = e",
+        colour="#D55E00",
+        symbol="star",
+        is_baseline=True,
     ),
     "text_to_text": DefenceEntry(
         "Text to text",
@@ -39,6 +68,10 @@ DEFENCES: dict[str, DefenceEntry] = {
         path=f"{_DP}:TextToText",
         acts_on="text",
         guarantee=_D_CHI,
+        formula=r"\tilde w_i = \arg\min_{w} \big\| v_w - (v_{w_i} + \kappa_i) \big\|,\quad "
+        r"p(\kappa) \propto e^{-\eta \|\kappa\|}",
+        colour="#0072B2",
+        symbol="circle",
     ),
     "token_representation": DefenceEntry(
         "Token representation",
@@ -47,6 +80,10 @@ DEFENCES: dict[str, DefenceEntry] = {
         path=f"{_DP}:TokenRepresentation",
         acts_on="tokens",
         guarantee=_D_CHI,
+        formula=r"\tilde e = \Phi\big((v_{w_i} + \kappa_i)_i\big),\quad "
+        r"p(\kappa) \propto e^{-\eta \|\kappa\|}",
+        colour="#56B4E9",
+        symbol="square",
     ),
     "sequence_representation": DefenceEntry(
         "Sequence representation",
@@ -55,6 +92,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         path=f"{_DP}:SequenceRepresentation",
         acts_on="vector",
         guarantee=_D_CHI,
+        formula=r"\tilde e = e + \kappa,\quad p(\kappa) \propto e^{-\eta \|\kappa\|}",
+        colour="#009E73",
+        symbol="diamond",
     ),
     "gaussian": DefenceEntry(
         "Gaussian noise",
@@ -62,6 +102,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:GaussianNoise",
         acts_on="vector",
+        formula=r"\tilde e = e + \sigma z,\quad z \sim \mathcal N(0, I)",
+        colour="#E69F00",
+        symbol="triangle-up",
     ),
     "rounding": DefenceEntry(
         "Rounding",
@@ -69,6 +112,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:Rounding",
         acts_on="vector",
+        formula=r"\tilde e_i = 10^{-k}\, \text{round}(10^k e_i)",
+        colour="#B5A900",
+        symbol="triangle-down",
     ),
     "int8": DefenceEntry(
         "8-bit quantising",
@@ -76,6 +122,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:Int8",
         acts_on="vector",
+        formula=r"\tilde e_i = s\, \text{round}(e_i / s),\quad s = \max_j |e_j| / 127",
+        colour="#B5A900",
+        symbol="x",
     ),
     "binary": DefenceEntry(
         "Binary quantising",
@@ -83,6 +132,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:Binary",
         acts_on="vector",
+        formula=r"\tilde e_i = \text{sign}(e_i) / \sqrt n",
+        colour="#7A5FA8",
+        symbol="cross",
     ),
     "truncation": DefenceEntry(
         "Truncation",
@@ -90,6 +142,9 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:Truncation",
         acts_on="vector",
+        formula=r"\tilde e = (e_1, \dots, e_m)",
+        colour="#CC79A7",
+        symbol="pentagon",
     ),
     "random_projection": DefenceEntry(
         "Random projection",
@@ -97,6 +152,10 @@ DEFENCES: dict[str, DefenceEntry] = {
         "common practice",
         path=f"{_VECTOR}:RandomProjection",
         acts_on="vector",
+        formula=r"\tilde e = e R,\quad R_{ij} \sim \mathcal N(0, 1/m)",
+        colour="#CC79A7",
+        symbol="hexagon",
+        keeps_space=False,
     ),
 }
 

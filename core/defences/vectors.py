@@ -15,6 +15,7 @@ import numpy as np
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors
+from core.ranges import Strength
 from core.specs import setting, validate_settings
 from core.vectors import is_sparse
 
@@ -27,6 +28,20 @@ __all__ = [
     "Rounding",
     "Truncation",
 ]
+
+
+def _shorter(dimension: int) -> tuple[float, ...]:
+    return tuple(n for n in (8, 16, 32, 64, 96, 128, 192, 256) if n < dimension)
+
+
+_SIGMA = Strength("Standard deviation of the noise", 0.05, (0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
+_DECIMALS = Strength("Digits kept", 1, (3, 2, 1, 0))
+_DIMENSION = Strength("Numbers kept", 96, _shorter)
+
+
+_SIGMA = Strength("Standard deviation of the noise", 0.05, (0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
+_DECIMALS = Strength("Digits kept", 1, (3, 2, 1, 0))
+_DIMENSION = Strength("Numbers kept", 96, _shorter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +57,9 @@ class NoDefence:
 class GaussianNoise:
     """Adds independent normal noise to every number."""
 
-    sigma: float = setting(0.03, "Standard deviation of the noise, a number", low=0)
+    sigma: float = setting(
+        0.03, "Standard deviation of the noise, a number", low=0, strength=_SIGMA
+    )
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
@@ -57,7 +74,7 @@ class GaussianNoise:
 class Rounding:
     """Rounds every number to so many decimals."""
 
-    decimals: int = setting(1, "Digits kept after the point", low=0, high=7)
+    decimals: int = setting(1, "Digits kept after the point", low=0, high=7, strength=_DECIMALS)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
         """Return the encoder of rounded vectors."""
@@ -86,7 +103,7 @@ class Binary:
 class Truncation:
     """Keeps the first numbers of the vector."""
 
-    dimension: int = setting(96, "Numbers kept", low=1)
+    dimension: int = setting(96, "Numbers kept", low=1, strength=_DIMENSION)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
         """Return the encoder of shorter vectors; they are not normalised again."""
@@ -98,7 +115,7 @@ class Truncation:
 class RandomProjection:
     """Multiplies by a random matrix of independent normal numbers, known to the attacker."""
 
-    dimension: int = setting(96, "Numbers after the projection", low=1)
+    dimension: int = setting(96, "Numbers after the projection", low=1, strength=_DIMENSION)
     seed: int = setting(0, "Seed of the matrix", low=0)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:

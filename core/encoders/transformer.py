@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,21 +69,7 @@ class TransformerEncoder:
         backend: str = "auto",
         is_local: bool = False,
     ) -> None:
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils.logging import disable_progress_bar
-
-        disable_progress_bar()
-        try:
-            self._tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=is_local)
-            model = AutoModel.from_pretrained(
-                source, use_safetensors=True, local_files_only=is_local
-            )
-        except (OSError, ValueError) as error:
-            raise ModelUnavailableError(
-                f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
-                f"safetensors weights ({type(error).__name__}). Check the name and the network, "
-                "or give a local folder; `minilm` always works offline."
-            ) from error
+        self._tokenizer, model = _load(source, name, is_local=is_local)
         self.device = pick_device(device)
         self.precision = pick_precision(self.device, precision)
         self._model = model.eval().requires_grad_(False).to(self.device)
@@ -238,3 +225,22 @@ class TransformerEncoder:
         states = self._states(chosen, inputs_embeds=inputs, attention_mask=mask)
         pooled = mean_of_tokens(states, mask)
         return F.normalize(pooled, dim=1) if is_encode else pooled
+
+
+def _load(source: str | Path, name: str, *, is_local: bool) -> tuple[Any, Any]:
+    """Return the tokeniser and the model of a name or a folder."""
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    try:
+        return (
+            AutoTokenizer.from_pretrained(source, local_files_only=is_local),
+            AutoModel.from_pretrained(source, use_safetensors=True, local_files_only=is_local),
+        )
+    except (OSError, ValueError) as error:
+        raise ModelUnavailableError(
+            f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
+            f"safetensors weights ({type(error).__name__}). Check the name and the network, "
+            "or give a local folder; `minilm` always works offline."
+        ) from error

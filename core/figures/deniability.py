@@ -35,17 +35,7 @@ def token_curves(
         η, and the vocabulary's mean, per cent; None leaves it out.
     """
     figure = go.Figure()
-    for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
-        figure.add_scatter(
-            x=etas,
-            y=row,
-            mode="lines",
-            line={"color": "rgba(213,94,0,0.35)", "width": 1.5},
-            name="each token",
-            legendgroup="tokens",
-            showlegend=i == 0,
-            hovertemplate=f"{_safe(token)}: %{{y:.0f}} % at η = %{{x:.0f}}<extra></extra>",
-        )
+    _add_tokens(figure, etas, shares, tokens)
     figure.add_scatter(
         x=etas,
         y=shares.mean(0),
@@ -68,6 +58,25 @@ def token_curves(
     figure.update_yaxes(range=[-2, 102])
     _eta_axis(figure, etas)
     return figure
+
+
+def _add_tokens(
+    figure: go.Figure,
+    etas: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    tokens: Sequence[str],
+) -> None:
+    for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
+        figure.add_scatter(
+            x=etas,
+            y=row,
+            mode="lines",
+            line={"color": "rgba(213,94,0,0.35)", "width": 1.5},
+            name="each token",
+            legendgroup="tokens",
+            showlegend=i == 0,
+            hovertemplate=f"{_safe(token)}: %{{y:.0f}} % at η = %{{x:.0f}}<extra></extra>",
+        )
 
 
 def outcome_histograms(

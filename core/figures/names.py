@@ -59,44 +59,84 @@ def name_map(
     The `customdata` of a point is its (row, column).
     """
     figure = go.Figure()
-    across, down = list(range(len(columns))), list(range(len(rows)))
-    shown = [[None if rate.n == 0 else rate.value for rate in row] for row in cells]
-    figure.add_heatmap(
-        x=across, y=down, z=shown, zmin=0, zmax=100, showscale=False,
-        colorscale=[[i / 2, shade] for i, shade in enumerate(_SHADES[is_dark])],
-        xgap=2, ygap=2, texttemplate="%{z:.0f}", textfont={"color": _INK[is_dark], "size": 15},
-        hoverinfo="skip",
-    )  # fmt: skip
-    # Plotly selects points of scatter plots alone: one without colour lies on every cell.
-    points = [(i, j) for i in down for j in across]
-    figure.add_scatter(
-        x=[j for _, j in points], y=[i for i, _ in points], mode="markers",
-        marker={"size": 34, "symbol": "square", "opacity": 0},
-        selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
-        customdata=points, text=[_told(rows[i], columns[j], cells[i][j]) for i, j in points],
-        hovertemplate="%{text}<extra></extra>", showlegend=False,
-    )  # fmt: skip
+    _add_cells(figure, rows, columns, cells, is_dark=is_dark)
     if chosen is not None:
         i, j = chosen
-        figure.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=i - 0.5, y1=i + 0.5,
-                         line={"color": _FRAME[is_dark], "width": 4})  # fmt: skip
+        line = {"color": _FRAME[is_dark], "width": 4}
+        figure.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=i - 0.5, y1=i + 0.5, line=line)
     top = _TOOLS + (64 if len(columns) <= _LEVEL else 110)
     style(figure, height=top + 12 + 48 * len(rows))
     figure.update_layout(
         margin={"t": top, "b": 12, "r": 8}, clickmode="event+select", plot_bgcolor=GRID
     )
+    _label_axes(figure, rows, columns, notes)
+    return figure
+
+
+def _add_cells(
+    figure: go.Figure,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[Score]],
+    *,
+    is_dark: bool,
+) -> None:
+    """Draw the matrix, and a point without colour on every cell, to be selected."""
+    across, down = list(range(len(columns))), list(range(len(rows)))
+    figure.add_heatmap(
+        x=across,
+        y=down,
+        z=[[None if rate.n == 0 else rate.value for rate in row] for row in cells],
+        zmin=0,
+        zmax=100,
+        showscale=False,
+        colorscale=[[i / 2, shade] for i, shade in enumerate(_SHADES[is_dark])],
+        xgap=2,
+        ygap=2,
+        texttemplate="%{z:.0f}",
+        textfont={"color": _INK[is_dark], "size": 15},
+        hoverinfo="skip",
+    )
+    # Plotly selects points of scatter plots alone.
+    points = [(i, j) for i in down for j in across]
+    figure.add_scatter(
+        x=[j for _, j in points],
+        y=[i for i, _ in points],
+        mode="markers",
+        marker={"size": 34, "symbol": "square", "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=points,
+        text=[_told(rows[i], columns[j], cells[i][j]) for i, j in points],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _label_axes(
+    figure: go.Figure, rows: Sequence[str], columns: Sequence[str], notes: Sequence[str]
+) -> None:
     beside, above = 0.008 * len(columns), 0.05  # about three pixels, for the frame of a cell
     figure.update_xaxes(
-        tickvals=across, ticktext=_headings(columns, notes), side="top", showgrid=False,
-        zeroline=False, range=[-0.5 - beside, len(columns) - 0.5 + beside], tickfont={"size": 13},
-        tickangle=0 if len(columns) <= _LEVEL else -60,
-    )  # fmt: skip
-    figure.update_yaxes(
-        tickvals=down, ticktext=[_label(name) for name in rows], automargin=True, showgrid=False,
-        zeroline=False, range=[len(rows) - 0.5 + above, -0.5 - above], ticklabelstandoff=4,
+        tickvals=list(range(len(columns))),
+        ticktext=_headings(columns, notes),
+        side="top",
+        showgrid=False,
+        zeroline=False,
+        range=[-0.5 - beside, len(columns) - 0.5 + beside],
         tickfont={"size": 13},
-    )  # fmt: skip
-    return figure
+        tickangle=0 if len(columns) <= _LEVEL else -60,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[_label(name) for name in rows],
+        automargin=True,
+        showgrid=False,
+        zeroline=False,
+        range=[len(rows) - 0.5 + above, -0.5 - above],
+        ticklabelstandoff=4,
+        tickfont={"size": 13},
+    )
 
 
 def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:

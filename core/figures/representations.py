@@ -12,41 +12,17 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, GRID, error_bars, style
+from core.figures.style import BASELINE, GRID, attack_look, error_bars, style
+from core.registry import look_of
 from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
 from core.studies.representation_summary import Point
 
 __all__ = [
-    "ATTACK_SYMBOLS",
-    "ENCODER_STYLE",
     "collection_title",
     "encoder_title",
     "representations_figure",
 ]
-
-ENCODER_STYLE: dict[str, tuple[str, str]] = {
-    "tfidf": ("tf-idf", "#0072B2"),
-    "hashing": ("hashing", "#56B4E9"),
-    "lsa_tfidf": ("LSA tf-idf", "#009E73"),
-    "lsa_hashing": ("LSA hashing", "#6CC5A8"),
-    "doc2vec": ("Doc2Vec", "#E69F00"),
-    "word2vec": ("Word2Vec", "#CC79A7"),
-    "fasttext": ("FastText", "#7A5FA8"),
-    "glove": ("GloVe", "#B5A900"),
-    "dual_lstm": ("dual LSTM", "#8C6D46"),
-    "dual_transformer": ("dual Transformer", "#B08D57"),
-    "sbert": ("S-BERT here", "#A63D00"),
-    "minilm": ("MiniLM", "#D55E00"),
-}
-"""A short name and the colour of each encoder, the same on every page."""
-
-ATTACK_SYMBOLS = {
-    "prior": "line-ns-open", "retrieval": "square", "probe": "triangle-up", "mlc": "circle",
-    "msp": "pentagon", "relaxation": "cross", "staged": "x", "sparse": "hexagon",
-    "probe_mlc": "triangle-down", "search": "star",
-}  # fmt: skip
-"""A symbol for each attack, no two the same: here the colour tells the encoder."""
 
 _BARS = "rgba(128,128,128,0.75)"
 _INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
@@ -116,9 +92,11 @@ def representations_figure(
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
     )
     figure.update_xaxes(
-        title=f"useful: {view}sorted by topic, macro-F1 →", gridcolor=GRID, zeroline=False,
+        title=f"useful: {view}sorted by topic, macro-F1 →",
+        gridcolor=GRID,
+        zeroline=False,
         range=[left, right],
-    )  # fmt: skip
+    )
     figure.update_yaxes(
         title="leaks: words recovered, F1 →", gridcolor=GRID, zeroline=False, range=[0, top]
     )
@@ -131,9 +109,13 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
     names = [p.leak.encoder for p, _ in members]
     # The legend tells attacks by their symbols alone, in grey.
     figure.add_scatter(
-        x=[None], y=[None], mode="markers", name=title, legendgroup=attack,
-        marker={"symbol": ATTACK_SYMBOLS[attack], "size": 11, "color": BASELINE},
-    )  # fmt: skip
+        x=[None],
+        y=[None],
+        mode="markers",
+        name=title,
+        legendgroup=attack,
+        marker={"symbol": attack_look(attack).symbol, "size": 11, "color": BASELINE},
+    )
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],
@@ -144,7 +126,7 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
         legendgroup=attack,
         showlegend=False,
         marker={
-            "symbol": ATTACK_SYMBOLS[attack],
+            "symbol": attack_look(attack).symbol,
             "size": 12,
             "color": [_look(name)[1] for name in names],
             "line": {"width": 1, "color": "rgba(128,128,128,0.6)"},
@@ -155,7 +137,7 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
         ],
         hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{customdata[1]}}, "
         "n = %{customdata[2]}<br>leaks %{customdata[3]}, n = %{customdata[4]}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def _paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
@@ -205,10 +187,17 @@ def _texts(
 ) -> None:
     # Invisible markers keep the text off the visible ones.
     figure.add_scatter(
-        x=[x for x, *_ in places], y=[y for _, y, _ in places], mode="markers+text", text=labels,
-        textposition=sides, textfont={"size": size}, marker={"size": 13, "opacity": 0},
-        hoverinfo="skip", showlegend=False, cliponaxis=False,
-    )  # fmt: skip
+        x=[x for x, *_ in places],
+        y=[y for _, y, _ in places],
+        mode="markers+text",
+        text=labels,
+        textposition=sides,
+        textfont={"size": size},
+        marker={"size": 13, "opacity": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+    )
 
 
 def _share(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
@@ -225,8 +214,11 @@ def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
     left, bottom = _share(useful.ci95.low, leak.ci95.low, frame)
     right, top = _share(useful.ci95.high, leak.ci95.high, frame)
     half, tall = MARKER
-    return [(x - half, y - tall, x + half, y + tall), (left, y - 0.004, right, y + 0.004),
-            (x - 0.005, bottom, x + 0.005, top)]  # fmt: skip
+    return [
+        (x - half, y - tall, x + half, y + tall),
+        (left, y - 0.004, right, y + 0.004),
+        (x - 0.005, bottom, x + 0.005, top),
+    ]
 
 
 def _ranges(
@@ -243,10 +235,19 @@ def _ranges(
 def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
     figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     figure.add_annotation(
-        x=1, xref="paper", xanchor="right", y=chance, yanchor="bottom", showarrow=False,
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=chance,
+        yanchor="bottom",
+        showarrow=False,
         text=f"guessing without the vector: {'' if is_one else 'up to '}{chance:.1f}",
-    )  # fmt: skip
+    )
 
 
 def _look(name: str) -> tuple[str, str]:
-    return ENCODER_STYLE.get(name, (name, BASELINE))
+    """Return the short name and the colour of an encoder, the same on every page."""
+    entry = ENCODERS.get(name)
+    if entry is None:
+        return name, BASELINE
+    return entry.label or entry.title, look_of(ENCODERS, name).colour

@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.registry import Look, look_of
 from core.results import Interval, Score
 
 __all__ = [
@@ -16,9 +17,9 @@ __all__ = [
     "GRID",
     "LEAKED",
     "MISSED",
-    "PALETTE",
     "WRONG",
     "attack_label",
+    "attack_look",
     "error_bars",
     "style",
 ]
@@ -27,20 +28,6 @@ LEAKED = "#D55E00"
 MISSED = "#009E73"
 WRONG = "#8A8F96"
 BASELINE = "#8A8F96"
-
-PALETTE: dict[str, tuple[str, str]] = {
-    "prior": (BASELINE, "line-ns"),
-    "retrieval": ("#56B4E9", "square"),
-    "probe": ("#CC79A7", "triangle-up"),
-    "mlc": ("#0072B2", "circle"),
-    "msp": ("#E69F00", "circle"),
-    "relaxation": ("#B5A900", "cross"),
-    "staged": ("#B5A900", "x"),
-    "sparse": ("#7A5FA8", "cross"),
-    "probe_mlc": ("#CC79A7", "circle"),
-    "search": ("#CC79A7", "star"),
-}
-"""The colour and the symbol of each attack, the same on every page."""
 
 GRID = "rgba(128,128,128,0.25)"
 
@@ -64,6 +51,11 @@ def error_bars(
         "width": width,
     }
     return {**drawn, "color": colour} if colour else drawn
+
+
+def attack_look(attack: str) -> Look:
+    """Return the colour and the symbol of an attack, the same in every figure."""
+    return look_of(INVERSION_ATTACKS, attack)
 
 
 def style(figure: go.Figure, *, height: int) -> None:

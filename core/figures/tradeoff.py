@@ -6,24 +6,11 @@ import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
 from core.figures.style import BASELINE, GRID, style
+from core.registry import look_of
 from core.results import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 
-__all__ = ["DEFENCE_STYLE", "tradeoff_figure"]
-
-DEFENCE_STYLE: dict[str, tuple[str, str]] = {
-    "none": ("#D55E00", "star"),
-    "text_to_text": ("#0072B2", "circle"),
-    "token_representation": ("#56B4E9", "square"),
-    "sequence_representation": ("#009E73", "diamond"),
-    "gaussian": ("#E69F00", "triangle-up"),
-    "rounding": ("#B5A900", "triangle-down"),
-    "int8": ("#B5A900", "x"),
-    "binary": ("#7A5FA8", "cross"),
-    "truncation": ("#CC79A7", "pentagon"),
-    "random_projection": ("#CC79A7", "hexagon"),
-}
-"""The colour and the symbol of each defence, the same on every page."""
+__all__ = ["tradeoff_figure"]
 
 
 def tradeoff_figure(
@@ -40,17 +27,12 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     names = dict.fromkeys(p.defence for p in found.points)
-    for name in [n for n in names if not defences or n in defences or n == "none"]:
+    for name in [n for n in names if not defences or n in defences or DEFENCES[n].is_baseline]:
         members = [(i, p) for i, p in enumerate(found.points) if p.defence == name]
         _line(figure, name, members, task)
     _guessing(figure, found.undefended, task)
     if chosen is not None:
-        point = found.points[chosen]
-        figure.add_scatter(
-            x=[point.utility[task].value], y=[point.leakage.value], mode="markers",
-            marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+        _ring(figure, found.points[chosen], task)
     style(figure, height=520)
     figure.update_layout(
         legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
@@ -68,11 +50,23 @@ def tradeoff_figure(
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 
 
+def _ring(figure: go.Figure, point: Point, task: str) -> None:
+    """Mark the point that was chosen."""
+    figure.add_scatter(
+        x=[point.utility[task].value],
+        y=[point.leakage.value],
+        mode="markers",
+        marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
 def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: str) -> None:
-    colour, symbol = DEFENCE_STYLE[name]
+    colour, symbol = look_of(DEFENCES, name)
     useful = [point.utility[task] for _, point in members]
     leaks = [point.leakage for _, point in members]
-    title = DEFENCES[name].title
+    title, size = DEFENCES[name].title, 15 if DEFENCES[name].is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],
@@ -81,7 +75,7 @@ def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: 
         mode="lines+markers",
         name=title,
         line={"color": colour, "width": 1.5},
-        marker={"symbol": symbol, "size": 15 if name == "none" else 10, "color": colour},
+        marker={"symbol": symbol, "size": size, "color": colour},
         customdata=[[i, point.label or title] for i, point in members],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
         "<extra></extra>",
@@ -109,9 +103,14 @@ def _guessing(figure: go.Figure, base: Point, task: str) -> None:
     figure.add_hline(y=blind, line=_DOTTED)
     _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
     figure.add_annotation(
-        x=1, xref="paper", xanchor="right", y=blind, yanchor="bottom",
-        text=f"guessing without the vector {blind:.0f}", showarrow=False,
-    )  # fmt: skip
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=blind,
+        yanchor="bottom",
+        text=f"guessing without the vector {blind:.0f}",
+        showarrow=False,
+    )
 
 
 def _corner(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:

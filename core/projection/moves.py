@@ -16,10 +16,12 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Score
 from core.specs import DefenceSpec
 
-__all__ = ["MOVABLE", "Moves", "chosen_rows", "move_points", "protected_vectors"]
+__all__ = ["Moves", "chosen_rows", "movable", "move_points", "protected_vectors"]
 
-MOVABLE = tuple(name for name in DEFENCES if name not in ("none", "random_projection"))
-"""Defences whose vectors can be placed on a map of undefended ones: of the same space."""
+
+def movable() -> tuple[str, ...]:
+    """Return the defences whose vectors can be placed on a map of undefended ones."""
+    return tuple(n for n, entry in DEFENCES.items() if entry.keeps_space and not entry.is_baseline)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,13 +111,13 @@ def protected_vectors(
     InvalidInputError
         A defence that leaves the space of the vectors, or settings out of range.
     """
-    if defence.name not in MOVABLE:
+    if defence.name not in movable():
         raise InvalidInputError(
             f"{defence.name} cannot be shown on a map of undefended vectors. Take one of "
-            f"{', '.join(MOVABLE)}."
+            f"{', '.join(movable())}."
         )
     asked = [texts[i] for i in rows]
-    is_on_vector = DEFENCES[defence.name].acts_on == "vector"
+    is_on_vector = not DEFENCES[defence.name].needs_white_box
     base = _KnownVectors(encoder, asked, vectors[rows]) if is_on_vector else encoder
     protected = make_defence(defence).protect(base).encode(asked, on_progress)
     missing = vectors.shape[1] - protected.shape[1]

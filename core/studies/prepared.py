@@ -17,27 +17,19 @@ from core.attacks.inversion.reading import prior_words
 from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.shipped import load_attack, save_attack
 from core.corpora import load_corpus
-from core.encoders import ENCODERS, load_encoder
+from core.encoders import load_encoder
 from core.encoders.at_hand import encoder_at_hand
 from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import (
-    FITTED_ENCODERS,
-    FITTED_ON_TEXTS,
-    load_fitted,
-    make_encoder,
-    save_encoder,
-)
+from core.encoders.fitted import load_fitted, make_encoder, save_encoder
+from core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS, preparable
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from core.store import META, cache_dir
 from core.studies.runner import cell_key
 
-__all__ = ["CORPORA", "COUNTS", "PREPARABLE", "QUICK", "Preparation", "Prepared", "prepare",
+__all__ = ["CORPORA", "COUNTS", "QUICK", "Preparation", "Prepared", "prepare",
            "prepare_all"]  # fmt: skip
-
-PREPARABLE = (*FITTED_ON_TEXTS, *(name for name, f in ENCODERS.items() if not f.argument))
-"""Encoders that need nothing but texts: those fitted on texts in any order, and bundled ones."""
 
 QUICK = AttackSpec.of("probe", {"vocabulary_size": 10_000})
 """Learns nothing, so that it takes the time of encoding its words."""
@@ -56,7 +48,7 @@ class Preparation:
     Parameters
     ----------
     encoder : str
-        One of PREPARABLE.
+        One of `preparable()`.
     corpus : str
         A corpus by name.
     n_texts : int
@@ -113,9 +105,9 @@ def prepare(
     StorageError
         The disk is full or the folder cannot be written.
     """
-    if plan.encoder not in PREPARABLE:
+    if plan.encoder not in preparable():
         raise InvalidInputError(
-            f"encoder must be one of {', '.join(PREPARABLE)}, got {plan.encoder!r}."
+            f"encoder must be one of {', '.join(preparable())}, got {plan.encoder!r}."
         )
     start = time.perf_counter()
     on_progress(0.0, "Reading the texts")

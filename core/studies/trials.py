@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion.search_spaces import OneOf, Range
 from core.errors import ArtifactError, InvalidInputError
+from core.ranges import OneOf, Range
 from core.store import storage_errors
 
 __all__ = ["Trial", "Trials", "open_trials"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.evaluation import evaluate
-from core.attacks.inversion.registry import make_attack
-from core.attacks.inversion.search_spaces import IN_SEARCH, SEARCH_SPACES, Range
+from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
-from core.specs import AttackSpec
+from core.ranges import Range
+from core.specs import AttackSpec, search_space, searched_with
 from core.studies.cell_attacks import fit_attack, score_row, words_of
 from core.studies.domains import (
     check_contents,
@@ -74,7 +74,8 @@ class TuningStudy:
             No such attack or setting, or nothing is left to search.
         """
         make_attack(AttackSpec.of(self.attack, dict(self.fixed)))
-        space = {k: v for k, v in SEARCH_SPACES[self.attack].items() if k not in dict(self.fixed)}
+        declared = search_space(INVERSION_ATTACKS[self.attack].kind)
+        space = {k: v for k, v in declared.items() if k not in dict(self.fixed)}
         if not space:
             raise InvalidInputError(
                 f"{self.attack} has no setting left to search. Choose another attack, or give "
@@ -84,6 +85,7 @@ class TuningStudy:
 
     def cell(self, settings: dict[str, Any]) -> Cell:
         """Return what one trial depends on."""
+        kind = INVERSION_ATTACKS[self.attack].kind
         return {
             "study": "tuning",
             "target": self.target,
@@ -97,7 +99,7 @@ class TuningStudy:
             "validation_share": self.validation_share,
             "n_validation": self.n_validation,
             "seed": self.seed,
-            "settings": {**IN_SEARCH.get(self.attack, {}), **dict(self.fixed), **settings},
+            "settings": {**searched_with(kind), **dict(self.fixed), **settings},
         }
 
 

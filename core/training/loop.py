@@ -2,16 +2,17 @@
 
 A run that is killed resumes from its last checkpoint and ends with the weights that an
 uninterrupted run on the same machine ends with: the order of each epoch comes from the seed, and
-optimiser and random-number state are part of the checkpoint.
+optimiser and random-number state are part of the checkpoint, and so is what a run keeps beside
+them (`Loop.extra_state`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.errors import ArtifactError
-from core.protocols import OnProgress
+from core.protocols import OnProgress, Restorable
 from core.store import load_artifact, save_artifact
 
 __all__ = ["Loop", "TrainingLog", "train"]
+
+A = TypeVar("A", Tensor, NDArray[Any])
 
 
 @dataclass
@@ -69,6 +72,9 @@ class Loop:
         The last or, with `keep_best`, the best validation score in words.
     unit : str
         What a training sample is, in the plural.
+    extra_state : Restorable, optional
+        What the run changes beside network and optimiser, such as a privacy accountant or a second
+        optimiser: saved with each checkpoint, restored when the run resumes.
     """
 
     n: int
@@ -86,11 +92,24 @@ class Loop:
     unit: str = "sentences"
     checkpoint_dir: Path | None = None
     checkpoint_seconds: float = 60.0
+    extra_state: Restorable | None = None
 
     @property
     def n_batches(self) -> int:
         """Batches in an epoch; the last may be smaller."""
         return -(-self.n // self.batch_size)
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        """Return the rows of each of the `n_batches` batches of an epoch.
+
+        By default a permutation of all rows, cut into pieces. A loop that samples otherwise, such
+        as each row by itself for differential privacy (Poisson sampling), overrides this. The
+        answer must follow from seed and epoch alone: a run that resumes within an epoch asks for
+        it again.
+        """
+        order = np.random.default_rng([self.seed, epoch]).permutation(self.n)
+        starts = range(0, self.n, self.batch_size)
+        return [order[start : start + self.batch_size] for start in starts]
 
 
 def train(
@@ -118,9 +137,7 @@ def train(
     last_save = clock
     try:
         while run.epoch < loop.epochs and not run.is_finished:
-            order = np.random.default_rng([loop.seed, run.epoch]).permutation(loop.n)
-            while run.batch < loop.n_batches:
-                rows = order[run.batch * loop.batch_size : (run.batch + 1) * loop.batch_size]
+            for rows in loop.batches(run.epoch)[run.batch :]:
                 run.step(loss_of, rows)
                 now = time.monotonic()
                 run.log.seconds += now - clock
@@ -223,7 +240,7 @@ class _Run:
         for i, state in self.optimizer.state_dict()["state"].items():
             arrays |= {f"adam.{i}.{k}": torch.as_tensor(v) for k, v in state.items()}
         arrays["random"] = torch.get_rng_state()
-        meta = {
+        meta: dict[str, Any] = {
             "identity": self.loop.identity,
             "epoch": self.epoch,
             "batch": self.batch,
@@ -232,6 +249,9 @@ class _Run:
             "log": vars(self.log),
         }
         numpy = {k: v.detach().cpu().numpy() for k, v in arrays.items()}
+        if self.loop.extra_state is not None:
+            extra, meta["extra"] = self.loop.extra_state.state()
+            numpy |= {f"extra.{k}": v for k, v in extra.items()}
         save_artifact(self.loop.checkpoint_dir, numpy, meta)
 
     def resume(self) -> None:
@@ -245,6 +265,7 @@ class _Run:
                 f"{folder} holds the checkpoint of another run (other settings, encoder or "
                 "texts). Choose another folder or delete it."
             )
+        self._load_extra(folder, arrays, meta)
         tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
         self.module.load_state_dict(_part(tensors, "now."))
         self.best = _part(tensors, "best.")
@@ -256,6 +277,18 @@ class _Run:
         self.log = TrainingLog(**meta["log"])
         self.log.n_resumed += 1
 
+    def _load_extra(
+        self, folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]
+    ) -> None:
+        if self.loop.extra_state is None:
+            return
+        if "extra" not in meta:
+            raise ArtifactError(
+                f"{folder} holds a checkpoint without what this run keeps beside its network. "
+                "Choose another folder or delete it."
+            )
+        self.loop.extra_state.load_state(_part(arrays, "extra."), meta["extra"])
+
     def _load_optimizer(self, flat: dict[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in flat.items():
@@ -266,5 +299,5 @@ class _Run:
         self.optimizer.load_state_dict(packed)
 
 
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _part(tensors: dict[str, A], prefix: str) -> dict[str, A]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -16,7 +16,7 @@ def attack_picker() -> None:
     """Draw the choice of attacks, side by side."""
     st.pills(
         "Attacks",
-        state.ON_OFFER,
+        state.on_offer(),
         selection_mode="multi",
         key=state.ATTACKS_KEY,
         persist_state="session",

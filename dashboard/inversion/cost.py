@@ -8,17 +8,9 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.reading import Reading
-from core.protocols import Access
 from dashboard import markup
 
 __all__ = ["cost_in_words", "needs"]
-
-_ACCESS = {
-    Access.NOTHING: "nothing",
-    Access.PAIRS: "example texts with their vectors",
-    Access.QUERIES: "may use the encoder as a service",
-    Access.WHITE_BOX: "the encoder's weights",
-}
 
 
 def needs(reading: Reading) -> None:
@@ -26,7 +18,7 @@ def needs(reading: Reading) -> None:
     training = reading.training
     n_queries = reading.recovery.n_queries
     rows = {
-        "Needs": _ACCESS[INVERSION_ATTACKS[reading.attack].access],
+        "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
         "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} to answer",

@@ -10,25 +10,6 @@ from core.attacks.inversion import INVERSION_ATTACKS
 
 __all__ = ["caveats", "how_it_is_computed"]
 
-_FORMULAS = {
-    "retrieval": r"w \in \hat W \iff \sum_{x' \in N_k(x)} \cos(\Phi(x), \Phi(x'))\,"
-    r"[w \in W(x')] \ \text{is large}",
-    "probe": r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)",
-    "mlc": r"\mathcal L = -\sum_{w \in V} \big[ y_w \log \hat y_w + (1-y_w)\log(1-\hat y_w) \big],"
-    r"\quad \hat y_w = \sigma(\text{w}_w^\top \Phi(x) + b_w)",
-    "msp": r"\mathcal L = \sum_{t=1}^{\ell} -\frac{1}{|W_t|} \sum_{w \in W_t} "
-    r"\log P(w \mid \Phi(x), \hat w_1 \dots \hat w_{t-1})",
-    "relaxation": r"\min_{z}\ \big\| \Phi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
-    r" - \Phi(x^*) \big\|^2",
-    "staged": r"\min_{z}\ \big\| \Psi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
-    r" - M\,\Phi(x^*) \big\|^2",
-    "sparse": r"\min_{z \ge 0}\ \big\| V^\top z - M\,\Phi(x^*) \big\|^2 + \lambda \|z\|_1",
-    "probe_mlc": r"\text{logit} = W\big(A(e-\mu) + \text{MLP}(e-\mu)\big) + b,"
-    r"\quad W_w^{\text{start}} = \Phi(w) - \mu_V",
-    "search": r"\max_{S}\ \cos\big(\Phi(\text{words of } S),\ e\big) + "
-    r"\lambda \sum_{w \in S} (\text{logit}_w + m)",
-}
-
 
 def how_it_is_computed(chosen: Sequence[str]) -> None:
     """Draw the formulas of the scores and of the chosen attacks."""
@@ -51,9 +32,9 @@ def how_it_is_computed(chosen: Sequence[str]) -> None:
             entry = INVERSION_ATTACKS[name]
             reference = entry.reference[:1].upper() + entry.reference[1:]
             st.markdown(f"**{entry.title}** ({reference}). {entry.summary}")
-            if name in _FORMULAS:
-                st.latex(_FORMULAS[name])
-            st.caption(f"Score of a word: {entry.score}.")
+            if entry.formula:
+                st.latex(entry.formula)
+            st.caption(f"Score of a word: {entry.score}. The attack {entry.cost}.")
 
 
 def caveats() -> None:

@@ -9,31 +9,13 @@ from typing import Any
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.specs import settings_of
+from core.specs import settings_at_answering
 from dashboard.calm import plain
 from dashboard.inversion import state
 from dashboard.inversion.answers import base_settings
 from dashboard.state import forget_widgets
 
-__all__ = ["AT_ANSWERING", "adjustable_settings", "settings_of_chosen"]
-
-_HOW_MANY = ("answer_count", "size_factor")
-_GRADIENTS = (
-    "length", "temperature", "final_temperature", "learning_rate", "n_steps", "n_restarts",
-    "candidates", "shortlist", "seed",
-)  # fmt: skip
-AT_ANSWERING: dict[str, tuple[str, ...]] = {
-    "retrieval": ("n_neighbors", "temperature"),
-    "probe": ("n_words",),
-    "mlc": (*_HOW_MANY, "threshold"),
-    "msp": (*_HOW_MANY, "shortlist"),
-    "relaxation": _GRADIENTS,
-    "staged": _GRADIENTS,
-    "sparse": ("penalty", "threshold", "solver"),
-    "probe_mlc": (*_HOW_MANY, "threshold"),
-    "search": ("size_factor",),
-}
-"""The settings that act when an attack answers; the others belong to its training."""
+__all__ = ["adjustable_settings", "settings_of_chosen"]
 
 
 def settings_of_chosen() -> None:
@@ -47,8 +29,7 @@ def settings_of_chosen() -> None:
 
 def adjustable_settings(name: str) -> dict[str, Field[Any]]:
     """Return the settings that act when the attack answers, so that it need not be trained anew."""
-    declared = settings_of(INVERSION_ATTACKS[name].kind)
-    return {key: declared[key] for key in AT_ANSWERING.get(name, ())}
+    return settings_at_answering(INVERSION_ATTACKS[name].kind)
 
 
 def _attack_settings(name: str) -> None:

@@ -19,11 +19,11 @@ from dashboard.state import set_text, text_parameter
 
 __all__ = [
     "ATTACKS_KEY",
-    "ON_OFFER",
     "STOP_WORDS_KEY",
     "address",
     "chosen_attacks",
     "counts_stop_words",
+    "on_offer",
     "reading_of",
     "remember_reading",
     "restore",
@@ -33,7 +33,6 @@ __all__ = [
 
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
-ON_OFFER = [name for name in INVERSION_ATTACKS if name != "prior"]
 _FIRST = ("probe_mlc", "msp")
 _SEEN: Kept[Request, Reading] = Kept("_readings", 64)
 reading_of = _SEEN.get
@@ -50,9 +49,9 @@ def address() -> Address:
         name="attack",
         key=ATTACKS_KEY,
         default=list(_FIRST),
-        options=ON_OFFER,
+        options=on_offer(),
         is_many=True,
-        hint=plain(f"There are {', '.join(ON_OFFER)}."),
+        hint=plain(f"There are {', '.join(on_offer())}."),
     )
     stop_words = Parameter(
         name="stop_words",
@@ -62,6 +61,11 @@ def address() -> Address:
         write=lambda is_on: "1" if is_on else None,
     )
     return Address("inversion", (text_parameter(), attacks, stop_words))
+
+
+def on_offer() -> list[str]:
+    """Return the attacks that can be chosen: all that look at the vector."""
+    return [name for name, entry in INVERSION_ATTACKS.items() if not entry.is_baseline]
 
 
 def chosen_attacks() -> list[str]:

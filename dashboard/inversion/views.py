@@ -79,7 +79,7 @@ def reading_card(reading: Reading) -> Callable[[], None]:
     st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
     score_row(reading)
-    if reading.recovery.words and reading.attack == "msp":
+    if reading.recovery.words and INVERSION_ATTACKS[reading.attack].answers_in_order:
         st.html(markup.ordered_words(reading))
     place = st.container()
     needs(reading)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.defences.registry import DEFENCES, DefenceEntry
 from core.projection.spec import METHODS, ProjectionSpec
+from core.specs import DefenceSpec
 
 __all__ = ["caveats", "how_it_is_computed"]
 
 
-def how_it_is_computed(spec: ProjectionSpec) -> None:
-    """Draw how the map and its numbers come about."""
+def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None) -> None:
+    """Draw how the map and its numbers come about, and what the defence in force does."""
     method = METHODS[spec.method]
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
@@ -20,7 +22,11 @@ def how_it_is_computed(spec: ProjectionSpec) -> None:
             "noise is the same draw at every strength, so that the strength alone moves the "
             "points. A selection is attacked twice, without and with it, by the same attack, which "
             "was trained on vectors without a defence; the noise is drawn anew for the "
-            "selection.\n\n"
+            "selection."
+        )
+        if defence is not None:
+            _defence(DEFENCES[defence.name])
+        st.markdown(
             "**Trustworthiness** (Venna & Kaski 2001) asks each of $n$ points for its $k$ nearest "
             "neighbours on the map. Those that are not among its $k$ nearest by their vectors "
             "count against the map, by their rank $r$ there:"
@@ -35,6 +41,12 @@ def how_it_is_computed(spec: ProjectionSpec) -> None:
             "points, beside what points scattered at random would have. Intervals are percentile "
             "bootstraps over the points asked."
         )
+
+
+def _defence(entry: DefenceEntry) -> None:
+    st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
+    if entry.formula:
+        st.latex(entry.formula)
 
 
 def caveats() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.corpora.memory_file import MemoryFile
 from core.defences.registry import DEFENCES
 from core.projection.job import MapRequest
-from core.projection.moves import MOVABLE
+from core.projection.moves import movable
 from core.projection.spec import METHODS, ProjectionSpec
 from dashboard.address import Address, NotOffered, Parameter
 from dashboard.kept import Kept
@@ -63,16 +63,19 @@ _DEFAULTS: dict[str, Any] = {
     "perplexity": 30.0,
     "seed": 0,
 }
-_OPTIONS: dict[str, Sequence[Any] | None] = {
-    "corpus": [name for name in CORPORA if name != UPLOAD],
-    "n": COUNTS,
-    "method": tuple(METHODS),
-    "dims": (2, 3),
-    "colour": None,
-    "shape": None,
-    "defence": ("none", *MOVABLE),
-}
-"""What an address may ask for; columns are known when the texts are."""
+
+
+def _options() -> dict[str, Sequence[Any] | None]:
+    """Return what an address may ask for; columns are known when the texts are."""
+    return {
+        "corpus": [name for name in CORPORA if name != UPLOAD],
+        "n": COUNTS,
+        "method": tuple(METHODS),
+        "dims": (2, 3),
+        "colour": None,
+        "shape": None,
+        "defence": ("none", *movable()),
+    }
 
 
 def key_of(name: str) -> str:
@@ -107,17 +110,18 @@ def adopt() -> Address:
     """
     for name, value in _DEFAULTS.items():
         st.session_state.setdefault(key_of(name), value)
-    address = Address("projection", (*map(_parameter, _OPTIONS), _ETA, text_parameter()))
+    parameters = (_parameter(name, options) for name, options in _options().items())
+    address = Address("projection", (*parameters, _ETA, text_parameter()))
     if "eta" in address.adopt() and "defence" not in st.query_params:
         choose("defence", "text_to_text")
     return address
 
 
-def _parameter(name: str) -> Parameter:
+def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
     return Parameter(
         name=name,
         key=key_of(name),
-        options=_OPTIONS[name],
+        options=options,
         write=lambda value: None if value in (None, "none") else str(value),
     )
 
@@ -130,7 +134,9 @@ def _read_eta(text: str) -> float:
 
 def _write_eta(strength: float | None) -> str | None:
     """Return η where the strength of the defence is one."""
-    return f"{strength:g}" if strength and DEFENCES[str(chosen("defence"))].guarantee else None
+    declared = DEFENCES[str(chosen("defence"))].strength
+    is_eta = declared is not None and declared[0] == "eta"
+    return f"{strength:g}" if strength and is_eta else None
 
 
 _ETA = Parameter(name="eta", key=key_of("strength"), read=_read_eta, write=_write_eta)

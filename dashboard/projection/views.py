@@ -14,18 +14,18 @@ from core.errors import CoreError
 from core.figures.projection import map_figure
 from core.projection.layout import Layout
 from core.projection.looks import is_numeric, looks_of
-from core.projection.moves import MOVABLE, Moves, chosen_rows
+from core.projection.moves import Moves, chosen_rows, movable
 from core.projection.points import Points
 from core.projection.quality import NeighbourScore, neighbour_agreement
 from core.projection.selection import matching_rows
 from core.projection.spec import METHODS
 from core.protocols import Encoder
+from core.ranges import Strength
 from core.specs import DefenceSpec
 from core.text import check_text
 from dashboard import markup
 from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
-from dashboard.deniability.eta import eta_steps
 from dashboard.inversion import answers
 from dashboard.projection import picked, state
 from dashboard.projection.drawn import DrawnMap
@@ -33,17 +33,6 @@ from dashboard.projection.state import MapRequest, key_of
 from dashboard.state import text
 
 __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
-
-_STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "gaussian": ("sigma", (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)),
-    "rounding": ("decimals", (3, 2, 1, 0)),
-}
-_WORDS = {
-    "eta": "η: less noise to the right",
-    "sigma": "Standard deviation of the noise",
-    "decimals": "Digits kept",
-    "dimension": "Numbers kept",
-}
 
 
 def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
@@ -210,19 +199,19 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Defence",
-            ("none", *MOVABLE),
+            ("none", *movable()),
             key=key_of("defence"),
             persist_state="session",
             format_func=lambda name: DEFENCES[name].title,
             help="Where would the vectors lie under it? The map stays, the points move.",
             width=260,
         )
-        if name == "none":
+        entry = DEFENCES[name]
+        if entry.is_baseline:
             return None
-        setting, steps = _steps(name, encoder.dimension)
         settings: dict[str, Any] = {}
-        if setting:
-            settings[setting] = _strength(setting, steps)
+        if entry.strength:
+            settings[entry.strength[0]] = _strength(entry.strength[1], encoder.dimension)
         st.segmented_control(
             "Points moved",
             (50, 200, 500),
@@ -231,32 +220,21 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
             persist_state="session",
             help="Drawn at random, always the same ones. Too many lines cannot be read.",
         )
-    st.caption(f"{DEFENCES[name].summary} {DEFENCES[name].guarantee or 'It promises nothing.'}")
-    if "seed" in DEFENCES[name].kind.__dataclass_fields__:
+    st.caption(f"{entry.summary} {entry.guarantee or 'It promises nothing.'}")
+    if "seed" in entry.kind.__dataclass_fields__:
         settings["seed"] = 0  # the same draw at every strength, so that the strength alone moves
     return DefenceSpec.of(name, settings)
 
 
-def _steps(name: str, dimension: int) -> tuple[str, tuple[float, ...]]:
-    if DEFENCES[name].guarantee:
-        wide = eta_steps(dimension)
-        more = tuple(float(s) for s in np.round(np.geomspace(wide[-1], 40 * wide[-1], 40)[1:]))
-        return "eta", wide if name != "sequence_representation" else wide + more
-    if name == "truncation":
-        return "dimension", tuple(s for s in (8, 16, 32, 64, 96, 128, 192, 256) if s < dimension)
-    return _STRENGTHS.get(name, ("", ()))
-
-
-def _strength(setting: str, steps: tuple[float, ...]) -> float:
+def _strength(strength: Strength, dimension: int) -> float:
+    steps = strength.steps_for(dimension)
     here = state.chosen("strength")
     if here not in steps:
-        fallback = 75.0 if setting == "eta" else steps[len(steps) // 2]
-        state.choose(
-            "strength",
-            min(steps, key=lambda s: abs(s - (here or fallback))) if setting == "eta" else fallback,
-        )
+        is_near = here is not None and min(steps) <= here <= max(steps)
+        wanted = here if is_near else strength.start
+        state.choose("strength", min(steps, key=lambda step: abs(step - wanted)))
     return st.select_slider(
-        _WORDS[setting],
+        strength.title,
         steps,
         key=key_of("strength"),
         persist_state="session",
@@ -268,7 +246,7 @@ def _strength(setting: str, steps: tuple[float, ...]) -> float:
 
 def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Moves | None:
     """Return where the defence moves some points, and draw what that means."""
-    if DEFENCES[defence.name].acts_on != "vector":
+    if DEFENCES[defence.name].needs_white_box:
         try:
             require_white_box(encoder, DEFENCES[defence.name].title)
         except CoreError as error:

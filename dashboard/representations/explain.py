@@ -8,11 +8,11 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.encoders import ENCODERS
-from core.encoders.fitted import FITTED_ENCODERS
 from core.figures.representations import collection_title, encoder_title
 from core.studies.prepared import QUICK
 from core.studies.representation_summary import Point, Representations
 from dashboard.calm import plain
+from dashboard.representations.state import chosen
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -26,7 +26,7 @@ def how_it_is_computed(found: Representations | None, points: Sequence[Point]) -
             _measured(found, points)
         _differences()
         _sentence()
-        _encoders(points)
+        _encoders(list(dict.fromkeys([*(p.leak.encoder for p in points), *chosen("encoder")])))
 
 
 def _leakage() -> None:
@@ -112,18 +112,19 @@ def _sentence() -> None:
     st.latex(r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)")
 
 
-def _encoders(points: Sequence[Point]) -> None:
-    lines = []
-    for name in dict.fromkeys(point.leak.encoder for point in points):
-        family = FITTED_ENCODERS.get(name)
-        about = f" {family.summary} *{family.reference}.*" if family else _other(name)
-        lines.append(f"- **{plain(encoder_title(name))}**.{about}")
-    if lines:
-        st.markdown("**The encoders.**\n" + "\n".join(lines))
-
-
-def _other(name: str) -> str:
-    return f" {ENCODERS[name].summary}." if name in ENCODERS else ""
+def _encoders(names: Sequence[str]) -> None:
+    if names:
+        st.markdown("**The encoders.**")
+    for name in names:
+        entry = ENCODERS.get(name)
+        about = (
+            ""
+            if entry is None
+            else (f" {entry.summary.removesuffix('.')}; {entry.cost}. *{entry.reference}.*")
+        )
+        st.markdown(f"- **{plain(encoder_title(name))}**.{about}")
+        if entry is not None and entry.formula:
+            st.latex(entry.formula)
 
 
 def caveats() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from core.encoders.registry import preparable
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
-from core.studies.prepared import CORPORA, COUNTS, PREPARABLE
+from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
 from dashboard.address import Address, Parameter
 from dashboard.state import text_parameter
@@ -60,7 +61,7 @@ def chosen(name: str) -> Any:
 
 def encoder_options(found: Representations | None) -> list[str]:
     """Return the encoders that can be shown, or tried on a sentence, or both."""
-    return list(dict.fromkeys([*(found.encoders if found else ()), *PREPARABLE]))
+    return list(dict.fromkeys([*(found.encoders if found else ()), *preparable()]))
 
 
 def address(found: Representations | None) -> Address:
@@ -69,7 +70,7 @@ def address(found: Representations | None) -> Address:
     `?encoder=tfidf&encoder=minilm&attack=msp&domain=in&view=text&corpus=lee&n=1000&text=…`, or
     `encoder=tfidf,minilm`.
     """
-    encoders = found.encoders if found else [*PREPARABLE]
+    encoders = found.encoders if found else [*preparable()]
     attacks = found.attacks if found else []
     return Address(
         "representations",
@@ -93,13 +94,13 @@ def _many(name: str, default: Sequence[str], options: Sequence[str]) -> Paramete
 
 def try_request() -> TryRequest:
     """Return what is to be fitted as the controls stand."""
-    encoders = tuple(name for name in PREPARABLE if name in chosen("encoder"))
+    encoders = tuple(name for name in preparable() if name in chosen("encoder"))
     return TryRequest(encoders=encoders, corpus=chosen("corpus"), n_texts=chosen("n"))
 
 
 def restore_try(request: TryRequest) -> None:
     """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
-    others = [name for name in chosen("encoder") if name not in PREPARABLE]
+    others = [name for name in chosen("encoder") if name not in preparable()]
     st.session_state[key_of("encoder")] = [*request.encoders, *others]
     st.session_state[key_of("corpus")] = request.corpus
     st.session_state[key_of("n")] = request.n_texts

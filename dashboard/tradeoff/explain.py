@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.defences.registry import DEFENCES
 from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = ["caveats", "how_it_is_computed"]
@@ -28,6 +29,11 @@ def how_it_is_computed(found: Tradeoff) -> None:
             "and the spread between seeds.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
         )
+        for name in dict.fromkeys(point.defence for point in found.points):
+            entry = DEFENCES[name]
+            st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
+            if entry.formula:
+                st.latex(entry.formula)
 
 
 def caveats() -> None:

@@ -34,7 +34,7 @@ _KEPT = 0.9
 def finding(slot: Any, found: Tradeoff, task: str) -> None:
     """Draw the answer to the page's question: the best that keeps most of the usefulness."""
     base, best = found.undefended, best_point(found, task)
-    if best.defence == "none":
+    if DEFENCES[best.defence].is_baseline:
         slot.title("No defence keeps its usefulness and hides words", anchor=False)
     else:
         saved = base.leakage.value - best.leakage.value
@@ -101,17 +101,17 @@ def example(point: Point, text: str) -> None:
         protected = make_defence(DefenceSpec.of(point.defence, settings)).protect(encoder)
         vector = protected.encode([text])
         vector_panel(vector, lead="What is stored: ")
-        if point.defence == "random_projection":
+        if not entry.keeps_space:
             st.html(markup.quoted(text))
             st.caption(
                 "An attacker who does not know the projection can do nothing with its numbers. "
                 "The figure's attacker was trained on projected vectors."
             )
             return
+        cut = " (zeros for what is cut)" if vector.shape[1] < encoder.dimension else ""
         vector = np.pad(vector, ((0, 0), (0, encoder.dimension - vector.shape[1])))
         reading = answers.unprepared_reading("probe_mlc", text, vector)
         who = "What an attacker reads who was not trained for this defence"
-        cut = " (zeros for what is cut)" if point.defence == "truncation" else ""
         st.html(markup.label(who + cut))
         st.html(markup.marked_sentence(reading))
         st.html(markup.wrong_words(reading))

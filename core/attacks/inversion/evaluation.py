@@ -9,17 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from core.attacks.fitted import check_vectors
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_vocabulary
 from core.errors import InvalidInputError
 from core.metrics import score_words
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from core.registry import name_of
 from core.results import EvaluationResult, Recovery
 from core.specs import settings_of
 from core.text import Vocabulary, check_texts, revealing_words, word_set
 
-__all__ = ["attack_name", "attack_vocabulary", "evaluate", "restrict", "sample_texts"]
+__all__ = [
+    "attack_name",
+    "attack_vocabulary",
+    "evaluate",
+    "restrict",
+    "sample_rows",
+    "sample_texts",
+]
 
 
 def evaluate(
@@ -30,6 +39,7 @@ def evaluate(
     limit: int | None = None,
     seed: int = 0,
     vocabulary: Vocabulary | None = None,
+    vectors: Vectors | None = None,
     name: str = "texts",
     on_progress: OnProgress = no_progress,
 ) -> EvaluationResult:
@@ -53,35 +63,35 @@ def evaluate(
         Of the drawing and of the bootstrap.
     vocabulary : Vocabulary, optional
         V'.
+    vectors : float32 array of shape (n, dimension), optional
+        The stored embeddings of all n texts, in their order, before any drawing; without them,
+        `encoder` makes those of the drawn texts.
     name : str
         How the result calls the texts.
 
     Returns
     -------
     EvaluationResult
-        `sentences_per_second` times the inversion alone: the vectors are encoded before.
+        `sentences_per_second` times the inversion alone, not the encoding.
 
     Raises
     ------
     InvalidInputError
-        No text, a text that cannot be encoded, or no text with a word to find.
+        No text, a text that cannot be encoded, no text with a word to find, or vectors that are
+        not the texts': of another number or shape, NaN or infinite.
     """
-    sample = sample_texts(texts, limit, seed)
+    checked = check_texts(texts)
+    rows = sample_rows(len(checked), limit, seed)
+    sample = [checked[i] for i in rows]
     known = attack_vocabulary(attack, encoder)
     scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
-    all_words = [word_set(text) - known.stop_words for text in sample]
-    targets = [scope.targets(text) for text in sample]
-
-    vectors = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
+    if vectors is None:
+        chosen = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
+    else:
+        chosen = _stored(attack, encoder, vectors, len(checked))[rows]
     start = time.perf_counter()
-    answers = attack.invert(encoder, vectors, _part(on_progress, 0.5, 1.0))
+    answers = attack.invert(encoder, chosen, _part(on_progress, 0.5, 1.0))
     seconds = time.perf_counter() - start
-    guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, vectors)
-
-    revealing = [revealing_words(text) for text in sample]
-    said = [answer.word_set for answer in answers]
-    open_scores = score_words([words - known.stop_words for words in said], all_words, seed=seed)
-    n_words = sum(len(words) for words in all_words)
     return EvaluationResult(
         attack=attack_name(attack),
         settings={key: getattr(attack, key) for key in settings_of(type(attack))},
@@ -89,18 +99,48 @@ def evaluate(
         encoder_fingerprint=encoder.fingerprint,
         texts=name,
         seed=seed,
-        scores=score_words(_within(answers, scope), targets, revealing=revealing, seed=seed),
-        baseline=score_words(_within(guesses, scope), targets, revealing=revealing, seed=seed),
         vocabulary_size=len(scope),
-        vocabulary_coverage=sum(len(target) for target in targets) / n_words,
-        unrestricted_f1=open_scores.token_set_f1,
         sentences_per_second=len(sample) / max(seconds, 1e-9),
-        device=str(getattr(encoder, "device", "cpu")),
-        precision=str(getattr(encoder, "precision", "float32")),
-        backend=str(getattr(encoder, "backend", "torch")),
+        **_machine(encoder),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
+        **_scored(encoder, sample, answers, (known, scope), seed),
     )
+
+
+def _stored(attack: InversionAttack, encoder: Encoder, vectors: Vectors, n_texts: int) -> Vectors:
+    """Return vectors that were made before, checked to be those of the texts."""
+    reads_sparse = bool(getattr(attack, "reads_sparse", False))
+    return check_vectors(vectors, encoder.dimension, n_texts, reads_sparse=reads_sparse)
+
+
+def _machine(encoder: Encoder) -> dict[str, Any]:
+    """Return what encodes, and how exactly."""
+    usual = {"device": "cpu", "precision": "float32", "backend": "torch"}
+    return {name: str(getattr(encoder, name, value)) for name, value in usual.items()}
+
+
+def _scored(
+    encoder: Encoder,
+    sample: Sequence[str],
+    answers: Sequence[Recovery],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    seed: int,
+) -> dict[str, Any]:
+    """Score answers, and the prior-only attacker's, on the words known and those in scope."""
+    known, scope = vocabularies
+    all_words = [word_set(text) - known.stop_words for text in sample]
+    targets = [scope.targets(text) for text in sample]
+    revealing = [revealing_words(text) for text in sample]
+    blank = np.zeros((1, encoder.dimension), np.float32)
+    guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
+    open_answers = [answer.word_set - known.stop_words for answer in answers]
+    return {
+        "scores": score_words(_within(answers, scope), targets, revealing=revealing, seed=seed),
+        "baseline": score_words(_within(guesses, scope), targets, revealing=revealing, seed=seed),
+        "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
+        "unrestricted_f1": score_words(open_answers, all_words, seed=seed).token_set_f1,
+    }
 
 
 def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str]:
@@ -111,15 +151,25 @@ def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str
     InvalidInputError
         No text, a limit below 1, or a text that cannot be encoded.
     """
+    checked = check_texts(texts)
+    return [checked[i] for i in sample_rows(len(checked), limit, seed)]
+
+
+def sample_rows(n: int, limit: int | None, seed: int) -> list[int]:
+    """Return which of n texts `sample_texts` draws, ascending.
+
+    Raises
+    ------
+    InvalidInputError
+        No text, or a limit below 1.
+    """
     if limit is not None and limit < 1:
         raise InvalidInputError(f"limit must be at least 1, got {limit}.")
-    checked = check_texts(texts)
-    if not checked:
+    if not n:
         raise InvalidInputError("texts must hold at least one text, got none.")
-    if limit is None or limit >= len(checked):
-        return checked
-    rows = np.random.default_rng(seed).choice(len(checked), size=limit, replace=False)
-    return [checked[i] for i in sorted(rows)]
+    if limit is None or limit >= n:
+        return list(range(n))
+    return sorted(np.random.default_rng(seed).choice(n, size=limit, replace=False).tolist())
 
 
 def attack_vocabulary(attack: InversionAttack, encoder: Encoder) -> Vocabulary:
@@ -154,11 +204,7 @@ def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
 
 def attack_name(attack: Any) -> str:
     """Return the registry's name of an attack, or its class name where it has none."""
-    kind = type(attack)
-    path = f"{kind.__module__}:{kind.__name__}"
-    return next(
-        (name for name, entry in INVERSION_ATTACKS.items() if entry.path == path), kind.__name__
-    )
+    return name_of(INVERSION_ATTACKS, type(attack)) or type(attack).__name__
 
 
 def _within(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:

@@ -85,11 +85,7 @@ def collect_pairs(
     train_vectors, train_rows = [vectors[kept]], [all_rows[i] for i in kept]
     for copy in range(substitutions):
         changed = substitute_words([texts[i] for i in kept], vocabulary, seed=seed + 1 + copy)
-
-        def later(fraction: float, message: str, start: float = (1 + copy) * share) -> None:
-            on_progress(start + fraction * share, message)
-
-        train_vectors.append(encoder.encode(changed, later))
+        train_vectors.append(encoder.encode(changed, _later(on_progress, 1 + copy, share)))
         train_rows += vocabulary.rows(changed)
     stacked, found = _with_words(stack(train_vectors), train_rows)
     held_vectors, held_rows = _with_words(vectors[held], [all_rows[i] for i in held])
@@ -100,6 +96,11 @@ def collect_pairs(
         )
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     return TrainingPairs(vocabulary, stacked, found, held_vectors, held_rows, digest)
+
+
+def _later(on_progress: OnProgress, number: int, share: float) -> OnProgress:
+    """Report the progress of one of several parts of equal share."""
+    return lambda fraction, message: on_progress((number + fraction) * share, message)
 
 
 def _with_words(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary
@@ -32,7 +33,9 @@ class ProbeAttack:
     and μ is the mean Φ(w). A baseline of ours for what an attacker has within a minute.
     """
 
-    n_words: int = setting(10, "Words answered", low=1, high=100)
+    n_words: int = setting(
+        10, "Words answered", low=1, high=100, at="answer", search=Between(3, 30)
+    )
     vocabulary_size: int = setting(20_000, "Words encoded", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
 

@@ -21,12 +21,28 @@ class AttackEntry(Entry):
     score: str
     """What the score of a recovered word means."""
     is_slow: bool = False
-    """Takes seconds a vector, so that studies give it fewer."""
+    """Takes seconds for each vector, so that studies attack a sample of their texts."""
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it only says what guessing gives: it never looks at the vector."""
+        return self.access is Access.NOTHING
 
     @property
     def reads_sparse(self) -> bool:
         """Whether it reads the sparse vectors of bags of words."""
         return bool(getattr(self.kind, "reads_sparse", False))
+
+    @property
+    def answers_in_order(self) -> bool:
+        """Whether the order of its words says more than their scores."""
+        return bool(getattr(self.kind, "answers_in_order", False))
+
+    @property
+    def cost(self) -> str:
+        """What the attacker has to have, and how long an answer takes."""
+        pace = "as one types" if self.is_live else "in seconds to a minute"
+        return f"needs {self.access.needs}; answers {pace}"
 
 
 _HERE = "core.attacks.inversion"
@@ -40,6 +56,8 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="share of auxiliary texts that hold the word",
         path=f"{_HERE}.prior:PriorAttack",
+        colour="#8A8F96",
+        symbol="line-ns-open",
     ),
     "retrieval": AttackEntry(
         "Nearest sentences",
@@ -49,6 +67,10 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="similarity-weighted share of the neighbours that hold the word",
         path=f"{_HERE}.retrieval:RetrievalAttack",
+        formula=r"w \in \hat W \iff \sum_{x' \in N_k(x)} \cos(\Phi(x), \Phi(x'))\,"
+        r"[w \in W(x')] \ \text{is large}",
+        colour="#56B4E9",
+        symbol="square",
     ),
     "probe": AttackEntry(
         "Word probe",
@@ -58,6 +80,9 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="cosine between the vector and the word's own encoding, both less a mean",
         path=f"{_HERE}.probe:ProbeAttack",
+        formula=r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)",
+        colour="#CC79A7",
+        symbol="triangle-up",
     ),
     "mlc": AttackEntry(
         "Multi-label classifier",
@@ -67,6 +92,10 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="probability that the text holds the word",
         path=f"{_HERE}.classifiers.mlc:MLCAttack",
+        formula=r"\mathcal L = -\sum_{w \in V} \big[ y_w \log \hat y_w + (1-y_w)\log(1-\hat y_w) "
+        r"\big],\quad \hat y_w = \sigma(\text{w}_w^\top \Phi(x) + b_w)",
+        colour="#0072B2",
+        symbol="circle",
     ),
     "msp": AttackEntry(
         "Multi-set prediction",
@@ -76,6 +105,10 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="probability of the word at the step at which it was chosen",
         path=f"{_HERE}.msp.attack:MSPAttack",
+        formula=r"\mathcal L = \sum_{t=1}^{\ell} -\frac{1}{|W_t|} \sum_{w \in W_t} "
+        r"\log P(w \mid \Phi(x), \hat w_1 \dots \hat w_{t-1})",
+        colour="#E69F00",
+        symbol="pentagon",
     ),
     "relaxation": AttackEntry(
         "Continuous relaxation",
@@ -83,9 +116,13 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "Song & Raghunathan (2020), Eq. 5",
         access=Access.WHITE_BOX,
         is_live=False,
-        is_slow=True,
         score="softmax weight of the token at its position",
         path=f"{_HERE}.relaxation.attack:RelaxationAttack",
+        formula=r"\min_{z}\ \big\| \Phi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
+        r" - \Phi(x^*) \big\|^2",
+        colour="#B5A900",
+        symbol="cross",
+        is_slow=True,
     ),
     "staged": AttackEntry(
         "Staged relaxation",
@@ -93,9 +130,13 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "Song & Raghunathan (2020), Eq. 6",
         access=Access.WHITE_BOX,
         is_live=False,
-        is_slow=True,
         score="softmax weight of the token at its position",
         path=f"{_HERE}.relaxation.staged:StagedAttack",
+        formula=r"\min_{z}\ \big\| \Psi\big(V^\top \text{softmax}(z_i / T)\big)_{i=1}^{\ell}"
+        r" - M\,\Phi(x^*) \big\|^2",
+        colour="#B5A900",
+        symbol="x",
+        is_slow=True,
     ),
     "sparse": AttackEntry(
         "Sparse coding",
@@ -105,6 +146,9 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=False,
         score="coefficient of the token in the explained mean",
         path=f"{_HERE}.sparse.attack:SparseCodingAttack",
+        formula=r"\min_{z \ge 0}\ \big\| V^\top z - M\,\Phi(x^*) \big\|^2 + \lambda \|z\|_1",
+        colour="#7A5FA8",
+        symbol="hexagon",
     ),
     "probe_mlc": AttackEntry(
         "Probe-started classifier",
@@ -114,6 +158,10 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="probability that the text holds the word",
         path=f"{_HERE}.classifiers.probe_mlc:ProbeMLCAttack",
+        formula=r"\text{logit} = W\big(A(e-\mu) + \text{MLP}(e-\mu)\big) + b,"
+        r"\quad W_w^{\text{start}} = \Phi(w) - \mu_V",
+        colour="#CC79A7",
+        symbol="triangle-down",
     ),
     "search": AttackEntry(
         "Re-embedding search",
@@ -123,6 +171,10 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=False,
         score="probability that the text holds the word, after re-encoding",
         path=f"{_HERE}.search.attack:SearchAttack",
+        formula=r"\max_{S}\ \cos\big(\Phi(\text{words of } S),\ e\big) + "
+        r"\lambda \sum_{w \in S} (\text{logit}_w + m)",
+        colour="#CC79A7",
+        symbol="star",
     ),
 }
 

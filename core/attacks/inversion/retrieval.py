@@ -13,6 +13,7 @@ from scipy import sparse
 from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
 from core.attacks.inversion.decision import best_counts
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between
 from core.results import RecoveredWord, Recovery
 from core.specs import setting
 from core.text import STOP_WORDS, Vocabulary, check_texts
@@ -29,8 +30,21 @@ class RetrievalAttack:
     the weight. No learning: what leaks to somebody who merely owns similar texts.
     """
 
-    n_neighbors: int = setting(200, "Auxiliary sentences that vote", low=1, high=5000)
-    temperature: float = setting(0.05, "How much nearer sentences weigh more", low=1e-3)
+    n_neighbors: int = setting(
+        200,
+        "Auxiliary sentences that vote",
+        low=1,
+        high=5000,
+        at="answer",
+        search=Between(5, 1000, is_log=True),
+    )
+    temperature: float = setting(
+        0.05,
+        "How much nearer sentences weigh more",
+        low=1e-3,
+        at="answer",
+        search=Between(0.005, 1.0, is_log=True),
+    )
     vocabulary_size: int = setting(20_000, "Words that can be answered", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
 
@@ -103,7 +117,7 @@ class RetrievalAttack:
             {**sparse_parts(self.vectors_), "shape": np.asarray(self.vectors_.shape)}
             if is_sparse(self.vectors_)
             else {"vectors": self.vectors_.astype(np.float16)}
-        )  # fmt: skip
+        )
         arrays = {
             **pool,
             "indptr": self.words_.indptr.astype(np.int64),

@@ -17,6 +17,7 @@ from core.assets import ASSETS
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
+from core.registry import name_of
 from core.specs import AttackSpec, settings_of
 from core.store import load_artifact, read_json, save_artifact
 from core.text import Vocabulary
@@ -37,11 +38,10 @@ WEIGHTS = ASSETS / "weights"
 
 
 def _name_of(attack: TrainedAttack) -> str:
-    kind = type(attack)
-    for name, entry in INVERSION_ATTACKS.items():
-        if entry.path.endswith(f"{kind.__module__}:{kind.__name__}"):
-            return name
-    raise InvalidInputError(f"{kind.__name__} is not in the registry of attacks.")
+    name = name_of(INVERSION_ATTACKS, type(attack))
+    if name is None:
+        raise InvalidInputError(f"{type(attack).__name__} is not in the registry of attacks.")
+    return name
 
 
 def save_attack(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from core.assets import ASSETS
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.eta_grid import NAMED_ETAS, eta_grid
 from core.errors import EncoderMismatchError, InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import load_artifact, save_artifact
@@ -32,10 +33,6 @@ __all__ = [
     "measure_vocabulary",
     "save_vocabulary",
 ]
-
-NAMED_ETAS = (30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0)
-"""η at which MiniLM's tokens come back as often as BERT's at the η of Qu et al. (2021): the two
-scales differ with the dimension and the lengths of the token vectors."""
 
 SHIPPED = ASSETS / "deniability"
 """The statistics that ship, a folder an encoder."""
@@ -84,16 +81,6 @@ class VocabularyDeniability:
         return int(np.abs(np.log(self.etas / eta)).argmin())
 
 
-def eta_grid(dimension: int, n: int = 41) -> NDArray[np.float64]:
-    """Return an ascending grid of η from 15 to 200 at n = 384, scaled with the dimension.
-
-    `NAMED_ETAS` and the η of Qu et al. (2021, Table 3) are among it.
-    """
-    scale = dimension / 384
-    plain = np.round(np.geomspace(15, 200, n), 1)
-    return np.unique(np.concatenate([plain, NAMED_ETAS, (50, 100, 125, 150, 175)])) * scale
-
-
 def measure_vocabulary(
     encoder: WhiteBoxEncoder,
     *,
@@ -117,30 +104,15 @@ def measure_vocabulary(
         raise InvalidInputError("Give at least one seed, and 2 to 65,535 draws.")
     start = time.perf_counter()
     grid = eta_grid(encoder.dimension) if etas is None else np.unique(np.asarray(etas, np.float64))
-    vectors = encoder.token_vectors.detach().float().cpu().numpy()
     tokens = candidate_ids(encoder, candidates)
     ranks = np.unique(np.round(np.linspace(0, n_draws, 41)[1:]).astype(np.int64))
-    n_w = np.empty((len(seeds), len(tokens), len(grid)), np.uint16)
-    s_w = np.empty_like(n_w)
-    eta_at_rank = np.empty((len(tokens), len(ranks)), np.float32)
-    n_panels = len(seeds) * -(-len(tokens) // PANEL)
-    done = 0
+    counts = _Counts.empty(len(seeds), len(tokens), len(grid), len(ranks))
+    panels = [slice(first, first + PANEL) for first in range(0, len(tokens), PANEL)]
+    n_panels = len(seeds) * len(panels)
     for which, seed in enumerate(seeds):
-        engine = DeniabilityEngine(
-            vectors,
-            tokens,
-            n_draws=n_draws,
-            seed=seed,
-            eta_min=grid[0],
-            n_threads=n_threads,
-            device="cuda" if encoder.token_vectors.is_cuda else "cpu",
-        )
-        for first in range(0, len(tokens), PANEL):
-            rows = slice(first, first + PANEL)
-            n_w[which, rows], s_w[which, rows], eta_star = engine.outcomes(tokens[rows], grid)
-            if which == 0:
-                eta_at_rank[rows] = eta_star[:, ranks - 1]
-            done += 1
+        engine = _engine(encoder, tokens, n_draws, seed, grid[0], n_threads)
+        for done, rows in enumerate(panels, which * len(panels) + 1):
+            counts.take(which, rows, engine.outcomes(tokens[rows], grid), ranks)
             on_progress(done / n_panels, f"{done * PANEL:,} of {n_panels * PANEL:,} tokens")
     return VocabularyDeniability(
         encoder=encoder.name,
@@ -151,12 +123,56 @@ def measure_vocabulary(
         seconds=time.perf_counter() - start,
         tokens=tokens,
         etas=grid,
-        n_w=n_w[0],
-        s_w=s_w[0],
+        n_w=counts.n_w[0],
+        s_w=counts.s_w[0],
         ranks=ranks,
-        eta_at_rank=eta_at_rank,
-        mean_n_w=n_w.mean(1, dtype=np.float64),
-        mean_s_w=s_w.mean(1, dtype=np.float64),
+        eta_at_rank=counts.eta_at_rank,
+        mean_n_w=counts.n_w.mean(1, dtype=np.float64),
+        mean_s_w=counts.s_w.mean(1, dtype=np.float64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """What is counted of all tokens, panel by panel: see `VocabularyDeniability`."""
+
+    n_w: NDArray[np.uint16]
+    s_w: NDArray[np.uint16]
+    eta_at_rank: NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, n_seeds: int, n_tokens: int, n_etas: int, n_ranks: int) -> _Counts:
+        n_w = np.empty((n_seeds, n_tokens, n_etas), np.uint16)
+        return cls(n_w, np.empty_like(n_w), np.empty((n_tokens, n_ranks), np.float32))
+
+    def take(
+        self,
+        which: int,
+        rows: slice,
+        outcomes: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+        ranks: NDArray[np.int64],
+    ) -> None:
+        self.n_w[which, rows], self.s_w[which, rows], eta_star = outcomes
+        if which == 0:
+            self.eta_at_rank[rows] = eta_star[:, ranks - 1]
+
+
+def _engine(
+    encoder: WhiteBoxEncoder,
+    tokens: NDArray[np.int64],
+    n_draws: int,
+    seed: int,
+    eta_min: float,
+    n_threads: int | None,
+) -> DeniabilityEngine:
+    return DeniabilityEngine(
+        encoder.token_vectors.detach().float().cpu().numpy(),
+        tokens,
+        n_draws=n_draws,
+        seed=seed,
+        eta_min=eta_min,
+        n_threads=n_threads,
+        device="cuda" if encoder.token_vectors.is_cuda else "cpu",
     )
 
 

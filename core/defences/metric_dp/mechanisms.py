@@ -20,11 +20,13 @@ import torch
 from numpy.typing import NDArray
 
 from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
+from core.ranges import Strength
 from core.specs import setting
 from core.text import check_texts
 
@@ -34,6 +36,17 @@ _BLOCK = 8192
 """Tokens whose noise is in memory at a time."""
 
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
+
+
+def _long_eta_steps(dimension: int) -> tuple[float, ...]:
+    """Go on to 40 times as much: noise on a whole text's vector needs a greater η."""
+    steps = eta_steps(dimension)
+    more = np.round(np.geomspace(steps[-1], 40 * steps[-1], 40)[1:])
+    return (*steps, *(float(step) for step in more))
+
+
+_ETA = Strength("η: less noise to the right", 75.0, eta_steps)
+_LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps)
 
 
 class TextPrivatizer:
@@ -98,7 +111,7 @@ class TextToText:
     The protected encoder encodes the privatised text: what is released is a text.
     """
 
-    eta: float = setting(75.0, _ETA_HELP, low=1e-6)
+    eta: float = setting(75.0, _ETA_HELP, low=1e-6, strength=_ETA)
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
@@ -119,7 +132,7 @@ class TextToText:
 class TokenRepresentation:
     """Adds noise to every token vector, and encodes from there (Qu et al. 2021, Eq. 3)."""
 
-    eta: float = setting(75.0, _ETA_HELP, low=1e-6)
+    eta: float = setting(75.0, _ETA_HELP, low=1e-6, strength=_ETA)
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
@@ -134,7 +147,7 @@ class TokenRepresentation:
 class SequenceRepresentation:
     """Adds noise to the text's own vector (Qu et al. 2021, Eq. 3, on sequences)."""
 
-    eta: float = setting(200.0, _ETA_HELP, low=1e-6)
+    eta: float = setting(200.0, _ETA_HELP, low=1e-6, strength=_LONG_ETA)
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:

@@ -24,6 +24,7 @@ from core.attacks.inversion.sparse_input import (
     unhalved,
 )
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, OneOf
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
@@ -48,8 +49,12 @@ class MLCAttack:
     the number of words may be chosen to maximise the expected F1 instead of by a threshold.
     """
 
-    batch_size: int = setting(256, "Texts a step", low=1, paper="SR20")
-    learning_rate: float = setting(1e-3, "Of Adam", low=1e-6, high=1.0, paper="SR20")
+    batch_size: int = setting(
+        256, "Texts a step", low=1, paper="SR20", search=OneOf((64, 128, 256))
+    )
+    learning_rate: float = setting(
+        1e-3, "Of Adam", low=1e-6, high=1.0, paper="SR20", search=Between(1e-4, 1e-2, is_log=True)
+    )
     epochs: int = setting(30, "At most", low=1, paper="SR20")
     patience: int = setting(3, "Epochs without a better F1 before stopping", low=1)
     decay: bool = setting(True, "Lower the learning rate linearly to 5 %")
@@ -60,10 +65,18 @@ class MLCAttack:
         "expected_f1",
         "How many words to answer: as many as maximise the expected F1, or all above a threshold",
         choices=("expected_f1", "threshold"),
+        at="answer",
     )
-    threshold: float = setting(0.5, "Least probability of an answered word", low=0.0, high=1.0)
+    threshold: float = setting(
+        0.5, "Least probability of an answered word", low=0.0, high=1.0, at="answer"
+    )
     size_factor: float = setting(
-        1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
+        1.25,
+        "How much longer than predicted a text is taken to be",
+        low=0.1,
+        high=10.0,
+        at="answer",
+        search=Between(0.75, 2.0),
     )
     substitutions: int = setting(
         0, "Copies of each training text with words exchanged", low=0, high=10

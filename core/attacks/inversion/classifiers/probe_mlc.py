@@ -10,6 +10,7 @@ from core.attacks.inversion.classifiers.network import WordClassifier
 from core.attacks.inversion.pairs import TrainingPairs
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress
+from core.ranges import Between, OneOf
 from core.specs import setting
 
 __all__ = ["ProbeMLCAttack"]
@@ -25,15 +26,28 @@ class ProbeMLCAttack(MLCAttack):
     per auxiliary text. The loss is Eq. 8 of Song & Raghunathan (2020).
     """
 
-    learning_rate: float = setting(2e-3, "Of Adam; half of it for W", low=1e-6, high=1.0)
+    batch_size: int = setting(256, "Texts a step", low=1, paper="SR20")
+    learning_rate: float = setting(
+        2e-3,
+        "Of Adam; half of it for W",
+        low=1e-6,
+        high=1.0,
+        search=Between(3e-4, 1e-2, is_log=True),
+    )
     epochs: int = setting(4, "At most", low=1)
-    hidden: int = setting(1024, "Units of the residual network", low=1)
-    blocks: int = setting(1, "Its layers of that width after the first", low=0, high=8)
-    dropout: float = setting(0.1, "In the residual network", low=0.0, high=0.9)
+    hidden: int = setting(
+        1024, "Units of the residual network", low=1, search=OneOf((512, 1024, 2048))
+    )
+    blocks: int = setting(
+        1, "Its layers of that width after the first", low=0, high=8, search=OneOf((0, 1, 2))
+    )
+    dropout: float = setting(
+        0.1, "In the residual network", low=0.0, high=0.9, search=OneOf((0.0, 0.1, 0.2, 0.3))
+    )
     substitutions: int = setting(
         1, "Copies of each training text with words exchanged", low=0, high=10
     )
-    start_scale: float = setting(8.0, "Start of A", low=0.0)
+    start_scale: float = setting(8.0, "Start of A", low=0.0, search=Between(2.0, 20.0, is_log=True))
 
     reads_sparse = False
 

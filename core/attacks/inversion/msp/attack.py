@@ -26,6 +26,7 @@ from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.sparse_input import half, input_layer, network_input, training_input
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, Fixed, OneOf
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary
@@ -52,14 +53,29 @@ class MSPAttack:
     off dense ones: with some encoders it is nearly all of a vector, and hides the rest.
     """
 
-    hidden: int = setting(512, "Units H of the LSTM and of the word vectors", low=8, paper="C22")
-    batch_size: int = setting(64, "Texts a step", low=1, paper="C22")
-    learning_rate: float = setting(4e-4, "Of Adam", low=1e-6, high=1.0, paper="C22")
-    weight_decay: float = setting(
-        1e-4, "L2 penalty; decoupled from Adam with a sampled softmax", low=0.0, paper="C22"
+    hidden: int = setting(
+        512,
+        "Units H of the LSTM and of the word vectors",
+        low=8,
+        paper="C22",
+        search=OneOf((384, 512, 768)),
     )
-    dropout: float = setting(0.2, "Before each LSTM input", low=0.0, high=0.9, paper="C22")
-    epochs: int = setting(100, "At most", low=1, paper="C22")
+    batch_size: int = setting(64, "Texts a step", low=1, paper="C22", search=OneOf((64, 128, 256)))
+    learning_rate: float = setting(
+        4e-4, "Of Adam", low=1e-6, high=1.0, paper="C22", search=Between(1e-4, 1e-2, is_log=True)
+    )
+    weight_decay: float = setting(
+        1e-4,
+        "L2 penalty; decoupled from Adam with a sampled softmax",
+        low=0.0,
+        paper="C22",
+        search=Between(1e-5, 1e-2, is_log=True),
+    )
+    dropout: float = setting(
+        0.2, "Before each LSTM input", low=0.0, high=0.9, paper="C22", search=OneOf((0.1, 0.2, 0.3))
+    )
+    # In a search, Corò (2022, §4.3.3) has more trials rather than longer ones.
+    epochs: int = setting(100, "At most", low=1, paper="C22", search=Fixed(30))
     decay: bool = setting(False, "Lower the learning rate linearly to 5 %")
     patience: int = setting(10, "Epochs without a better F1 before stopping", low=1, paper="C22")
     validation_share: float = setting(0.1, "Texts set aside", low=0.001, high=0.5, paper="C22")
@@ -82,18 +98,24 @@ class MSPAttack:
         "expected_f1",
         "How many words to answer: as many as maximise the expected F1, or L for every text (C22)",
         choices=("expected_f1", "mean"),
+        at="answer",
     )
     size_factor: float = setting(
-        1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
+        1.25,
+        "How much longer than predicted a text is taken to be",
+        low=0.1,
+        high=10.0,
+        at="answer",
     )
     substitutions: int = setting(
         0, "Copies of each training text with words exchanged", low=0, high=10
     )
-    shortlist: int = setting(1000, "Words scored after the first step", low=10)
+    shortlist: int = setting(1000, "Words scored after the first step", low=10, at="answer")
     seed: int = setting(0, "Of the split, the start and the order", low=0)
     device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
 
     reads_sparse = True
+    answers_in_order = True
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -160,21 +182,9 @@ class MSPAttack:
         network = self.network_
         device = network.words.device
         batch_of = training_input(network.first, pairs.vectors, device)
-        # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
-        kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
-        optimizer = kind(
-            network.parameters(),
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=device.type in ("cpu", "cuda"),
-        )
         share = np.asarray(self.vocabulary_.document_frequency) / self.vocabulary_.n_texts
         share = np.append(share, 0.0) if self.end_token else share
-        weights = None
-        if self.rare_weight:
-            weights = rare_word_weights(
-                self.vocabulary_, self.rare_weight, end_token=self.end_token
-            ).to(device)
+        weights = self._word_weights(device)
         end = np.array([len(self.vocabulary_)] if self.end_token else [], dtype=np.int32)
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
@@ -198,7 +208,24 @@ class MSPAttack:
             patience=self.patience,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
         )
+        optimizer = self._optimizer(network, device)
         return train(network, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
+
+    def _optimizer(self, network: MSPNetwork, device: torch.device) -> torch.optim.Optimizer:
+        # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
+        kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
+        return kind(
+            network.parameters(),
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=device.type in ("cpu", "cuda"),
+        )
+
+    def _word_weights(self, device: torch.device) -> Tensor | None:
+        if not self.rare_weight:
+            return None
+        weights = rare_word_weights(self.vocabulary_, self.rare_weight, end_token=self.end_token)
+        return weights.to(device)
 
     def _candidates(
         self, targets: list[NDArray[np.int32]], share: NDArray[np.float64]

@@ -15,6 +15,7 @@ from core.attacks.inversion.relaxation.soft_tokens import Schedule
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, OneOf
 from core.results import Recovery
 from core.specs import setting
 
@@ -50,25 +51,65 @@ class RelaxationAttack:
     """
 
     length: int = setting(
-        0, "Positions to fill; 0: the mean number of tokens of the auxiliary texts", low=0, high=254
+        0,
+        "Positions to fill; 0: the mean number of tokens of the auxiliary texts",
+        low=0,
+        high=254,
+        at="answer",
+        search=Between(6, 32),
     )
-    temperature: float = setting(0.05, "T of the softmax", low=1e-3, high=10.0, paper="SR20")
+    temperature: float = setting(
+        0.05,
+        "T of the softmax",
+        low=1e-3,
+        high=10.0,
+        paper="SR20",
+        at="answer",
+        search=Between(0.01, 1.0, is_log=True),
+    )
     final_temperature: float = setting(
-        0.0, "T falls to this over the steps; 0: T is constant", low=0.0, high=10.0, paper="SR20"
+        0.0,
+        "T falls to this over the steps; 0: T is constant",
+        low=0.0,
+        high=10.0,
+        paper="SR20",
+        at="answer",
+        search=Between(0.002, 0.1, is_log=True),
     )
-    learning_rate: float = setting(1e-3, "Adam's step", low=1e-6, high=10.0, paper="SR20")
-    n_steps: int = setting(1000, "Most gradient steps a start", low=1, high=100_000)
-    n_restarts: int = setting(1, "Starts, of which the nearest is answered", low=1, high=100)
+    learning_rate: float = setting(
+        1e-3,
+        "Adam's step",
+        low=1e-6,
+        high=10.0,
+        paper="SR20",
+        at="answer",
+        search=Between(1e-3, 0.5, is_log=True),
+    )
+    n_steps: int = setting(
+        1000,
+        "Most gradient steps a start",
+        low=1,
+        high=100_000,
+        at="answer",
+        search=OneOf((60, 100, 200)),
+    )
+    n_restarts: int = setting(
+        1, "Starts, of which the nearest is answered", low=1, high=100, at="answer"
+    )
     candidates: str = setting(
         "tokens",
         "What a position may hold: tokens, or whole words only",
         choices=("tokens", "words"),
+        at="answer",
     )
     shortlist: int = setting(
-        0, "Candidates kept a vector, by similarity of their own encodings; 0: all", low=0
+        0,
+        "Candidates kept a vector, by similarity of their own encodings; 0: all",
+        low=0,
+        at="answer",
     )
     keep_stop_words: bool = setting(False, "Answer stop words too (SR20)")
-    seed: int = setting(0, "Seed of the starts", low=0)
+    seed: int = setting(0, "Seed of the starts", low=0, at="answer")
 
     _name: ClassVar[str] = "RelaxationAttack"
 

@@ -14,6 +14,7 @@ from core.attacks.inversion.relaxation.attack import TUNED as RELAXATION_TUNED
 from core.attacks.inversion.relaxation.attack import RelaxationAttack
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, OneOf
 from core.specs import setting
 
 __all__ = ["TUNED", "StagedAttack"]
@@ -41,11 +42,23 @@ class StagedAttack(RelaxationAttack):
     shrinkage of least squares towards the mean, by 1/√R².
     """
 
-    layer: int = setting(1, "ℓ: the lower layer that M predicts; 0: mean of token vectors", low=0)
-    ridge: float = setting(0.3, "Shrinkage of the map to the layer", low=1e-6, high=1e6)
-
+    layer: int = setting(
+        1,
+        "ℓ: the lower layer that M predicts; 0: mean of token vectors",
+        low=0,
+        search=OneOf((0, 1, 2, 3)),
+    )
+    ridge: float = setting(
+        0.3,
+        "Shrinkage of the map to the layer",
+        low=1e-6,
+        high=1e6,
+        search=Between(1e-2, 1e2, is_log=True),
+    )
     stretch: bool = setting(
-        False, "Give mapped vectors back the spread that least squares takes from them"
+        False,
+        "Give mapped vectors back the spread that least squares takes from them",
+        search=OneOf((False, True)),
     )
 
     _name: ClassVar[str] = "StagedAttack"

@@ -13,7 +13,7 @@ from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, r
 from core.attacks.inversion.augmentation import substitute_words
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.search.correction import Corrections
+from core.attacks.inversion.search.correction import CorrectionPlan, Corrections
 from core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
@@ -23,6 +23,7 @@ from core.attacks.inversion.search.evidence import (
 )
 from core.errors import ArtifactError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, OneOf
 from core.results import RecoveredWord, Recovery
 from core.specs import setting, settings_of
 from core.text import Vocabulary, check_texts
@@ -49,11 +50,21 @@ class SearchAttack:
     words exchanged, so that they know how far the classifier can be trusted outside its domain.
     """
 
-    n_candidates: int = setting(60, "Words tried in the first round", low=2, high=100)
-    n_later_candidates: int = setting(36, "Words tried in each later round", low=2, high=100)
-    n_rounds: int = setting(2, "Times that the list is improved", low=1, high=5)
+    n_candidates: int = setting(
+        60, "Words tried in the first round", low=2, high=100, search=Between(20, 100)
+    )
+    n_later_candidates: int = setting(
+        36, "Words tried in each later round", low=2, high=100, search=Between(10, 60)
+    )
+    n_rounds: int = setting(
+        2, "Times that the list is improved", low=1, high=5, search=OneOf((1, 2, 3))
+    )
     n_corrections: int = setting(
-        1, "Times that the whole answer is encoded and all words ranked anew", low=0, high=5
+        1,
+        "Times that the whole answer is encoded and all words ranked anew",
+        low=0,
+        high=5,
+        search=OneOf((0, 1, 2)),
     )
     n_corrected: int = setting(
         150_000, "Auxiliary texts, with words exchanged, to learn the corrections from", low=20
@@ -65,7 +76,12 @@ class SearchAttack:
     )
     n_mapped: int = setting(5000, "Auxiliary texts to learn the map from", low=20)
     size_factor: float = setting(
-        1.25, "How much longer than predicted a text is taken to be", low=0.1, high=10.0
+        1.25,
+        "How much longer than predicted a text is taken to be",
+        low=0.1,
+        high=10.0,
+        at="answer",
+        search=Between(0.75, 2.0),
     )
     vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
@@ -92,13 +108,7 @@ class SearchAttack:
         order = np.random.default_rng([self.seed, 1]).permutation(len(texts))
         n_held = min(self.n_calibration, len(texts) // 5)
         held, kept = order[:n_held], order[n_held:]
-        base = ProbeMLCAttack(
-            vocabulary_size=self.vocabulary_size,
-            keep_stop_words=self.keep_stop_words,
-            epochs=self.base_epochs,
-            substitutions=self.base_substitutions,
-            seed=self.seed,
-        ).fit(
+        base = self._new_base().fit(
             encoder,
             [texts[i] for i in kept],
             vectors[kept],
@@ -117,6 +127,15 @@ class SearchAttack:
             [texts[i] for i in held],
             [texts[i] for i in kept[: self.n_mapped]],
             lambda f, m: on_progress(0.8 + 0.2 * f, m),
+        )
+
+    def _new_base(self) -> ProbeMLCAttack:
+        return ProbeMLCAttack(
+            vocabulary_size=self.vocabulary_size,
+            keep_stop_words=self.keep_stop_words,
+            epochs=self.base_epochs,
+            substitutions=self.base_substitutions,
+            seed=self.seed,
         )
 
     def fit_corrections(
@@ -145,14 +164,17 @@ class SearchAttack:
                 texts[: self.n_corrected], base.vocabulary_, seed=self.seed + 101
             )
             vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
-        self.corrections_ = self._no_corrections().fit(
-            encoder,
-            texts,
-            vectors,
+        plan = CorrectionPlan(
             n_rounds=self.n_corrections,
             hidden=self.corrector_hidden,
             epochs=self.corrector_epochs,
             seed=self.seed,
+        )
+        self.corrections_ = self._no_corrections().fit(
+            encoder,
+            texts,
+            vectors,
+            plan,
             checkpoint_dir=checkpoint_dir,
             on_progress=lambda f, m: on_progress(0.4 + 0.6 * f, m),
         )

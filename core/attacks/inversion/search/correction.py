@@ -20,7 +20,7 @@ from core.text import Vocabulary
 from core.training.devices import fast_dtype
 from core.training.loop import Loop, train
 
-__all__ = ["Corrections", "Ranked"]
+__all__ = ["CorrectionPlan", "Corrections", "Ranked"]
 
 _LISTED = 100
 _BLOCK = 256
@@ -62,6 +62,30 @@ class Ranked:
     def lists(self) -> list[NDArray[np.int64]]:
         """The answered words of each vector."""
         return [w[:k] for w, k in zip(self.words, self.counts, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionPlan:
+    """How correctors are trained: how many, how wide, and for how long."""
+
+    n_rounds: int
+    hidden: int
+    epochs: int
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+    seed: int = 0
+
+    def loop(self, number: int, n: int, facts: dict[str, Any], checkpoint_dir: Path | None) -> Loop:
+        """Return the training loop of a round on n samples; `facts` tell them from others."""
+        of_round = [number, self.hidden, self.epochs, self.learning_rate, self.batch_size]
+        return Loop(
+            n=n,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            identity={"corrector": [*of_round, self.seed], **facts},
+            checkpoint_dir=checkpoint_dir and checkpoint_dir / f"corrector-{number}",
+        )
 
 
 @dataclass
@@ -120,13 +144,8 @@ class Corrections:
         encoder: Encoder,
         texts: Sequence[str],
         vectors: Vectors,
+        plan: CorrectionPlan,
         *,
-        n_rounds: int,
-        hidden: int,
-        epochs: int,
-        learning_rate: float = 1e-3,
-        batch_size: int = 256,
-        seed: int = 0,
         checkpoint_dir: str | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Self:
@@ -140,31 +159,20 @@ class Corrections:
         rows, vectors = [rows[i] for i in kept], vectors[kept]
         ranked = self.first(vectors)
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
+        facts = {"encoder": encoder.fingerprint, "n": len(rows)}
         self.correctors = []
-        for number in range(n_rounds):
-            start, share = number / n_rounds, 1 / n_rounds
+        for number in range(plan.n_rounds):
 
-            def progress(f: float, m: str, start: float = start, share: float = share) -> None:
-                on_progress(start + share * f, m)
+            def progress(f: float, m: str, number: int = number) -> None:
+                on_progress((number + f) / plan.n_rounds, m)
 
             answers = encoder.encode(self.texts(ranked), lambda f, m: progress(0.4 * f, m))
-            torch.manual_seed(seed + number)
-            corrector = AnswerCorrector(self.base, hidden=hidden).to(self.base.words.device)
+            torch.manual_seed(plan.seed + number)
+            corrector = AnswerCorrector(self.base, hidden=plan.hidden).to(self.base.words.device)
             pairs = _Pairs(vectors, answers, ranked.lists, rows)
-            loop = Loop(
-                n=pairs.n_trained,
-                epochs=epochs,
-                batch_size=batch_size,
-                seed=seed,
-                identity={
-                    "corrector": [number, hidden, epochs, learning_rate, batch_size, seed],
-                    "encoder": encoder.fingerprint,
-                    "n": len(rows),
-                },
-                checkpoint_dir=folder and folder / f"corrector-{number}",
-            )
+            loop = plan.loop(number, pairs.n_trained, facts, folder)
             self._train(
-                corrector, pairs, loop, learning_rate, lambda f, m: progress(0.4 + 0.6 * f, m)
+                corrector, pairs, loop, plan.learning_rate, lambda f, m: progress(0.4 + 0.6 * f, m)
             )
             self.correctors.append(corrector)
             ranked = self._correct(corrector, vectors, answers, ranked.lists)

@@ -18,6 +18,7 @@ from core.attacks.inversion.token_words import regular_token_ids, whole_words
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
+from core.ranges import Between
 from core.results import Recovery
 from core.specs import setting
 from core.text import STOP_WORDS
@@ -44,13 +45,31 @@ class SparseCodingAttack:
     """
 
     penalty: float = setting(
-        0.1, "λ: how much a token costs; higher answers fewer", low=1e-5, high=10.0, paper="SR20"
+        0.1,
+        "λ: how much a token costs; higher answers fewer",
+        low=1e-5,
+        high=10.0,
+        paper="SR20",
+        at="answer",
+        search=Between(3e-3, 0.3, is_log=True),
     )
     threshold: float = setting(
-        0.01, "τ: smallest coefficient answered", low=0.0, high=1.0, paper="SR20"
+        0.01,
+        "τ: smallest coefficient answered",
+        low=0.0,
+        high=1.0,
+        paper="SR20",
+        at="answer",
+        search=Between(1e-3, 0.1, is_log=True),
     )
-    solver: str = setting("working_set", "How Eq. 7 is solved", choices=tuple(SOLVERS))
-    ridge: float = setting(0.3, "Shrinkage of the map to the token mean", low=1e-6, high=1e6)
+    solver: str = setting("working_set", "How Eq. 7 is solved", choices=tuple(SOLVERS), at="answer")
+    ridge: float = setting(
+        0.3,
+        "Shrinkage of the map to the token mean",
+        low=1e-6,
+        high=1e6,
+        search=Between(1e-2, 1e2, is_log=True),
+    )
     keep_stop_words: bool = setting(False, "Answer stop words too (SR20)")
     n_tuning: int = setting(
         0, "Auxiliary texts kept apart to choose λ and τ on; 0: as given", low=0, high=5000
