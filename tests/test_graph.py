@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = (
     ("core.errors", "core.assets"),
-    ("core.vectors", "core.results"),
+    ("core.vectors", "core.results", "core.ranges"),
     ("core.protocols", "core.specs", "core.text", "core.store", "core.metrics"),
     ("core.registry", "core.training", "core.compiled"),
     ("core.corpora",),
