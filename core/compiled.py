@@ -14,11 +14,12 @@ from pathlib import Path
 import numba
 from numba import njit
 
+from core.assets import ROOT
 from core.store import cache_dir
 
 __all__ = ["machine_code_folder", "njit"]
 
-_CORE = Path(__file__).parent
+_CORE = ROOT / "core"
 _MARK = b"from core.compiled import"
 
 

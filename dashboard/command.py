@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 import socket
-from pathlib import Path
 
+from core.assets import ROOT
 from core.errors import InvalidInputError
 
 __all__ = ["WHEN_STOPPED", "add_arguments", "run"]
 
 WHEN_STOPPED = "The server has ended."
-SERVER = Path(__file__).with_name("serve.py")
+SERVER = ROOT / "dashboard" / "serve.py"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
