@@ -65,7 +65,7 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
     fitted = " or ".join(f"{size:,}" for size in sizes) or "no"
     failed = f" {found.n_failed} cells could not be measured." if found.n_failed else ""
     st.markdown(
-        f"**Here.** Leakage on {_collection(found, 'inversion')}, usefulness on "
+        f"**Here.** Leakage on {_collection(found, 'encoders')}, usefulness on "
         f"{_collection(found, 'classification')}. In the rows shown, encoders and attacks "
         f"are fitted on {fitted} sentences; the targets come from documents that are not among "
         f"them.{failed} Intervals are 95 % bootstraps over target sentences and test articles; "
