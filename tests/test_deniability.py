@@ -92,9 +92,10 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
 def test_n_w_from_eta_star_equals_the_grids(
     envelopes: Envelopes, minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray
 ) -> None:
-    # Which tokens walk together may change the last bit.
+    # Which tokens walk together may change the last bit of a product, and η* is made of
+    # differences of products, which processors sum in orders of their own.
     found = minilm_engine.eta_star(minilm_tokens)
-    np.testing.assert_allclose(found, envelopes.eta_star, rtol=1e-6)
+    np.testing.assert_allclose(found, envelopes.eta_star, rtol=1e-5)
     for eta in (*NAMED_ETAS, 17.3, 199.0):
         assert ((envelopes.eta_star <= eta).sum(1) == envelopes.n_w(eta)).all()
 
