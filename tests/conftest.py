@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import Outcome
-from job_work import use_weights
+from job_work import JobsAtHome, use_weights
 
 from core.compiled import machine_code_folder
 from core.encoders.transformer import TransformerEncoder
@@ -163,13 +163,22 @@ def small_weights(
     return folder
 
 
+@pytest.fixture(scope="session")
+def app_jobs(small_weights: Path) -> Iterator[JobsAtHome]:
+    """The jobs of `small_app`: one process for all tests, since starting it takes seconds."""
+    jobs = JobsAtHome(prepare=partial(use_weights, small_weights))
+    yield jobs
+    jobs.close()
+
+
 @pytest.fixture
-def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+def small_app(
+    small_weights: Path, app_jobs: JobsAtHome, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AppTest]:
     """The dashboard with `small_weights`, before its first run."""
     from streamlit.testing.v1 import AppTest
 
     from core.attacks.inversion import shipped
-    from core.jobs import Jobs
     from dashboard import cache
 
     def forget() -> None:
@@ -180,9 +189,8 @@ def small_app(small_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     forget()
     monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
-    jobs = Jobs(prepare=partial(use_weights, small_weights))
-    monkeypatch.setattr(cache, "jobs", lambda: jobs)
+    monkeypatch.setattr(cache, "jobs", lambda: app_jobs)
     app = Path(__file__).parents[1] / "dashboard" / "app.py"
     yield AppTest.from_file(str(app), default_timeout=180)
-    jobs.close()
+    app_jobs.forget_all()
     forget()

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from core.errors import InvalidInputError
+from core.jobs import Jobs, Work
 from core.protocols import OnProgress
 
 _PREPARED: list[int] = []
@@ -114,6 +116,24 @@ def use_weights(folder: Path, gate: Path | None = None) -> None:
     shipped.WEIGHTS = folder
     if gate is not None:
         wait_for(gate)
+
+
+def at_home(home: str, work: Work, *given: object) -> object:
+    """Do other work with a cache folder of its own."""
+    os.environ["LEAKSCOPE_HOME"] = home
+    return work(*given)
+
+
+class JobsAtHome(Jobs):
+    """Jobs whose process serves one test after another, each with its own cache folder."""
+
+    def start(self, function: Work, *arguments: Any, **known: Any) -> str:
+        home = os.environ["LEAKSCOPE_HOME"]
+        return super().start(at_home, home, function, *arguments, **known)
+
+    def forget_all(self) -> None:
+        for job_id in list(self._entries):
+            self.forget(job_id)
 
 
 def count_preparations() -> None:
