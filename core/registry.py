@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from core.errors import InvalidInputError
 from core.specs import settings_of, validate_settings
 
-__all__ = ["Entry", "Look", "Part", "find", "look_of", "looks_of", "make", "name_of"]
+__all__ = ["Entry", "Look", "Part", "find", "imported", "look_of", "looks_of", "make", "name_of"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B5A900", "#7A5FA8")
 """Okabe–Ito, its yellow darkened for white paper, and a violet in the place of black."""
@@ -34,6 +34,12 @@ _SYMBOLS = (
     "hourglass",
     "bowtie",
 )
+
+
+def imported(path: str) -> Any:
+    """Return what module:name stands for; the module is imported now, and not before."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,7 @@ class Entry:
     @property
     def kind(self) -> Any:
         """The class, or the function that opens it."""
-        module, _, name = self.path.partition(":")
-        return getattr(import_module(module), name)
+        return imported(self.path)
 
     @property
     def cost(self) -> str:

@@ -54,16 +54,10 @@ def floor_of(module: str) -> int:
     raise AssertionError(f"{module} stands on no floor: give it one in FLOORS")
 
 
-def imports(source: str, modules: Iterable[str], *, only_at_import: bool) -> set[str]:
-    """Return the modules of the project that a file imports.
-
-    With `only_at_import`, those within functions do not count: they cannot close a circle when
-    the file is read, and heavy libraries wait there.
-    """
+def imports(source: str, modules: Iterable[str]) -> set[str]:
+    """Return the modules of the project that a file imports, within functions too."""
     known, found = set(modules), set()
-    tree = ast.parse(source)
-    nodes = _at_import(tree) if only_at_import else ast.walk(tree)
-    for node in nodes:
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
@@ -73,22 +67,8 @@ def imports(source: str, modules: Iterable[str], *, only_at_import: bool) -> set
     return found & known
 
 
-def _at_import(tree: ast.AST) -> Iterable[ast.AST]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        inner = (
-            [] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else None
-        )
-        waiting.extend(ast.iter_child_nodes(node) if inner is None else inner)
-
-
-def graph(sources: Mapping[str, str], *, only_at_import: bool = False) -> dict[str, set[str]]:
-    return {
-        name: imports(source, sources, only_at_import=only_at_import) - {name}
-        for name, source in sources.items()
-    }
+def graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    return {name: imports(source, sources) - {name} for name, source in sources.items()}
 
 
 def running_up(arrows: Mapping[str, set[str]]) -> list[str]:
@@ -143,7 +123,7 @@ def test_no_import_runs_back_up() -> None:
 
 
 def test_no_files_import_each_other() -> None:
-    assert circles(graph(sources(), only_at_import=True)) == []
+    assert circles(graph(sources())) == []
 
 
 def test_a_planted_import_up_and_a_planted_circle_are_found() -> None:
@@ -151,6 +131,6 @@ def test_a_planted_import_up_and_a_planted_circle_are_found() -> None:
     planted["core.encoders.lsa"] += "\n\ndef late():\n    from core.studies import registry\n"
     assert running_up(graph(planted)) == ["core.encoders.lsa -> core.studies.registry"]
     planted["core.text"] += "\nfrom core.corpora.rows import Columns\n"
-    assert circles(graph(planted, only_at_import=True))
+    assert circles(graph(planted))
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     assert circles({"a": {"b"}, "b": set()}) == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from core.encoders.hub import must_be_local
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import EncoderSpec
 
-__all__ = ["open_masked_lm", "open_minilm", "open_sentence_transformer", "refuse_layer"]
+__all__ = ["open_fitted", "open_masked_lm", "open_minilm", "open_sentence_transformer"]
 
 
 def open_minilm(spec: EncoderSpec, _: str) -> Encoder:
@@ -21,7 +23,7 @@ def open_minilm(spec: EncoderSpec, _: str) -> Encoder:
 
 def open_sentence_transformer(spec: EncoderSpec, source: str) -> Encoder:
     """Open a Sentence-Transformers model by its id or folder."""
-    refuse_layer(spec)
+    _refuse_layer(spec)
     is_local = must_be_local(spec.name, source, owner="sentence-transformers")
     from core.encoders.sentence_transformer import SentenceTransformerEncoder
 
@@ -51,7 +53,15 @@ def open_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
     )
 
 
-def refuse_layer(spec: EncoderSpec) -> None:
+def _refuse_layer(spec: EncoderSpec) -> None:
     """Raise InvalidInputError where a layer is asked of an encoder that has none to choose."""
     if spec.layer is not None:
         raise InvalidInputError("layer is for `minilm` and `mlm:` encoders; leave it out.")
+
+
+def open_fitted(spec: EncoderSpec, folder: str) -> Encoder:
+    """Read an encoder that was fitted here from the folder that `fit` wrote."""
+    from core.encoders.fitted import load_fitted
+
+    _refuse_layer(spec)
+    return load_fitted(Path(folder), spec.name.partition(":")[0])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from core.protocols import Encoder
-from core.registry import Entry, Part
+from core.registry import Entry, Part, imported
 from core.specs import EncoderSpec
 
 __all__ = [
@@ -59,11 +58,8 @@ class FittedEncoderEntry(EncoderEntry):
 
     def load(self, spec: EncoderSpec, argument: str) -> Encoder:
         """Read the encoder from the folder that `fit` wrote."""
-        from core.encoders.fitted import load_fitted
-        from core.encoders.opening import refuse_layer
-
-        refuse_layer(spec)
-        return load_fitted(Path(argument), spec.name.partition(":")[0])
+        opened: Encoder = imported("core.encoders.opening:open_fitted")(spec, argument)
+        return opened
 
     @property
     def gives_sparse(self) -> bool:
