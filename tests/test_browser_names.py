@@ -66,7 +66,9 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
 
 
 def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
-    page = visit.open("/names", attack="search").page
+    # Few vectors: the attack encodes a hundred texts for each, and other work may go on beside.
+    text = "Ada Quell won the case in Leeds.\nTom Orrin lost his boat."
+    page = visit.open("/names", attack="search", text=text, names="Ada Quell\nTom Orrin").page
     page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
     page.reload()
     sync_api.expect(headline(page)).to_contain_text("surnames read from the vector alone")
