@@ -352,6 +352,26 @@ def test_a_process_is_prepared_once(make_jobs: Callable[..., Jobs]) -> None:
     assert final(jobs, jobs.start(job_work.preparations)).result == [process]
 
 
+GROWN = """
+import job_work
+from core.jobs import Jobs
+held = b"x" * 2_700_000_000
+del held
+jobs = Jobs()
+found = [jobs.wait(jobs.start(job_work.pid), 60).result for _ in range(2)]
+assert found[0] == found[1], found
+"""
+
+
+def test_a_server_that_has_grown_keeps_its_process_warm_too() -> None:
+    """Linux hands a program the peak of whoever started it: that is not the program's own."""
+    here = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-c", GROWN], env={**os.environ, "PYTHONPATH": here}, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
 def test_work_that_nobody_follows_any_more_is_stopped(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
