@@ -5,9 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
-from core.figures.style import BASELINE, GRID, style
+from core.figures.style import BASELINE, GRID, error_bars, style
 from core.registry import look_of
-from core.results import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["tradeoff_figure"]
@@ -64,14 +63,15 @@ def _ring(figure: go.Figure, point: Point, task: str) -> None:
 
 def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: str) -> None:
     colour, symbol = look_of(DEFENCES, name)
+    faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
     leaks = [point.leakage for _, point in members]
     title, size = DEFENCES[name].title, 15 if DEFENCES[name].is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],
-        error_x=_bars(useful, colour),
-        error_y=_bars(leaks, colour),
+        error_x=error_bars(useful, faint, width=0),
+        error_y=error_bars(leaks, faint, width=0),
         mode="lines+markers",
         name=title,
         line={"color": colour, "width": 1.5},
@@ -82,18 +82,6 @@ def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: 
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
     )
-
-
-def _bars(scores: list[Score], colour: str) -> dict[str, object]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [score.ci95.high - score.value for score in scores],
-        "arrayminus": [score.value - score.ci95.low for score in scores],
-        "thickness": 1,
-        "width": 0,
-        "color": f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}",
-    }
 
 
 def _guessing(figure: go.Figure, base: Point, task: str) -> None:

@@ -22,7 +22,7 @@ from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, word_set
 
-__all__ = ["EQUATIONS", "LayerStudy", "attack_layer", "markdown", "measure", "prior_f1"]
+__all__ = ["EQUATIONS", "LayerStudy", "attack_layer", "markdown", "measure"]
 
 EQUATIONS = {"Eq. 5": "relaxation", "Eq. 7": "sparse"}
 """Continuous relaxation, and sparse coding after a learned map to the mean of token vectors."""
@@ -143,18 +143,10 @@ def attack_layer(
     seconds = time.perf_counter() - start
     targets = [word_set(text) - STOP_WORDS for text in texts]
     scores = score_words([answer.word_set for answer in answers], targets, seed=seed)
-    guess = prior_f1(encoder, texts, auxiliary, seed)
+    prior = PriorAttack().fit_vocabulary(encoder, Vocabulary.count(auxiliary))
+    guessed = [answer.word_set for answer in prior.invert(encoder, vectors)]
+    guess = score_words(guessed, targets, seed=seed).token_set_f1
     return score_row(scores, guess, facts={"seconds_each": seconds / len(texts)})
-
-
-def prior_f1(
-    encoder: WhiteBoxEncoder, texts: Sequence[str], auxiliary: Sequence[str], seed: int
-) -> float:
-    """Return the F1 of the attacker who never sees a vector, the same at every layer."""
-    attack = PriorAttack().fit_vocabulary(encoder, Vocabulary.count(auxiliary))
-    answers = attack.invert(encoder, encoder.encode(texts))
-    targets = [word_set(text) - STOP_WORDS for text in texts]
-    return score_words([answer.word_set for answer in answers], targets, seed=seed).token_set_f1
 
 
 def markdown(rows: Sequence[Row]) -> str:
