@@ -149,3 +149,20 @@ def test_openvino_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
     )  # fmt: skip
     assert finished.stdout.splitlines()[-1] == "openvino.tools.ovc.telemetry_stub None"
     assert list(tmp_path.rglob("*openvino*")) == [], finished.stderr
+
+
+def test_a_process_that_encoded_ends_well() -> None:
+    """Its threads must not ask for the interpreter once all is done: half of the ends crashed."""
+    code = (
+        "from core.encoders.minilm import load_minilm\n"
+        "encoder = load_minilm(device='cpu', backend='openvino')\n"
+        "encoder.encode([f'text {i} about the river' for i in range(200)])"
+    )
+    for _ in range(4):
+        finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120, check=False)
+        assert finished.returncode == 0
+
+
+def test_openvino_gets_no_callback() -> None:
+    text = (ROOT / "core" / "encoders" / "openvino_model.py").read_text()
+    assert "AsyncInferQueue" not in text and "set_callback" not in text

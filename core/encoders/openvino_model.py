@@ -1,13 +1,18 @@
 """Mean pooling over a layer of a Transformers encoder in OpenVINO, on the processor.
 
-The model is converted in memory; batches wait in a queue, so that the next ones are cut into
-tokens while others are computed. Nothing of it is needed where `openvino` is not installed.
+The model is converted in memory; several batches are computed at once, and the next is cut into
+tokens meanwhile. Nothing of it is needed where `openvino` is not installed.
+
+No function of ours is handed to OpenVINO as a callback, nor its own queue used, which hands it one:
+its threads then ask for the interpreter after the work is done, and at the end of the process that
+is a crash or, where it waits for them, for ever.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -100,29 +105,35 @@ class OpenVINOModel:
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, hidden size) float32 means of n checked texts, in their order."""
         out = np.empty((len(texts), self._dimension), dtype=np.float32)
-        finished: list[int] = []
+        # Of this call alone: threads that encode at once do not meet.
+        free = [self._compiled.create_infer_request() for _ in range(self._n_requests)]
+        running: deque[tuple[Any, list[int]]] = deque()
+        n_done = 0
 
-        def keep(request: Any, rows: list[int]) -> None:
+        def finish() -> None:
+            """Wait for the request that was begun first, and keep its vectors."""
+            nonlocal n_done
+            request, rows = running[0]
+            request.wait()
+            running.popleft()
             out[rows] = request.get_output_tensor(0).data
-            finished.append(len(rows))
+            free.append(request)
+            n_done += len(rows)
+            on_progress(n_done / len(texts), f"Encoded {n_done:,} of {len(texts):,} texts")
 
-        def report() -> None:
-            done = sum(finished)
-            on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
-
-        # A queue for each call: threads that encode at once do not meet.
-        queue = _library().AsyncInferQueue(self._compiled, self._n_requests)
-        queue.set_callback(keep)
         try:
             for rows in batches_by_length(texts, self._batch_size(len(texts))):
                 ids, mask = self._tokenize([texts[i] for i in rows])
-                queue.start_async({"input_ids": ids, "attention_mask": mask}, rows)
-                if finished:
-                    report()
+                if not free:
+                    finish()
+                request = free.pop()
+                request.start_async({"input_ids": ids, "attention_mask": mask})
+                running.append((request, rows))
+            while running:
+                finish()
         finally:
-            queue.wait_all()
-        if texts:
-            report()
+            for request, _ in running:
+                request.wait()
         return out
 
     def _batch_size(self, n_texts: int) -> int:
