@@ -198,6 +198,31 @@ def test_without_openvino_torch_computes_unless_it_was_asked_for(
         load_encoder(EncoderSpec(name=name, backend="abacus"))
 
 
+def test_an_installation_that_is_broken_leaves_the_work_to_torch(
+    ratios: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise ImportError("libopenvino.so: cannot open shared object file")
+
+    monkeypatch.setattr(backends, "processor", broken)
+    for precision in ("float32", "bfloat16"):
+        choice = backend(precision=precision)
+        assert choice.name == choice.settle() == "torch" and not choice.takes(10 * BULK)
+        assert choice.arithmetic() == precision
+    with pytest.raises(InvalidInputError, match=r"cannot be used .ImportError: libopenvino"):
+        backend("openvino", precision="bfloat16")
+
+
+def test_a_model_that_fails_while_it_is_measured_stays_with_torch(
+    ratios: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(first: object, second: object) -> float:
+        raise RuntimeError("inference failed")
+
+    monkeypatch.setattr(backends, "times_faster", fail)
+    assert backend().settle() == "torch"
+
+
 def clocked(seconds: dict[str, list[float]]) -> tuple[Callable[[], float], dict[str, list[int]]]:
     """Return a clock, and the calls of work that takes these seconds a text, in turn."""
     now, calls = [0.0], {name: [] for name in seconds}  # type: ignore[var-annotated]

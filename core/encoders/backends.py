@@ -119,15 +119,23 @@ class Backend:
             return "layer 0 is a look-up, without anything to compute"
         if self._precision not in ("float32", "bfloat16"):
             return f"the precision is {self._precision}, and it has float32 and bfloat16"
-        if self._precision == "bfloat16" and "bfloat16" not in processor()[1]:
-            return "this processor has no bfloat16"
+        if self._precision == "bfloat16":
+            try:
+                able = processor()[1]
+            except Exception as error:  # an installation that is broken
+                return f"it cannot be used ({type(error).__name__}: {error})"
+            if "bfloat16" not in able:
+                return "this processor has no bfloat16"
         return ""
 
     @property
     def name(self) -> str:
         """`openvino` where it is asked for or known to be faster here, else `torch`."""
         if self._is_possible and self._is_faster is None and self._asked == "auto":
-            self._is_faster = remembered(self._memory())
+            try:
+                self._is_faster = remembered(self._memory())
+            except Exception:  # an installation that is broken: PyTorch needs nothing of it
+                self._is_possible = False
         is_used = self._asked == "openvino" or bool(self._is_faster)
         return "openvino" if self._is_possible and is_used else "torch"
 
@@ -181,7 +189,7 @@ class Backend:
     def _measure(self) -> bool:
         try:
             ratio = times_faster(self._converted(self.layer).encode, self._with_torch)
-        except InvalidInputError:  # a model that OpenVINO cannot convert
+        except Exception:  # a model that OpenVINO cannot convert, or not run
             ratio = 0.0
         is_faster = ratio >= WORTH
         if not is_faster:
