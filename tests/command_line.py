@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from processes import end
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -33,13 +35,14 @@ class Outcome:
         return line
 
 
-def spawn(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+def spawn(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
     """Start a command in a process of its own, as users do."""
     return subprocess.Popen(
         [sys.executable, "-m", "core", *map(str, arguments)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=True,
         text=True,
         encoding="utf-8",
         # A background job of a shell ignores Ctrl-C, and its children would too.
@@ -50,5 +53,8 @@ def spawn(*arguments: object, **options: Any) -> subprocess.Popen[str]:
 
 def spawn_and_wait(*arguments: object) -> Outcome:
     process = spawn(*arguments)
-    out, err = process.communicate(timeout=400)
+    try:
+        out, err = process.communicate(timeout=400)
+    finally:
+        end(process)
     return Outcome(process.returncode, out, err)

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from processes import started
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import WEIGHTS
@@ -67,13 +68,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none"]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, env=environment)
     address = f"http://127.0.0.1:{port}"
-    try:
+    with log.open("w") as out, started(command, output=out, cwd=ROOT, env=environment) as process:
         wait_until_healthy(address, process)
         yield address, log
-    finally:
         process.terminate()
         process.wait(30)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT, spawn, spawn_and_wait
+from processes import end
 
 from core.cli import main
 from core.cli.arguments import parse_settings
@@ -135,11 +136,12 @@ def test_mistakes_and_help_answer_without_loading_a_model() -> None:
 
 def test_a_closed_pipe_is_no_error(trained: Path, tiny_bert: Path) -> None:
     process = spawn("list")
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.wait(400) == 0
-    assert process.stderr is not None
-    assert process.stderr.read() == ""
+    try:
+        process.stdout.close()
+        assert process.wait(400) == 0
+        assert process.stderr.read() == ""
+    finally:
+        end(process)
 
 
 def test_a_fault_of_ours_is_one_line_too(core: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import spawn
+from processes import end
 
 from core.corpora.sentences import split_sentences
 from core.store import load_artifact
@@ -100,9 +101,12 @@ def test_killed_training_resumes_and_ends_with_the_same_weights(
     more = ["--set", "epochs=60", "--set", "patience=60", "--json"]
     killed = train_arguments(tiny_bert, corpus, tmp_path / "killed", *more)
     process = spawn(*killed)
-    wait_for(tmp_path / "killed" / "checkpoint" / "model.json", process)
-    process.kill()
-    process.communicate()
+    try:
+        wait_for(tmp_path / "killed" / "checkpoint" / "model.json", process)
+        process.kill()
+        process.communicate()
+    finally:
+        end(process)
     assert not (tmp_path / "killed" / "model.json").exists()
     # Another run does not take the checkpoint up.
     assert "another run" in core(*killed, "--limit", 300).refusal()
@@ -119,8 +123,11 @@ def test_interrupted_training_says_that_it_resumes(
     out = tmp_path / "out"
     more = ["--set", "epochs=500", "--set", "patience=500"]
     process = spawn(*train_arguments(tiny_bert, corpus, out, *more))
-    wait_for(out / "checkpoint" / "model.json", process)
-    process.send_signal(signal.SIGINT)
-    outcome = process.communicate(timeout=400)
+    try:
+        wait_for(out / "checkpoint" / "model.json", process)
+        process.send_signal(signal.SIGINT)
+        outcome = process.communicate(timeout=400)
+    finally:
+        end(process)
     assert process.returncode == 130
     assert outcome == ("", "error: Stopped. What is finished is kept: the same command resumes.\n")

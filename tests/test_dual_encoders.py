@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from processes import started
 
 from core.attacks.inversion.registry import make_attack
 from core.corpora.document import Document
@@ -229,14 +229,13 @@ new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=sys.argv[1])
 
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=root)
-    deadline = time.monotonic() + 200
-    while not (tmp_path / "model.json").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    with started([sys.executable, "-c", KILLED, tmp_path], cwd=root) as process:
+        deadline = time.monotonic() + 200
+        while not (tmp_path / "model.json").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
     texts = chapters(30)
     resumed = new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=str(tmp_path))
     whole = new("lstm", epochs=80, dropout=0.1).fit(texts)

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import started
 
 from core.errors import InvalidInputError, StoppedError
 from core.store import read_json
@@ -118,6 +120,38 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
     assert cell_key({"a": 1.0}) != cell_key({"a": 2.0})
 
 
+LEFT_ALONE = """
+import os, sys, time
+from pathlib import Path
+from core.studies.runner import run_cells
+
+def endless(cell, folder):
+    (folder / f"pid-{os.getpid()}").touch()
+    while True:
+        time.sleep(0.05)
+
+run_cells([{"x": 1}, {"x": 2}, {"x": 3}], endless, Path(sys.argv[1]), n_jobs=2)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_study(tmp_path: Path, how: signal.Signals) -> None:
+    with started([sys.executable, "-c", LEFT_ALONE, tmp_path], cwd=ROOT) as study:
+        wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2)
+        study.send_signal(how)
+        study.wait(60)
+        for mark in tmp_path.glob("pid-*"):
+            pid = mark.name.removeprefix("pid-")
+            wait_until(lambda pid=pid: not Path("/proc", pid).exists())  # type: ignore[misc]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> None:
     code = (
@@ -132,13 +166,12 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> Non
         "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]), n_jobs=int(sys.argv[2]))"
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(n_jobs)]
-    process = subprocess.Popen(command, cwd=ROOT)
-    deadline = time.monotonic() + 120
-    while len(list((tmp_path / "cells").glob("*.json"))) < 3:
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with started(command, cwd=ROOT) as process:
+        deadline = time.monotonic() + 120
+        while len(list((tmp_path / "cells").glob("*.json"))) < 3:
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+        process.kill()
     finished = [str(read_json(path)["cell"]["x"]) for path in (tmp_path / "cells").glob("*.json")]
     assert 3 <= len(finished) < 12
     subprocess.run(command, cwd=ROOT, check=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from processes import started
 
 from core.attacks.inversion.registry import make_attack
 from core.encoders.sbert.encoder import SentenceBERT
@@ -169,15 +169,13 @@ SentenceBERT(base=sys.argv[1], **small).fit_pairs(*scored(), checkpoint_dir=sys.
 
 def test_a_killed_training_resumes_to_the_same_weights(tiny_bert: Path, tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
-    arguments = [sys.executable, "-c", KILLED, str(tiny_bert), str(tmp_path)]
-    process = subprocess.Popen(arguments, cwd=root)
-    deadline = time.monotonic() + 200
-    while not (tmp_path / "model.json").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    with started([sys.executable, "-c", KILLED, tiny_bert, tmp_path], cwd=root) as process:
+        deadline = time.monotonic() + 200
+        while not (tmp_path / "model.json").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
     small = SMALL | {"epochs": 30}
     resumed = SentenceBERT(base=str(tiny_bert), **small)
     resumed.fit_pairs(*scored(), checkpoint_dir=str(tmp_path))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import started
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.errors import ArtifactError, InvalidInputError
@@ -128,13 +127,12 @@ def test_a_killed_search_ends_with_the_trials_of_one_that_was_not(
         return [sys.executable, "-c", SEARCH, str(folder), str(corpus), seconds]
 
     expected = json.loads(subprocess.check_output(command(whole, "0"), cwd=ROOT))
-    process = subprocess.Popen(command(killed, "0.3"), cwd=ROOT, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while len(list((killed / "cells").glob("*.json"))) < 12:
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with started(command(killed, "0.3"), cwd=ROOT) as process:
+        deadline = time.monotonic() + 120
+        while len(list((killed / "cells").glob("*.json"))) < 12:
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+        process.kill()
     n_finished = len(list((killed / "cells").glob("*.json")))
     found = json.loads(subprocess.check_output(command(killed, "0"), cwd=ROOT))
     assert [r["settings"] for r in found] == [r["settings"] for r in expected]

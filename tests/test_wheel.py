@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import end
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
@@ -68,6 +69,7 @@ class Installed:
             [str(self.environment / "bin" / command), *arguments],
             cwd=self.elsewhere,
             env=self.variables,
+            start_new_session=True,
             text=True,
             encoding="utf-8",
             # A background job of a shell ignores Ctrl-C, and its children would too.
@@ -79,9 +81,12 @@ class Installed:
         """Return what a command writes to standard output."""
         pipe = subprocess.PIPE
         process = self.start(command, *arguments, stdout=pipe, stderr=pipe)
-        out, err = process.communicate(timeout=400)
+        try:
+            out, err = process.communicate(timeout=400)
+        finally:
+            end(process)
         assert process.returncode == 0, err
-        return out
+        return str(out)
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +154,10 @@ def served(installed: Installed) -> Iterator[Served]:
                 assert process.poll() is None and time.monotonic() < end, log.read_text()
                 time.sleep(0.2)
         yield server
-    finally:
         process.send_signal(signal.SIGINT)
         status = process.wait(60)
+    finally:
+        end(process)
     assert status == 130 and "Traceback" not in log.read_text()
 
 

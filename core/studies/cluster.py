@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +22,9 @@ from core.errors import InvalidInputError, MissingDependencyError
 from core.studies.runner import LOST, use_backend
 
 __all__ = ["RayBackend", "ray_workers"]
+
+_LONGEST_LEAVE = 20.0
+"""Seconds for cancelled tasks to be told of before the cluster is left."""
 
 
 class RayBackend(ParallelBackendBase):
@@ -42,42 +47,65 @@ class RayBackend(ParallelBackendBase):
         self._ray = ray
         self._task = ray.remote(_call).options(max_retries=n_retries, num_cpus=1)
         self._open: set[Any] = set()
+        self._threads: set[threading.Thread] = set()
+        self._is_left = False
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """Return how many tasks to hand over at once; joblib itself would run a single one here."""
         return max(2, n_jobs)
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
-        """Start as many threads as tasks may be waited for."""
+        """Return how many tasks are handed over at once."""
         self.parallel = parallel
-        n_jobs = self.effective_n_jobs(n_jobs)
-        self._threads = ThreadPoolExecutor(n_jobs, thread_name_prefix="ray-task")
-        return n_jobs
+        return self.effective_n_jobs(n_jobs)
 
     def submit(self, func: Callable[[], Any], callback: Any = None) -> Future[Any]:
         """Hand a task over to the cluster."""
-        future = self._threads.submit(self._outcome, func)
+        future: Future[Any] = Future()
         if callback is not None:
             future.add_done_callback(callback)
+
+        def work() -> None:
+            try:
+                outcome = self._outcome(func)
+            except BaseException as fault:
+                future.set_exception(fault)
+            else:
+                future.set_result(outcome)
+            finally:
+                self._threads.discard(thread)
+
+        # A daemon: Python waits at its end for those of an executor, and one may hear from its
+        # task no more.
+        thread = threading.Thread(target=work, name="ray-task", daemon=True)
+        self._threads.add(thread)
+        thread.start()
         return future
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
         """Return what the task returned."""
         return out.result()
 
-    def terminate(self) -> None:
-        """Let the threads go."""
-        self._threads.shutdown(wait=False)
-
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Cancel what still runs, so that a stopped study frees the cluster."""
         for reference in list(self._open):
             self._ray.cancel(reference, force=True)
-        self.terminate()
-        if ensure_ready:
-            self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
+
+    def leave(self) -> None:
+        """Cancel what still runs, and wait until no thread waits for the cluster any more.
+
+        Ray has no answer for whoever waits while it is shut down, and would start a cluster of
+        its own for a task that is handed over later.
+        """
+        self._is_left = True
+        end = time.monotonic() + _LONGEST_LEAVE
+        while self._threads and time.monotonic() < end:
+            self.abort_everything()
+            time.sleep(0.02)
 
     def _outcome(self, func: Callable[[], Any]) -> Any:
+        if self._is_left:
+            return [LOST]
         reference = self._task.remote(func)
         self._open.add(reference)
         try:
@@ -138,10 +166,12 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
             f"No Ray cluster answers at {address!r}: {str(error).splitlines()[0]} Start one with "
             "`ray start --head`, or use --ray local."
         ) from error
+    backend = RayBackend(n_retries=n_retries)
     try:
-        with use_backend(RayBackend(n_retries=n_retries)):
+        with use_backend(backend):
             yield n_jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
     finally:
+        backend.leave()
         if not was_joined:
             ray.shutdown()
 

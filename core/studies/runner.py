@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +33,9 @@ Measure = Callable[[Cell, Path], Sequence[Row]]
 
 LOST = None
 """What a backend returns in place of an outcome when the process of a cell died each time."""
+
+_LOOK_EVERY = 0.5
+"""Seconds after which a worker notices that it was left alone."""
 
 _BACKEND: ContextVar[Any] = ContextVar("backend", default=None)
 
@@ -112,13 +116,15 @@ def run_cells(
     by_key = dict(zip(keys, cells, strict=True))
     failed: dict[str, str] = {}
     n_done = len(cells) - len(open_cells)
-    for outcome in _finish(open_cells, measure, folder, n_jobs, n_tries):
-        n_done += 1
-        if outcome.error:
-            failed[outcome.key] = outcome.error
-        else:
-            _keep(outcome, by_key[outcome.key], results)
-        on_progress(n_done / len(cells), f"{n_done} of {len(cells)} cells are measured")
+    # Closed at once where it is left early, or workers go on with what nobody waits for.
+    with closing(_finish(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
+        for outcome in outcomes:
+            n_done += 1
+            if outcome.error:
+                failed[outcome.key] = outcome.error
+            else:
+                _keep(outcome, by_key[outcome.key], results)
+            on_progress(n_done / len(cells), f"{n_done} of {len(cells)} cells are measured")
     on_progress(1.0, "Every cell was measured" + (f", {len(failed)} failed" if failed else ""))
     return [
         row
@@ -129,7 +135,7 @@ def run_cells(
 
 def _finish(
     cells: Sequence[Cell], measure: Measure, folder: Path, n_jobs: int, n_tries: int
-) -> Iterator[_Outcome]:
+) -> Generator[_Outcome]:
     """Measure cells, yielding what came of each as it ends."""
     work = partial(_measure, measure=measure, folder=folder, n_tries=n_tries)
     if _BACKEND.get() is None and (n_jobs == 1 or len(cells) < 2):
@@ -158,15 +164,31 @@ def _side_by_side(
 ) -> Iterator[_Outcome | None]:
     from joblib import Parallel, delayed, parallel_config
 
-    backend, config = _BACKEND.get(), {}
+    backend = _BACKEND.get()
+    config: dict[str, Any] = {}
     if backend is None:
         backend = "loky"
-        config = {"inner_max_num_threads": max(1, (os.cpu_count() or 1) // n_jobs)}
+        config = {
+            "inner_max_num_threads": max(1, (os.cpu_count() or 1) // n_jobs),
+            "initializer": _end_with,
+            "initargs": (os.getpid(),),
+        }
     with parallel_config(backend=backend, **config):
         outcomes = Parallel(
             n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
         )(delayed(work)(cell) for cell in cells)
     yield from outcomes
+
+
+def _end_with(parent: int) -> None:
+    """Have this worker end when the process that started it has; loky's go on for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
 def _alone(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int) -> _Outcome:
