@@ -3,18 +3,19 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import job_work
 import numpy as np
+import processes
 import pytest
 
 from core.errors import InvalidInputError
-from core.jobs import Job, Jobs, JobState, Patience
+from core.jobs import Job, Jobs, JobState, Patience, running
 from core.jobs.turns import Turns
 
 LONG = 60.0
@@ -237,12 +238,69 @@ def test_the_end_of_the_server_ends_its_jobs(
     script.write_text(SERVER.format(work=work))
     root = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
-    server = subprocess.Popen([sys.executable, str(script), str(tmp_path)], env=environment)
-    wait_until((tmp_path / "pids").exists)
-    server.send_signal(how)
-    server.wait(LONG)
-    for pid in map(int, (tmp_path / "pids").read_text().split()):
-        wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
+    with processes.started([sys.executable, script, tmp_path], env=environment) as server:
+        wait_until((tmp_path / "pids").exists)
+        server.send_signal(how)
+        server.wait(LONG)
+        for pid in map(int, (tmp_path / "pids").read_text().split()):
+            wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
+
+
+class Request:
+    """What can be referred to weakly."""
+
+
+def test_what_is_old_is_forgotten_though_nobody_asks(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs(keep_seconds=0.2)
+    request = Request()
+    left = weakref.ref(request)
+    jobs.wait(jobs.start(job_work.answer, 1, request=request), LONG)
+    del request
+    wait_until(lambda: left() is None)
+    assert not jobs._entries
+
+
+def test_what_is_forgotten_is_held_no_longer(make_jobs: Callable[..., Jobs]) -> None:
+    jobs, request = make_jobs(), Request()
+    left = weakref.ref(request)
+    job_id = jobs.start(job_work.answer, 1, request=request)
+    jobs.wait(job_id, LONG)
+    del request
+    jobs.forget(job_id)
+    wait_until(lambda: left() is None)
+
+
+def test_a_fault_while_a_process_starts_costs_its_job_alone(
+    make_jobs: Callable[..., Jobs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, start = make_jobs(), running.Worker
+    faults: list[Exception] = [RuntimeError("can't start new thread"), OSError("no room")]
+
+    def worker() -> running.Worker:
+        if faults:
+            raise faults.pop(0)
+        return start()
+
+    monkeypatch.setattr(running, "Worker", worker)
+    states = [final(jobs, jobs.start(job_work.answer, 1)).state for _ in range(3)]
+    assert states == [JobState.FAILED, JobState.FAILED, JobState.DONE]
+
+
+def test_who_leaves_while_waiting_costs_nobody_the_warm_process(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(patience=Patience(abandon_seconds=0.5))
+    warm = final(jobs, jobs.start(job_work.pid)).result
+    first = started(jobs, tmp_path)
+    left = jobs.start(job_work.answer, 1)
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        seen(jobs, first)
+        time.sleep(0.02)
+    (tmp_path / "go").touch()
+    assert final(jobs, first).state is JobState.DONE
+    assert final(jobs, left).state is JobState.STOPPED
+    assert final(jobs, jobs.start(job_work.pid)).result == warm
 
 
 def test_visitors_take_turns(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
@@ -363,13 +421,16 @@ assert found[0] == found[1], found
 """
 
 
-def test_a_server_that_has_grown_keeps_its_process_warm_too() -> None:
+def test_a_server_that_has_grown_keeps_its_process_warm_too(tmp_path: Path) -> None:
     """Linux hands a program the peak of whoever started it: that is not the program's own."""
     here = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
-    done = subprocess.run(
-        [sys.executable, "-c", GROWN], env={**os.environ, "PYTHONPATH": here}, capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    environment = {**os.environ, "PYTHONPATH": here}
+    with (
+        (tmp_path / "log").open("w") as log,
+        processes.started([sys.executable, "-c", GROWN], output=log, env=environment) as server,
+    ):
+        status = server.wait(LONG)
+    assert status == 0, (tmp_path / "log").read_text()
 
 
 def test_work_that_nobody_follows_any_more_is_stopped(

@@ -169,31 +169,44 @@ class Jobs:
     def _serve(self) -> None:
         worker: Worker | None = None
         while not self._is_closed:
-            entry = self._next(self.idle_seconds if worker else None)
-            if entry is not None:
-                worker, ended = run(entry, worker, self._judge)
-                if ended.place:
-                    _LOG.error("%s", ended.place)
-                with self._changed:
-                    self._running = None
-                    self._turns.finish()
-                    self._end(entry, ended)
+            if self._has_next(self.idle_seconds if worker else None):
+                worker = self._run_next(worker)
             elif worker is not None:
                 worker.end()
                 worker = None
         if worker is not None:
             worker.end()
 
-    def _next(self, timeout: float | None) -> Entry | None:
-        """Wait for the next job and return it, or None if none came in time or all shall end."""
+    def _has_next(self, timeout: float | None) -> bool:
+        """Wait for a job, and return whether one came in time; meanwhile forget what is old."""
+        end = None if timeout is None else time.monotonic() + timeout
         with self._changed:
-            self._changed.wait_for(lambda: len(self._turns) > 0 or self._is_closed, timeout)
-            if self._is_closed or not len(self._turns):
-                return None
+            while not len(self._turns) and not self._is_closed:
+                self._forget_old()
+                now = time.monotonic()
+                if end is not None and now >= end:
+                    return False
+                ends = [e.asked + self.keep_seconds for e in self._entries.values() if e.ended]
+                moments = [*ends, *([] if end is None else [end])]
+                self._changed.wait(max(0.0, min(moments) - now) + 0.01 if moments else None)
+            return not self._is_closed
+
+    def _run_next(self, worker: Worker | None) -> Worker | None:
+        """Run the job whose turn it is; what it holds is known here no longer than it takes."""
+        with self._changed:
+            if not len(self._turns):  # it was stopped this moment
+                return worker
             self._running = entry = self._turns.take()
             entry.state, entry.started = JobState.RUNNING, time.monotonic()
             entry.message, entry.heard = "Starting", entry.started
-            return entry
+        worker, ended = run(entry, worker, self._judge)
+        if ended.place:
+            _LOG.error("%s", ended.place)
+        with self._changed:
+            self._running = None
+            self._turns.finish()
+            self._end(entry, ended)
+        return worker
 
     def _judge(self, entry: Entry) -> Ended | None:
         return self.patience.judge(entry, is_crowded=len(self._turns) > 0)

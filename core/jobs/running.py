@@ -70,13 +70,15 @@ def run(
 
     The process is the one that is there, or a new one. None where it has ended.
     """
-    if worker is not None and not worker.is_alive():
-        worker.end()
-        worker = None
+    verdict = judge(entry)
+    if verdict is not None:  # it was left while it waited, and costs nobody the process
+        return worker, verdict
     try:
-        worker = worker or Worker()
+        worker = _ready(worker)
     except OSError:
         return None, Ended(state=JobState.FAILED, error=_NO_ROOM)
+    except Exception as fault:
+        return None, Ended.by(fault)
     try:
         ended = _follow(entry, worker, judge)
     except (EOFError, OSError):
@@ -87,6 +89,15 @@ def run(
         worker.end()
         worker = None
     return worker, ended
+
+
+def _ready(worker: Worker | None) -> Worker:
+    """Return the process that is there if it runs, else a new one."""
+    if worker is not None:
+        if worker.is_alive():
+            return worker
+        worker.end()
+    return Worker()
 
 
 def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]) -> Ended:

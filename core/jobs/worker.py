@@ -46,7 +46,10 @@ class Worker:
     def is_alive(self) -> bool:
         """Return whether the process runs."""
         # Without `poll`, which would set the number free while children may still bear it.
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:  # somebody else has waited for it
+            return False
 
     def listen(self, seconds: float) -> Message | None:
         """Return what the process says next, or None where it says nothing for so long.
