@@ -54,11 +54,14 @@ class Strength:
         Where a slider stands first, or at the step next to it.
     steps : tuple of float, or a callable of the encoder's dimension
         In the order of the slider.
+    said : str
+        How a table or a figure names a value, as `str.format` takes it.
     """
 
     title: str
     start: float
     steps: tuple[float, ...] | Callable[[int], tuple[float, ...]]
+    said: str = "{:g}"
 
     def steps_for(self, dimension: int) -> tuple[float, ...]:
         """Return the steps for vectors of so many numbers."""

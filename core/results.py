@@ -133,6 +133,10 @@ class Score:
         stored["n"] = self.n
         if not math.isnan(self.chance):
             stored["chance"] = self.chance
+        if self.n_seeds != 1:
+            stored["n_seeds"] = self.n_seeds
+        if self.n_trials is not None:
+            stored["n_trials"] = self.n_trials
         return stored
 
     @classmethod
@@ -147,7 +151,15 @@ class Score:
         value = float("nan") if stored["value"] is None else float(stored["value"])
         ends = stored.get("ci95")
         interval = NO_INTERVAL if ends is None else Interval(*map(float, ends))
-        return cls(value, interval, int(stored["n"]), float(stored.get("chance", math.nan)))
+        n_trials = stored.get("n_trials")
+        return cls(
+            value,
+            interval,
+            int(stored["n"]),
+            float(stored.get("chance", math.nan)),
+            int(stored.get("n_seeds", 1)),
+            None if n_trials is None else int(n_trials),
+        )
 
     def to_record(self, measure: str) -> dict[str, Any]:
         """Return number and interval as records spell them: MEASURE and MEASURE_ci95."""

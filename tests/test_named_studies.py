@@ -13,9 +13,11 @@ from core.errors import InvalidInputError
 from core.figures.layers import layers_figure
 from core.figures.learning import scaling_figure
 from core.studies import eos, layers, paragraphs, scaling
-from core.studies.domains import check_contents, content_of
+from core.studies.domains import check_contents, content_of, open_domain
+from core.studies.encoders import EncoderStudy
 from core.studies.passages import open_passages
 from core.studies.registry import run_study
+from core.studies.rows import Row
 from core.text import word_set, words
 
 MSP = ["--set", "epochs=2", "--set", "hidden=16", "--set", "learning_rate=0.01"]
@@ -160,6 +162,63 @@ def test_another_file_at_the_same_path_is_refused(articles: str) -> None:
     check_contents(cell)
     with pytest.raises(InvalidInputError, match="other texts than where the study was begun"):
         check_contents(cell | {"contents": ["0" * 16, "0" * 16]})
+
+
+def test_an_encoder_is_fitted_anew_where_another_file_lies(
+    tmp_path: Path, small_texts: list[str]
+) -> None:
+    path = tmp_path / "texts.csv"
+
+    def measured(texts: list[str]) -> Row:
+        path.write_text("text\n" + "\n".join(texts))
+        open_domain.cache_clear()
+        content_of.cache_clear()
+        study = EncoderStudy(
+            target=str(path), other=str(path), encoders=("tfidf",), attacks=("probe",),
+            domains=("in",), n_targets=20,
+        )  # fmt: skip
+        (row,) = run_study("encoders", study, tmp_path / "cells")
+        return row
+
+    measured([text.replace("e", "i") for text in small_texts])
+    row = measured(small_texts)
+    assert row["token_set_f1"] > 99, "a probe reads every word that its encoder knows"
+
+
+def test_an_encoder_in_a_folder_counts_by_what_it_holds(tmp_path: Path) -> None:
+    from core.encoders.fitted import make_encoder, save_encoder
+
+    def cell(texts: list[str]) -> dict[str, Any]:
+        folder = tmp_path / "lsa"
+        save_encoder(make_encoder("hashing").fit(texts), folder, training={"n": len(texts)})
+        study = EncoderStudy(target=__file__, other=__file__, encoders=(f"hashing:{folder}",),
+                             attacks=("probe",), domains=("in",))  # fmt: skip
+        return study.cells()[0]
+
+    first, again, other = cell(["a"] * 30), cell(["a"] * 30), cell(["a"] * 31)
+    assert first == again and first != other
+
+
+def test_a_seed_is_no_setting(articles: str) -> None:
+    study = EncoderStudy(target=articles, other=articles, attack_settings=(("seed", 3),))
+    with pytest.raises(InvalidInputError, match="--seeds"):
+        study.cells()
+
+
+def test_where_every_cell_fails_the_former_table_stays(
+    core: Any, articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "table.json"
+    out.write_text("former")
+
+    def fail(*_: object) -> None:
+        raise ValueError("cannot be measured")
+
+    monkeypatch.setattr("core.studies.encoders.open_encoder", fail)
+    line = core("study", "encoders", "--target", articles, "--other", articles, "--encoders",
+                "tfidf", "--attacks", "probe", "--domains", "in", "--out", out)  # fmt: skip
+    assert line.status == 2 and "no file was written" in line.err
+    assert out.read_text() == "former" and not out.with_suffix(".md").exists()
 
 
 def test_the_theses_figures_are_those_of_its_tables() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.results import Interval, Score
+from core.studies.rows import Row
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted(p for layer in ("core", "dashboard", "pages") for p in (ROOT / layer).rglob("*.py"))
@@ -133,3 +134,13 @@ def test_a_score_comes_back_from_a_flat_record() -> None:
         Score.of_record(flat, "recall")
     with pytest.raises((TypeError, ValueError)):
         Score.of_record(flat | {"token_set_f1_ci95": [1.0]}, "token_set_f1")
+
+
+def test_a_score_comes_back_whole() -> None:
+    for score in (
+        Score(5.0, n=10, chance=1.0),
+        Score(5.0, Interval(1.0, 9.0), 10, 1.0, n_seeds=3, n_trials=99),
+    ):
+        assert Score.from_dict(score.to_dict()) == score
+        row = Row(scores={"bleu": score}, facts={"n": 10})
+        assert Row.from_dict(row.to_dict()).scores["bleu"] == score

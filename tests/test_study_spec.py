@@ -10,13 +10,35 @@ import pytest
 
 from core.cli import build_parser
 from core.cli.spec_file import with_spec
+from core.cli.study_settings import spec_of
 from core.errors import InvalidInputError
+from core.studies.encoders import EncoderStudy
 
 
 def written(tmp_path: Path, spec: Any) -> str:
     path = tmp_path / "spec.json"
     path.write_text(spec if isinstance(spec, str) else json.dumps(spec))
     return str(path)
+
+
+def test_an_equals_sign_does_as_well(tmp_path: Path) -> None:
+    path = written(tmp_path, {"study": "encoders", "target": "a.csv", "n_targets": 7})
+    apart = with_spec(["study", "--spec", path, "--out", "t.json"])
+    assert with_spec(["study", f"--spec={path}", "--out", "t.json"]) == apart
+
+
+def test_a_specification_of_another_study_is_refused(core: Any, tmp_path: Path) -> None:
+    path = written(tmp_path, {"study": "encoders", "target": "a.csv"})
+    line = core("study", "eos", "--spec", path, "--out", tmp_path / "t.json").refusal()
+    assert "is of the study encoders, not of eos" in line
+
+
+def test_several_values_of_one_setting_come_back(tmp_path: Path) -> None:
+    study = EncoderStudy(target="a.csv", variants=(("epochs", 5), ("epochs", 10)))
+    spec = spec_of("encoders", study)
+    assert spec["variant"] == {"epochs": [5, 10]}
+    given = with_spec(["study", "--spec", written(tmp_path, spec), "--out", "t.json"])
+    assert [word for word in given if word.startswith("epochs")] == ["epochs=5", "epochs=10"]
 
 
 def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def with_spec(argv: Sequence[str]) -> list[str]:
     >>> with_spec(["list"])
     ['list']
     """
-    given = list(argv)
+    given = [part for word in argv for part in _apart(word)]
     if given[:1] == ["study"]:
         _check_name(given[1:2])
     if given[:1] not in (["study"], ["fit"]) or "--spec" not in given:
@@ -49,7 +49,13 @@ def with_spec(argv: Sequence[str]) -> list[str]:
         return ["fit", *_arguments(spec, "fit", _options_of_fit(), path), *rest]
     name = [str(spec.pop("study"))] if "study" in spec else []
     if rest and not rest[0].startswith("-"):
-        name = [rest.pop(0)]
+        asked = rest.pop(0)
+        if name and study.study_name(asked) != study.study_name(name[0]):
+            raise InvalidInputError(
+                f"--spec: {path} is of the study {name[0]}, not of {asked}. Leave out the name, or "
+                "give another file."
+            )
+        name = [asked]
     _check_name(name)
     if not name:
         raise InvalidInputError(f"--spec: {path} names no study: give `study`, or NAME before.")
@@ -57,6 +63,11 @@ def with_spec(argv: Sequence[str]) -> list[str]:
         spec.setdefault("out", str(path.with_name(path.name.removesuffix(_SUFFIX) + ".json")))
     known = study.options_of(study.study_name(name[0]))
     return ["study", *name, *_arguments(spec, name[0], known, path), *rest]
+
+
+def _apart(word: str) -> list[str]:
+    """Return `--spec=FILE` as the two words that it stands for, and any other word as it is."""
+    return ["--spec", word.removeprefix("--spec=")] if word.startswith("--spec=") else [word]
 
 
 def _check_name(words: Sequence[str]) -> None:
@@ -102,7 +113,8 @@ def _arguments(spec: dict[str, Any], command: str, known: list[str], path: Path)
             yield option if value else option.replace("--", "--no-", 1)
         elif isinstance(value, dict):
             for key, setting in value.items():
-                yield from (option, f"{key}={setting}")
+                for each in _listed(setting):
+                    yield from (option, f"{key}={each}")
         elif value is None or any(isinstance(v, dict | list | None) for v in _listed(value)):
             raise InvalidInputError(
                 f"--spec: {name} in {path} must be a word, a number, true or false, a list of "

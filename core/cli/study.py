@@ -99,17 +99,17 @@ def run(arguments: argparse.Namespace) -> None:
         rows = run_study(name, study, folder, n_jobs=n_jobs, on_progress=on_progress)
     rows = without_folders(rows)
     table = entry.markdown(rows)
-    write_rows(arguments.out, name, rows, table)
-    write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
     failed = failures(rows)
-    if len(failed) < len(rows):
+    if len(failed) < len(rows):  # else what an earlier run wrote there is worth more
+        write_rows(arguments.out, name, rows, table)
+        write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
         _draw(entry, rows, arguments.out)
     if arguments.json:
         show_json({"study": name, "rows": [row.to_dict() for row in rows]})
     else:
         print(table, end="")
     if failed:
-        rest = "; the rest is written" if len(failed) < len(rows) else ""
+        rest = "; the rest is written" if len(failed) < len(rows) else "; no file was written"
         raise InvalidInputError(
             f"{len(failed)} of {len(rows)} cells failed{rest}. The table says why. The same "
             "command tries them again."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any
 
@@ -107,6 +107,14 @@ def _typed(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
     )
 
 
+def _by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values by name; a name that stands there more than once has a list of them."""
+    found: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
 def spec_of(name: str, study: Any) -> dict[str, Any]:
     """Return what `--spec` reads back: the settings that are not their defaults, files by name."""
     spec: dict[str, Any] = {"study": name}
@@ -120,7 +128,7 @@ def spec_of(name: str, study: Any) -> dict[str, Any]:
             named = [bare(each, files[setting]) for each in one_by_one]
             value = named[0] if isinstance(value, str) else named
         elif _is_pairs(hints[setting]):
-            value = dict(value)
+            value = _by_name(value)
         elif isinstance(value, tuple):
             value = list(value)
         spec[option_of(setting, type(study)).removeprefix("--").replace("-", "_")] = value

@@ -58,8 +58,9 @@ class TfidfEncoder:
         vectorizer = self._vectorizer(
             max_df=self.max_document_share, max_features=self.max_features
         )
+        texts = training_texts(texts)
         try:
-            vectorizer.fit(training_texts(texts))
+            vectorizer.fit(texts)
         except ValueError as error:
             raise InvalidInputError(
                 "No word is left to count: give more texts, or raise max_document_share."

@@ -66,6 +66,10 @@ class CachedEncoder:
         self._rows: dict[bytes, tuple[Path, int]] = {}
         self._scanned: set[Path] = set()
 
+    def __getnewargs__(self) -> tuple[Encoder]:
+        """Say what `__new__` takes where this object is copied."""
+        return (self._encoder,)
+
     def __getattr__(self, name: str) -> Any:
         """Pass every other attribute through to the encoder."""
         if name.startswith("_"):  # not while this object is being built or copied

@@ -88,6 +88,12 @@ class FittedEncoderEntry(EncoderEntry):
 
 _LSA = r"\Phi(x) \propto V_k^\top b(x),\quad B \approx U_k \Sigma_k V_k^\top"
 _MEAN = r"\Phi(x) = \frac{1}{|x|} \sum_{w \in x} v_w"
+_POOLED = r"\Phi(x) = \frac{1}{|x|} \sum_{i=1}^{|x|} h_i(x)"
+_UNIT = r"\Phi(x) = \bar h / \|\bar h\|,\quad \bar h = \frac{1}{|x|} \sum_{i=1}^{|x|} h_i(x)"
+_NEXT = (
+    r"\max_\Phi\ \log \frac{e^{\Phi(x_a) \cdot \Phi(x_b)}}"
+    r"{e^{\Phi(x_a) \cdot \Phi(x_b)} + \sum_{x_n \in X_{neg}} e^{\Phi(x_a) \cdot \Phi(x_n)}}"
+)
 
 ENCODERS: dict[str, EncoderEntry] = {
     "minilm": EncoderEntry(
@@ -96,6 +102,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "Reimers & Gurevych (2019); Wang et al. (2020)",
         "core.encoders.opening:open_minilm",
         argument="",
+        formula=_UNIT,
         label="MiniLM",
         colour="#D55E00",
     ),
@@ -110,6 +117,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "mlm:ID, mean pooling over any layer of a Transformers encoder",
         "Devlin et al. (2019)",
         "core.encoders.opening:open_masked_lm",
+        formula=_POOLED,
     ),
     "tfidf": FittedEncoderEntry(
         "Bag of words, tf-idf",
@@ -125,6 +133,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "Counts words in cells that a hash picks; no word list is kept.",
         "Corò (2022), §4.1.2",
         "core.encoders.bag_of_words:HashingEncoder",
+        formula=r"\Phi(x)_j \propto \sum_{w:\, h(w) = j} \pm\, n_w(x)",
         label="hashing",
         colour="#56B4E9",
     ),
@@ -153,6 +162,8 @@ ENCODERS: dict[str, EncoderEntry] = {
         "A vector trained to foretell the words of its text (PV-DBOW).",
         "Le & Mikolov (2014); Corò (2022), §4.1.2",
         "core.encoders.doc2vec:Doc2VecEncoder",
+        formula=r"\max_{\Phi(x)}\ \sum_{w \in x} \log \sigma\big(v_w \cdot \Phi(x)\big)"
+        r" + \sum_{w' \sim P_n} \log \sigma\big(-v_{w'} \cdot \Phi(x)\big)",
         label="Doc2Vec",
         colour="#E69F00",
     ),
@@ -188,6 +199,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "Trained here to tell a sentence's successor from 800 others; recurrent.",
         "Song & Raghunathan (2020), Eq. 2",
         "core.encoders.dual.encoder:LSTMDualEncoder",
+        formula=_NEXT,
         learns_from="neighbours",
         label="dual LSTM",
         colour="#8C6D46",
@@ -197,6 +209,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "Trained here to tell a sentence's successor from 800 others; three Transformer layers.",
         "Song & Raghunathan (2020), Eq. 2",
         "core.encoders.dual.encoder:TransformerDualEncoder",
+        formula=_NEXT,
         learns_from="neighbours",
         label="dual Transformer",
         colour="#B08D57",
@@ -206,6 +219,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "A language model trained so that its cosines follow people's scores of similarity.",
         "Reimers & Gurevych (2019)",
         "core.encoders.sbert.encoder:SentenceBERT",
+        formula=r"\min_\Phi\ \sum_{(a, b, s)} \big(\cos(\Phi(a), \Phi(b)) - s / 5\big)^2",
         learns_from="scores",
         label="S-BERT here",
         colour="#A63D00",

@@ -24,7 +24,7 @@ from core.encoders.cache import CachedEncoder
 from core.protocols import Encoder, InversionAttack
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting, settings_of
 from core.studies.cell_attacks import score_row
-from core.studies.domains import content_of
+from core.studies.domains import check_contents, content_of
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
@@ -141,6 +141,7 @@ def _place(cell: Cell, encoder: Encoder) -> _Place:
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Attack the sentences of a cell, with the prior-only attacker beside."""
+    check_contents(cell)
     encoder = _encoder(cell["encoder_precision"])
     place = _place(cell, encoder)
     if cell["auxiliary"] == "in":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from core.errors import InvalidInputError
 from core.protocols import Encoder, InversionAttack
 from core.results import Score, Scores
 from core.specs import AttackSpec, settings_of
@@ -29,7 +30,16 @@ def has_setting(attack: str, setting: str) -> bool:
 
 
 def settings_for(attack: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return those of the settings given to all attacks that this one has."""
+    """Return those of the settings given to all attacks that this one has.
+
+    Raises
+    ------
+    InvalidInputError
+        `seed` is among them: a study has seeds of its own.
+    """
+    given = list(given)
+    if any(name == "seed" for name, _ in given):
+        raise InvalidInputError("seed is set by --seeds, for all attacks alike.")
     return {name: value for name, value in given if has_setting(attack, name)}
 
 

@@ -25,6 +25,7 @@ from core.studies.domains import (
     DOMAINS,
     check_contents,
     content_of,
+    encoder_content,
     encoder_settings,
     open_corpus,
     open_encoder,
@@ -97,6 +98,7 @@ class ClassificationStudy:
                 **shared,
                 "encoder": encoder,
                 "encoder_settings": encoder_settings(encoder),
+                **encoder_content(encoder),
                 "view": view,
                 "domain": domain,
                 "seed": seed,
@@ -176,9 +178,10 @@ def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
     if cell["domain"] == "in":
         return make_encoder(cell["encoder"]).fit(known)
     # Fitted on the same texts for every view.
-    fit_on = {"other": cell["other"], "content": cell["contents"][1]}
     texts = partial(_sentences, cell["other"])
-    return open_encoder(cell["encoder"], fit_on, texts, folder)
+    return open_encoder(
+        cell["encoder"], {"other": cell["other"]}, texts, folder, contents=cell["contents"][1:]
+    )
 
 
 def _sentences(corpus: str) -> Sequence[str]:

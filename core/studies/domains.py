@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +15,11 @@ from core.corpora import Columns, load_corpus, split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
+from core.encoders.registry import ENCODERS
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import settings_of
+from core.store import digest_file
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
 
@@ -25,6 +28,7 @@ __all__ = [
     "Domain",
     "check_contents",
     "content_of",
+    "encoder_content",
     "encoder_settings",
     "open_corpus",
     "open_domain",
@@ -111,7 +115,7 @@ def check_contents(cell: Cell) -> None:
     InvalidInputError
         Another file lies at the path.
     """
-    used = ("target", "other") if cell["domain"] == "cross" else ("target",)
+    used = ("target", "other") if cell.get("domain") == "cross" else ("target",)
     for name, content in zip(used, cell["contents"], strict=False):
         if content_of(cell[name]) != content:
             raise InvalidInputError(
@@ -135,6 +139,28 @@ def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str
     return tuple(distinct[i] for i in sorted(rng.choice(len(distinct), n, replace=False)))
 
 
+def encoder_content(name: str) -> dict[str, str]:
+    """Return as `encoder_content` what the folder of an encoder holds; nothing where it has none.
+
+    Part of what a measurement depends on: another encoder may come to lie in the folder.
+    """
+    kind, _, place = name.partition(":")
+    if kind not in ENCODERS or not place or not Path(place).is_dir():
+        return {}
+    files = sorted(path for path in Path(place).rglob("*") if path.is_file())
+    stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return {"encoder_content": _digest(tuple(stamps), Path(place))}
+
+
+@lru_cache(maxsize=8)
+def _digest(stamps: tuple[tuple[str, int, int], ...], folder: Path) -> str:
+    """Return a digest of files; sizes and times tell whether they were read before."""
+    digest = hashlib.sha256()
+    for name, _, _ in stamps:
+        digest.update(f"{Path(name).relative_to(folder)} {digest_file(Path(name))}\n".encode())
+    return digest.hexdigest()[:16]
+
+
 def encoder_settings(name: str) -> dict[str, Any]:
     """Return all settings of an encoder that is fitted here, its defaults too; else nothing.
 
@@ -147,7 +173,12 @@ def encoder_settings(name: str) -> dict[str, Any]:
 
 
 def open_encoder(
-    name: str, fit_on: Cell, texts: Callable[[], Sequence[str]], folder: Path
+    name: str,
+    fit_on: Cell,
+    texts: Callable[[], Sequence[str]],
+    folder: Path,
+    *,
+    contents: Sequence[str],
 ) -> Encoder:
     """Return an encoder ready to encode; one that is fitted here is fitted once for its texts.
 
@@ -156,15 +187,17 @@ def open_encoder(
     name : str
         `minilm`, `mlm:ID`, … or an entry of FITTED_ON_TEXTS, which is fitted.
     fit_on : dict
-        What identifies the texts.
+        What identifies the texts, given the files that they were drawn from.
     texts : callable
         Returns them; called where the encoder is yet to be fitted.
     folder : Path
         Fitted encoders are kept below it.
+    contents : sequence of str
+        What those files hold, by `content_of`: another file may come to lie at the same path.
     """
     if name not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(name))
-    key = cell_key({**fit_on, "settings": encoder_settings(name)})
+    key = cell_key({**fit_on, "contents": list(contents), "settings": encoder_settings(name)})
     place = folder / "encoders" / f"{name}-{key}"
     if (place / "model.json").exists():
         return load_fitted(place, name)

@@ -29,6 +29,7 @@ from core.studies.domains import (
     DOMAINS,
     check_contents,
     content_of,
+    encoder_content,
     encoder_settings,
     open_domain,
     open_encoder,
@@ -123,6 +124,7 @@ class EncoderStudy:
                 "contents": [content_of(self.target), content_of(self.other)],
                 "encoder": encoder,
                 "encoder_settings": encoder_settings(encoder),
+                **encoder_content(encoder),
                 "attack": attack,
                 "domain": domain,
                 "n_auxiliary": size,
@@ -161,7 +163,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names}
     domain = open_domain(**place)
-    encoder = open_encoder(cell["encoder"], place, lambda: domain.auxiliary, folder)
+    encoder = open_encoder(
+        cell["encoder"], place, lambda: domain.auxiliary, folder, contents=cell["contents"]
+    )
     attack = fit_attack(cell, encoder, domain.auxiliary)
     inside = open_domain(**(place | {"domain": "in"})).auxiliary
     own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]

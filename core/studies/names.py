@@ -17,7 +17,14 @@ from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, TrainedAttack
 from core.specs import REQUIRED, setting
 from core.studies.cell_attacks import fit_attack, settings_for
-from core.studies.domains import DOMAINS, content_of, open_domain, open_encoder
+from core.studies.domains import (
+    DOMAINS,
+    check_contents,
+    content_of,
+    encoder_content,
+    open_domain,
+    open_encoder,
+)
 from core.studies.names_parts import (
     choose_names,
     count_texts,
@@ -72,7 +79,8 @@ class NameStudy:
                   "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
                   "held_share": self.held_share, "label": self.label_column}  # fmt: skip
         return [
-            {**shared, "encoder": encoder, "attack": attack, "domain": domain,
+            {**shared, "encoder": encoder, **encoder_content(encoder),
+             "attack": attack, "domain": domain,
              "name_sentences": n, "seed": seed, "part": part,
              "settings": settings_for(attack, self.attack_settings)}
             for domain in self.domains
@@ -99,6 +107,7 @@ def _listed(names: Sequence[str]) -> Sequence[str]:
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Measure a matrix, or the probes, with the attack that the cells of a setting share."""
+    check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "seed", "held_share")
     place = {name: cell[name] for name in names}
     domain = open_domain(**place, n_targets=10**9)
@@ -107,7 +116,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     known = without_names(domain.auxiliary, unseen)
     added = sentences_with_names(known, seen, cell["name_sentences"], seed=cell["seed"])
     fit_on = place | {"without": [name.surname for name in unseen]}
-    encoder = open_encoder(cell["encoder"], fit_on, lambda: known, folder)
+    encoder = open_encoder(
+        cell["encoder"], fit_on, lambda: known, folder, contents=cell["contents"]
+    )
     attack = _fitted_attack(cell, encoder, [*known, *added], folder)
     if cell["part"] == "probing":
         rows = probing_rows(attack, encoder, domain.targets, seen, unseen, cell)

@@ -20,6 +20,7 @@ from core.studies.domains import (
     DOMAINS,
     check_contents,
     content_of,
+    encoder_content,
     encoder_settings,
     open_encoder,
 )
@@ -92,6 +93,7 @@ class ParagraphStudy:
                 "contents": [content_of(self.target), content_of(self.other)],
                 "encoder": encoder,
                 "encoder_settings": encoder_settings(encoder),
+                **encoder_content(encoder),
                 "attack": attack,
                 "domain": domain,
                 "trained_on": trained_on,
@@ -122,7 +124,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     place = {name: cell[name] for name in names} | {"n_words": tuple(cell["n_words"])}
     passages = open_passages(**place, domain=cell["domain"])
     fit_on = {**place, "domain": cell["domain"], "texts": "articles"}
-    encoder = open_encoder(cell["encoder"], fit_on, lambda: passages.sentences, folder)
+    encoder = open_encoder(
+        cell["encoder"], fit_on, lambda: passages.sentences, folder, contents=cell["contents"]
+    )
     scope = _scope(passages, open_passages(**place, domain="in"))
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
     attack = fit_attack(cell, encoder, auxiliary)

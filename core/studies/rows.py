@@ -27,6 +27,9 @@ MEASURES = (
 )
 """Numbers of files that are scores, though they have no interval."""
 
+_FLAT = {"value", "ci95", "n", "chance"}
+"""What the flat form of a score can hold; others are written as objects."""
+
 
 @dataclass(frozen=True)
 class Row(Mapping[str, Any]):
@@ -65,10 +68,11 @@ class Row(Mapping[str, Any]):
         flat = {**self.cell, **self.facts}
         shared = self.facts.get("n")
         for measure, score in self.scores.items():
-            if score.n != shared:
-                flat[measure] = score.to_dict()
-                continue
             stored = score.to_dict()
+            is_told = score.has_interval or measure in MEASURES
+            if score.n != shared or not is_told or not stored.keys() <= _FLAT:
+                flat[measure] = stored
+                continue
             flat[measure] = stored["value"]
             if "ci95" in stored:
                 flat[f"{measure}_ci95"] = stored["ci95"]

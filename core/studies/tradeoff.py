@@ -30,6 +30,7 @@ from core.results import Score
 from core.specs import DefenceSpec, EncoderSpec, setting
 from core.studies.cell_attacks import attack_of, settings_for
 from core.studies.defence_grid import GRID, chosen_defences
+from core.studies.domains import encoder_content
 from core.studies.named_texts import NamedTexts, check_names
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff_summary import LEAKAGE, TOKEN_INVERSION, markdown, utility_measure
@@ -86,7 +87,8 @@ class TradeoffStudy:
         usual = USUAL.get(self.attack, {})
         shared = {"study": "tradeoff", "tasks": list(self.tasks), "pairs": list(self.pairs),
                   "contents": _contents(self.tasks, self.pairs),
-                  "encoder": self.encoder, "encoder_precision": self.precision,
+                  "encoder": self.encoder, **encoder_content(self.encoder),
+                  "encoder_precision": self.precision,
                   "attack": self.attack,
                   "settings": usual | settings_for(self.attack, self.attack_settings),
                   "n_train": self.n_train, "n_test": self.n_test,
@@ -223,8 +225,10 @@ def _leakage(
 def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:
     """Return the share of tokens that the nearest token to their noisy vectors gives back."""
     opened = require_white_box(encoder, "Token inversion")
+    defence: Any = make_defence(DefenceSpec.of(cell["defence"], cell["defence_settings"]))
+    candidates = {"candidates": defence.candidates} if hasattr(defence, "candidates") else {}
     rng = np.random.default_rng([cell["seed"], 3])
-    privatizer = TextPrivatizer(opened, float(cell["defence_settings"]["eta"]), rng=rng)
+    privatizer = TextPrivatizer(opened, defence.eta, **candidates, rng=rng)
     ids = np.array([i for row in opened.token_ids(targets) for i in row])
     n_back = int((privatizer.tokens(ids) == ids).sum())
     return Score(100 * n_back / len(ids), wilson_interval(n_back, len(ids)), len(ids), 0.0)

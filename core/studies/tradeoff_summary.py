@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
+from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
@@ -37,12 +38,6 @@ LEAKAGE = "token_set_f1"
 TOKEN_INVERSION = "token_inversion"
 """What it calls the share of tokens that come back."""
 
-_STRENGTHS = {
-    "eta": "η {:g}",
-    "sigma": "σ {:g}",
-    "decimals": "to {:g} decimals",
-    "dimension": "to {:g} dimensions",
-}
 _FACTS = ("study", "n_train", "n_test", "n_auxiliary", "n_targets", "encoder", "attack",
           "settings", "encoder_precision", "encoder_backend", "machine")  # fmt: skip
 """What all rows share."""
@@ -79,7 +74,7 @@ class Point:
     @property
     def label(self) -> str:
         """The strength in words, such as `η 75`."""
-        return strength(dict(self.settings))
+        return strength(self.defence, dict(self.settings))
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,8 @@ class Tradeoff:
     @property
     def undefended(self) -> Point:
         """The encoder without any defence."""
-        return next(point for point in self.points if point.defence == "none")
+        baselines = {name for name, entry in DEFENCES.items() if entry.is_baseline}
+        return next(point for point in self.points if point.defence in baselines)
 
 
 def load_tradeoff(path: Path) -> Tradeoff:
@@ -144,7 +140,6 @@ def _former_rows(data: Mapping[str, Any]) -> list[Row]:
     shared = {name: value for name, value in data.items() if name in _FACTS}
     if "attack" in shared:
         shared["attack"], shared["settings"] = shared["attack"]
-        shared["machine"] = "two x86 cores"
     cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in data["rows"]:
         place = (row["defence"], tuple(row["settings"].items()), row["seed"])
@@ -189,15 +184,20 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
     return Point(defence, settings, utility, means[LEAKAGE], means.get(TOKEN_INVERSION))
 
 
-def strength(settings: dict[str, Any]) -> str:
-    """Return settings in a few words.
+def strength(defence: str, settings: Mapping[str, Any]) -> str:
+    """Return the settings of a defence in a few words.
 
     Examples
     --------
-    >>> strength({"eta": 75.0}), strength({"dimension": 96}), strength({})
-    ('η 75', 'to 96 dimensions', '')
+    >>> strength("text_to_text", {"eta": 75.0}), strength("truncation", {"dimension": 96})
+    ('η 75', 'to 96 dimensions')
+    >>> strength("binary", {})
+    ''
     """
-    return ", ".join(_STRENGTHS.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
+    entry = DEFENCES.get(defence)
+    declared = entry.strength if entry else None
+    said = {declared[0]: declared[1].said} if declared else {}
+    return ", ".join(said.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -217,7 +217,7 @@ def markdown(rows: Sequence[Row]) -> str:
         lines.append([point.defence, point.label, *told])
     for row in failures(rows):
         told = [f"seed {row['seed']} failed: {row.error}"]
-        lines.append([row["defence"], strength(row["defence_settings"]), *told])
+        lines.append([row["defence"], strength(row["defence"], row["defence_settings"]), *told])
     return _head(found.facts) + "\n".join(markdown_table(columns, lines)) + "\n"
 
 

@@ -19,6 +19,7 @@ from core.studies.cell_attacks import fit_attack, score_row, words_of
 from core.studies.domains import (
     check_contents,
     content_of,
+    encoder_content,
     encoder_settings,
     open_domain,
     open_encoder,
@@ -93,6 +94,7 @@ class TuningStudy:
             "contents": [content_of(self.target), content_of(self.other)],
             "encoder": self.encoder,
             "encoder_settings": encoder_settings(self.encoder),
+            **encoder_content(self.encoder),
             "attack": self.attack,
             "domain": self.domain,
             "n_auxiliary": self.n_auxiliary,
@@ -158,7 +160,13 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     n_held = round(cell["validation_share"] * len(texts))
     known = tuple(texts[i] for i in sorted(order[n_held:]))
     held = [texts[i] for i in sorted(order[:n_held][: cell["n_validation"]])]
-    encoder = open_encoder(cell["encoder"], {**place, "part": "known"}, lambda: known, folder)
+    encoder = open_encoder(
+        cell["encoder"],
+        {**place, "part": "known"},
+        lambda: known,
+        folder,
+        contents=cell["contents"],
+    )
     attack = fit_attack(cell, encoder, known)
     scope = words_of(cell, known)
     result = evaluate(attack, encoder, held, seed=cell["seed"], vocabulary=scope, name="held out")

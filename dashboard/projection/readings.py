@@ -78,7 +78,7 @@ def named(defence: DefenceSpec) -> str:
     """Return a defence with its strength, such as `Text to text at η 75`."""
     settings = {name: value for name, value in defence.settings if name != "seed"}
     title = DEFENCES[defence.name].title
-    return f"{title} at {strength(settings)}" if settings else title
+    return f"{title} at {strength(defence.name, settings)}" if settings else title
 
 
 def told(n_selected: int, found: Readings) -> str:

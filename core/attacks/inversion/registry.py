@@ -56,6 +56,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=True,
         score="share of auxiliary texts that hold the word",
         path=f"{_HERE}.prior:PriorAttack",
+        formula=r"\text{score}(w) = \frac{1}{|D|} \sum_{x' \in D} \mathbb 1[w \in x']",
         colour="#8A8F96",
         symbol="line-ns-open",
     ),

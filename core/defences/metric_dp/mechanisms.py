@@ -45,8 +45,8 @@ def _long_eta_steps(dimension: int) -> tuple[float, ...]:
     return (*steps, *(float(step) for step in more))
 
 
-_ETA = Strength("η: less noise to the right", 75.0, eta_steps)
-_LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps)
+_ETA = Strength("η: less noise to the right", 75.0, eta_steps, "η {:g}")
+_LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps, "η {:g}")
 
 
 class TextPrivatizer:

@@ -1,0 +1,38 @@
+"""What every entry of a registry tells of its thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.defences.registry import DEFENCES
+from core.encoders.registry import ENCODERS
+from core.registry import Entry
+
+ENTRIES = {**INVERSION_ATTACKS, **ENCODERS, **DEFENCES}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
+    entry = ENTRIES[name]
+    assert entry.title and entry.summary and entry.reference and entry.cost
+    # What a Sentence-Transformers model computes is told by the model alone.
+    assert entry.formula or name == "st"
+    for opened, closed in ("{}", "()"):
+        assert entry.formula.count(opened) == entry.formula.count(closed)
+    assert entry.formula.count(r"\big(") == entry.formula.count(r"\big)")
+
+
+def test_no_name_stands_in_two_registries() -> None:
+    assert len(ENTRIES) == len(INVERSION_ATTACKS) + len(ENCODERS) + len(DEFENCES)
+
+
+def test_a_strength_says_its_own_value() -> None:
+    told: dict[str, Entry] = {name: e for name, e in DEFENCES.items() if e.strength}
+    assert told
+    for name in told:
+        _, strength = DEFENCES[name].strength or ("", None)
+        assert strength is not None
+        assert len({strength.said.format(value) for value in strength.steps_for(384)}) == len(
+            strength.steps_for(384)
+        ), f"two steps of {name} are named alike"
