@@ -172,8 +172,8 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=False,
         score="probability that the text holds the word, after re-encoding",
         path=f"{_HERE}.search.attack:SearchAttack",
-        formula=r"\max_{S}\ \cos\big(\Phi(\text{words of } S),\ e\big) + "
-        r"\lambda \sum_{w \in S} (\text{logit}_w + m)",
+        formula=r"p_w \leftarrow \sigma(\beta \cdot f_w),\quad f_w \ni \text{logit}\,p_w,\ "
+        r"\cos\big(B\Phi(S \cup w), e\big) - \cos\big(B\Phi(S \setminus w), e\big)",
         colour="#CC79A7",
         symbol="star",
     ),
