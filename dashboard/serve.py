@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard import compiling
 from dashboard.calm import apologise
+from dashboard.visitor import KnowTheVisitor
 
 __all__ = ["NameTheServer", "app"]
 
@@ -84,6 +85,6 @@ def _on_script_error(fault: Exception) -> bool:
 app: Any = st.App(
     "app.py",
     lifespan=compiling.lifespan,
-    middleware=[Middleware(NameTheServer)],
+    middleware=[Middleware(KnowTheVisitor), Middleware(NameTheServer)],
     on_script_error=_on_script_error,
 )

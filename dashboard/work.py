@@ -7,7 +7,6 @@ its own: it knows neither the session nor Streamlit.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,11 +17,15 @@ from core.errors import CoreError
 from core.jobs import Job, JobState, Work
 from dashboard import cache
 from dashboard.calm import calm, plain, show_error
+from dashboard.visitor import visitor
 
 __all__ = ["Offer", "adopt", "drop", "drop_done", "drop_others", "is_known", "start", "take"]
 
 EVERY = 0.5
 """Seconds between two looks at a running job."""
+
+SHARED = 20.0
+"""Seconds that a result is kept after it was taken: the visitor may follow it in two tabs."""
 
 _HELP = "It runs beside this page. You can go on reading, stop it, or reload the page."
 _T = TypeVar("_T", bound=Hashable)
@@ -59,7 +62,9 @@ class Offer:
 def start(request: Hashable, work: Work, *arguments: Any) -> None:
     """Queue work for a request; where that is refused, `take` says why."""
     try:
-        job_id = cache.jobs().start(work, *arguments, request=request, owner=_visitor())
+        job_id = cache.jobs().start(
+            work, *arguments, request=request, owner=visitor(), kind=_kind(request)
+        )
     except CoreError as error:
         st.session_state["_refused_work"] = (request, error)
     else:
@@ -72,7 +77,7 @@ def take(request: Hashable, offer: Offer) -> Job | None:
     job_id = _ids().get(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is not None and job.state is JobState.DONE:
-        drop(request)
+        _collected(request)
         return job
     if job is not None and not job.is_final:
         _follow(job.id)
@@ -112,6 +117,12 @@ def drop(request: Hashable) -> None:
         _tell_address(request)
 
 
+def _collected(request: Hashable) -> None:
+    """Forget a job whose result is here, once other tabs of the visitor had time to take it."""
+    cache.jobs().forget_after(_ids().pop(request), SHARED)
+    _tell_address(request)
+
+
 def drop_others(kind: type[_T], is_wanted: Callable[[_T], bool]) -> None:
     """Stop and forget the jobs of a kind of request that nobody wants any more."""
     for request in [r for r in _ids() if isinstance(r, kind) and not is_wanted(r)]:
@@ -127,14 +138,17 @@ def drop_done(kind: type[Hashable]) -> None:
 
 
 def adopt(kind: type[_T]) -> list[_T]:
-    """Take up the jobs that the address names; return the requests that are new to this session.
+    """Take up the visitor's jobs that the address names; return the requests new to this session.
 
-    The page was reloaded meanwhile: it has to set its controls to them.
+    The page was reloaded meanwhile: it has to set its controls to them. Of another visitor's jobs
+    nothing is shown, nor that there are any.
     """
     found: list[_T] = []
     for job_id in st.query_params.get_all("job"):
         job = cache.jobs().view(job_id)
-        if job is not None and isinstance(job.request, kind) and job.request not in _ids():
+        if job is None or job.owner != visitor():  # an address may have been passed on
+            continue
+        if isinstance(job.request, kind) and job.request not in _ids():
             _ids()[job.request] = job_id
             found.append(job.request)
     return found
@@ -174,9 +188,9 @@ def _about(job: Job, word: str) -> str:
     return f", about {told}{word}"
 
 
-def _visitor() -> str:
-    """Return what tells this visitor from others; it never leaves the server."""
-    return str(st.session_state.setdefault("_visitor", secrets.token_urlsafe(16)))
+def _kind(request: Hashable) -> str:
+    """Return what tells how long work takes, beside what runs: the attack, where there is one."""
+    return str(getattr(getattr(request, "spec", None), "name", ""))
 
 
 def _ids() -> dict[Hashable, str]:

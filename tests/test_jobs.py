@@ -16,6 +16,7 @@ import pytest
 
 from core.errors import InvalidInputError
 from core.jobs import Job, Jobs, JobState, Patience, running
+from core.jobs.entry import Entry, Pace
 from core.jobs.turns import Turns
 
 LONG = 60.0
@@ -352,12 +353,41 @@ def test_who_waits_is_told_how_long_once_that_is_known(
     running, known = started(jobs, tmp_path), jobs.start(job_work.gate, tmp_path)
     unknown, last = jobs.start(job_work.note, tmp_path / "x"), jobs.start(job_work.answer, 0)
     wait_until(lambda: seen(jobs, running).seconds > taken)
-    assert seen(jobs, running).seconds_left == 0.0, "it takes longer than the last of its kind"
-    assert seen(jobs, known).seconds_left == 0.0
-    assert seen(jobs, unknown).seconds_left == pytest.approx(taken)
-    assert seen(jobs, last).seconds_left is None, "nobody knows how long `note` takes"
+    assert seen(jobs, running).seconds_left is None, "it takes longer than the last of its kind"
+    assert [seen(jobs, j).seconds_left for j in (known, unknown, last)] == [None] * 3
     (tmp_path / "go").touch()
     assert final(jobs, last).seconds_left is None
+
+
+def test_time_left_is_judged_by_the_last_of_a_kind_and_by_how_far_it_is() -> None:
+    def entry(kind: str, seconds: float = 0.0, fraction: float = 0.0) -> Entry:
+        begun = time.monotonic() - seconds if seconds else 0.0
+        return Entry("id", kind, None, b"", "", started=begun, fraction=fraction)
+
+    pace, ended = Pace(), entry("a", 100.0)
+    ended.ended = ended.started + 100
+    pace.learn(ended)
+    assert pace.left([entry("a", 30.0)]) == pytest.approx(70, abs=1)
+    assert pace.left([entry("a", 30.0), entry("a")]) == pytest.approx(170, abs=1)
+    assert pace.left([entry("a", 30.0, 0.5)]) == pytest.approx(30, abs=1), "by how far it is"
+    assert pace.left([entry("b", 30.0)]) is None, "another kind"
+    assert pace.left([entry("a", 130.0)]) is None, "longer than the last"
+
+
+def test_kinds_are_told_apart_by_what_the_caller_says(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs()
+    for kind in ("slow", "quick"):
+        final(jobs, jobs.start(job_work.answer, 0, kind=kind))
+    assert len(set(jobs._pace._last)) == 2
+
+
+def test_what_was_taken_is_forgotten_soon_and_not_at_once(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs()
+    job_id = jobs.start(job_work.answer, 1)
+    final(jobs, job_id)
+    jobs.forget_after(job_id, 0.5)
+    assert seen(jobs, job_id).result == 1, "another tab may take it too"
+    wait_until(lambda: not jobs._entries)
 
 
 def test_a_core_error_is_told_as_it_is(shared: Jobs) -> None:

@@ -11,7 +11,8 @@ from dashboard import cache, work
 
 
 def job(**known: Any) -> Job:
-    given = {"id": "x", "request": None, "fraction": 0.0, "message": "Encoding", "seconds": 0.0}
+    given = {"id": "x", "request": None, "fraction": 0.0, "message": "Encoding", "seconds": 0.0,
+             "owner": "me"}  # fmt: skip
     return Job(**{**given, **known})
 
 

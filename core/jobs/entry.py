@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Entry:
     kind: str
     request: Any
     payload: bytes = field(repr=False)
+    owner: str = field(repr=False)
     state: JobState = JobState.WAITING
     fraction: float = 0.0
     message: str = "Waiting for its turn"
@@ -34,6 +36,7 @@ class Entry:
     heard: float = 0.0
     ended: float = 0.0
     asked: float = field(default_factory=time.monotonic)
+    keep_seconds: float = math.inf
 
     @property
     def seconds(self) -> float:
@@ -61,6 +64,7 @@ class Entry:
         return Job(
             id=self.id,
             request=self.request,
+            owner=self.owner,
             state=self.state,
             fraction=self.fraction,
             message=self.message,
@@ -91,6 +95,5 @@ class Pace:
     def _left(self, entry: Entry) -> float | None:
         if entry.fraction >= _LEAST_SHARE and entry.seconds >= _LEAST_SECONDS:
             return entry.seconds * (1 / entry.fraction - 1)
-        if entry.kind in self._last:
-            return max(0.0, self._last[entry.kind] - entry.seconds)
-        return None
+        left = self._last.get(entry.kind, 0.0) - entry.seconds
+        return left if left > 0 else None  # longer than the last of its kind: nobody knows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -34,6 +34,8 @@ class Job:
     ----------
     request : object
         What the caller gave to recognise it by.
+    owner : str
+        Whose it is.
     seconds : float
         That it has run.
     n_before : int
@@ -48,6 +50,7 @@ class Job:
 
     id: str
     request: Any
+    owner: str = field(repr=False)
     state: JobState
     fraction: float
     message: str

@@ -65,7 +65,14 @@ class Jobs:
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
-    def start(self, function: Work, *arguments: Any, request: Any = None, owner: str = "") -> str:
+    def start(
+        self,
+        function: Work,
+        *arguments: Any,
+        request: Any = None,
+        owner: str = "",
+        kind: str = "",
+    ) -> str:
         """Queue `function(*arguments, on_progress)` and return the id of its job.
 
         Parameters
@@ -76,7 +83,9 @@ class Jobs:
         request : object, optional
             What to recognise the job by; it stays here.
         owner : str
-            Who takes turns with the others.
+            Who takes turns with the others, and whose the job is.
+        kind : str
+            What of the arguments decides how long it takes; empty where nothing does.
 
         Raises
         ------
@@ -89,8 +98,8 @@ class Jobs:
         with self._changed:
             self._forget_old()
             self._refuse_too_many(owner)
-            kind = f"{function.__module__}.{function.__qualname__}"
-            entry = Entry(secrets.token_urlsafe(16), kind, request, payload)
+            kind = f"{function.__module__}.{function.__qualname__} {kind}"
+            entry = Entry(secrets.token_urlsafe(16), kind, request, payload, owner)
             self._entries[entry.id] = entry
             self._turns.add(owner, entry)
             if self._thread is None:
@@ -148,6 +157,14 @@ class Jobs:
         with self._changed:
             self._entries.pop(job_id, None)
 
+    def forget_after(self, job_id: str, seconds: float) -> None:
+        """Forget a job that is final so long after it was last seen."""
+        with self._changed:
+            entry = self._entries.get(job_id)
+            if entry is not None:
+                entry.keep_seconds = seconds
+                self._changed.notify_all()
+
     def wait(self, job_id: str, timeout: float | None = None) -> Job | None:
         """Block until a job is final or the time is over, and return it as it then stands."""
         with self._changed:
@@ -186,7 +203,7 @@ class Jobs:
                 now = time.monotonic()
                 if end is not None and now >= end:
                     return False
-                ends = [e.asked + self.keep_seconds for e in self._entries.values() if e.ended]
+                ends = [self._end_of(e) for e in self._entries.values() if e.ended]
                 moments = [*ends, *([] if end is None else [end])]
                 self._changed.wait(max(0.0, min(moments) - now) + 0.01 if moments else None)
             return not self._is_closed
@@ -218,6 +235,10 @@ class Jobs:
         self._changed.notify_all()
 
     def _forget_old(self) -> None:
-        horizon = time.monotonic() - self.keep_seconds
-        for entry in [e for e in self._entries.values() if e.ended and e.asked < horizon]:
+        now = time.monotonic()
+        for entry in [e for e in self._entries.values() if e.ended and self._end_of(e) < now]:
             del self._entries[entry.id]
+
+    def _end_of(self, entry: Entry) -> float:
+        """Return when a job that is final is forgotten, unless somebody looks at it."""
+        return entry.asked + min(self.keep_seconds, entry.keep_seconds)
