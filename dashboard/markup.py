@@ -29,6 +29,7 @@ _CLASSES = {
     Mark.MISSED: "ls-miss",
     Mark.UNKNOWN: "ls-unknown",
     Mark.STOP_WORD: "ls-stop",
+    Mark.UNREAD: "ls-stop",
 }
 
 
@@ -48,6 +49,8 @@ def _told(reading: Reading) -> str:
     if unknown:
         told = told if read or missed else "None of its words can be scored."
         told += f" Outside the attack's vocabulary: {_listed(unknown)}."
+    if reading.unread:
+        told += " The rest of the text is beyond what the encoder reads."
     return told
 
 

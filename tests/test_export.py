@@ -41,7 +41,11 @@ def test_json_tells_words_scores_and_cost() -> None:
         {"word": "-1+1", "score": 0.5, "is_in_text": False},
     ]
     assert row["missed"] == ["said"]
-    assert row["not_scored"] == {"outside_vocabulary": ["zweig"], "stop_words": ["the"]}
+    assert row["not_scored"] == {
+        "outside_vocabulary": ["zweig"],
+        "beyond_what_the_encoder_reads": [],
+        "stop_words": ["the"],
+    }
     assert (row["precision"], row["recall"], row["token_set_f1"]) == (50, 50, 50)
     assert (row["n_queries"], row["seconds"], row["training"]) == (2, 0.25, {"n_texts": 100})
     assert row["access"].startswith("black box")

@@ -9,6 +9,7 @@ from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.reading import Mark, Reading, TokenScores, prior_words, read_vector
 from core.attacks.inversion.sentence import check_sentence
 from core.encoders.transformer import TransformerEncoder
+from core.encoders.white_box import part_read
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
@@ -154,3 +155,24 @@ def test_wrong_answers_that_share_a_stem_are_told(read) -> None:
     reading = read("The minister resigns", "resigned", "ministers", "money")
     assert reading.kin == {"ministers": "minister", "resigned": "resigns"}
     assert read("The minister resigns", "minister", "money").kin == {}
+
+
+def test_what_the_encoder_cuts_off_is_neither_missed_nor_scored(
+    read, tiny_encoder: TransformerEncoder
+) -> None:
+    text = "The river. " + "minister " * 80 + "garden doctor"
+    reading = read(text, "river", "garden")
+    assert reading.unread == {"garden", "doctor"}
+    assert reading.targets == {"river", "minister"} and reading.unknown == frozenset()
+    assert [w.word for w in reading.wrong] == ["garden"], "a guess that the vector cannot tell"
+    assert reading.marked(Mark.UNREAD) == ["garden", "doctor"]
+    assert reading.marked(Mark.MISSED) == ["minister"]
+    kept = part_read(tiny_encoder, text)
+    assert text.startswith(kept) and len(tiny_encoder.token_ids([kept], is_whole=True)[0]) <= 62
+    np.testing.assert_array_equal(*map(tiny_encoder.encode, ([text], [kept])))
+    assert read("The river and the garden.").unread == frozenset()
+
+
+def test_an_encoder_that_does_not_tell_its_tokens_is_taken_to_read_all() -> None:
+    text = "word " * 5000
+    assert part_read(object(), text) == text  # type: ignore[arg-type]

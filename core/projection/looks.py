@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MISSING", "Looks", "is_numeric", "looks_of"]
+__all__ = ["MISSING", "Looks", "is_numeric", "looks_of", "telling_column"]
 
 MISSING = "not given"
 _N_GROUPS = 7
@@ -50,6 +50,22 @@ def is_numeric(values: Sequence[str | None]) -> bool:
         return all(np.isfinite(float(v)) for v in found)
     except ValueError:
         return False
+
+
+def telling_column(columns: Mapping[str, Sequence[str | None]]) -> str:
+    """Return the column to look at first: one of few classes, rather than a number of each row.
+
+    Examples
+    --------
+    >>> telling_column({"id": ["1", "2", "3", "4"], "kind": ["a", "b", "a", "b"]})
+    'kind'
+    """
+
+    def rank(name: str) -> tuple[bool, bool]:
+        n_values = len({v for v in columns[name] if v is not None})
+        return not 2 <= n_values <= _N_GROUPS, 2 * n_values > len(columns[name])
+
+    return min(columns, key=rank)  # the first of equals
 
 
 def looks_of(values: Sequence[str | None], n_groups: int = _N_GROUPS) -> Looks:

@@ -46,7 +46,15 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     if n_unknown:
         by += f", which does not know {n_unknown} of the words"
     what = f"{best.n_recovered} of {n} word{'s' if n > 1 else ''} read from the vector alone"
-    return what, f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
+    if len(readings) > 1:
+        by = f"Best of {len(readings)} attacks: b{by[1:]}"
+    beside = f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
+    if best.unread:
+        beside += (
+            f" The encoder cuts the text off: {len(best.unread)} further words stand beyond what "
+            "it reads, are not in the vector and were not tested."
+        )
+    return what, beside
 
 
 def show_finding(slot: Any, readings: Sequence[Reading]) -> None:

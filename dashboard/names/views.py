@@ -50,19 +50,19 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     own, other = matrix.diagonal(), matrix.exchanged()
     n_known = sum(count > 0 for count in found.training_counts)
     n_read = (
-        f"{round(own.value * own.n / 100)} of {own.n} surnames"
+        f"In {round(own.value * own.n / 100)} of {own.n} sentences the surname was"
         if own.n
-        else (f"{other.value:.0f} % of the surnames put in")
+        else f"{other.value:.0f} % of the surnames put in were"
     )
     slot.title(f"{n_read} read from the vector alone", anchor=False)
     by = INVERSION_ATTACKS[attack].title.lower()
     slot.markdown(
         f"Every name is put into every sentence, and the {by} reads each vector. From the "
         f"sentences as they were written it read the surname of **{told(own, 'sentences')}**; with "
-        f"another name of the list in its place, of **{told(other, 'vectors')}**. Its vocabulary "
-        f"holds {n_known} of the {len(matrix.names)} surnames; the others it can never read, and "
-        "the probe below needs to know none. Surnames of the list that are not in the sentence it "
-        f"answered in {told(matrix.wrongly_said(), 'chances', decimals=1)}."
+        f"another name of the list in its place, of **{told(other, 'vectors')}**.\n\nIts "
+        f"vocabulary holds {n_known} of the {len(matrix.names)} surnames; the others it can never "
+        "read, and the probe below needs to know none. Surnames of the list that are not in the "
+        f"sentence it answered in {told(matrix.wrongly_said(), 'chances', decimals=1)}."
     )
 
 

@@ -12,6 +12,7 @@ from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError
+from core.projection.looks import telling_column
 from core.projection.points import Column, Points
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
@@ -207,7 +208,7 @@ def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str
     wanted = {name: state.chosen(name) for name in ("colour", "shape")}
     is_refused = any(v not in names and address.asks(n, v) for n, v in wanted.items())
     if wanted["colour"] not in names:
-        state.choose("colour", names[0])
+        state.choose("colour", telling_column(columns))
     if wanted["shape"] not in names:
         state.choose("shape", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -74,7 +74,7 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
 
 
 def _called(points: Points, column: str) -> str:
-    return f"fifth of {column}" if is_numeric(points.columns[column]) else column
+    return f"range of {column}" if is_numeric(points.columns[column]) else column
 
 
 def _also(name: str, found: NeighbourScore) -> str:

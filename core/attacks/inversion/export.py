@@ -63,6 +63,7 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
         "missed": sorted(true - {w.word for w in reading.hits}),
         "not_scored": {
             "outside_vocabulary": sorted(reading.unknown),
+            "beyond_what_the_encoder_reads": sorted(reading.unread),
             "stop_words": sorted({w.lower() for w in reading.marked(Mark.STOP_WORD)}),
         },
         "counts_stop_words": reading.counts_stop_words,

@@ -11,6 +11,7 @@ from typing import Any
 from core.attacks.inversion.evaluation import attack_vocabulary
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.sentence import kin_of
+from core.encoders.white_box import part_read
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
@@ -33,6 +34,7 @@ class Mark(StrEnum):
     MISSED = "missed"
     UNKNOWN = "outside the attack's vocabulary, not scored"
     STOP_WORD = "stop word, not scored"
+    UNREAD = "beyond what the encoder reads, not tested"
     BETWEEN = "between words"
 
 
@@ -74,6 +76,8 @@ class Reading:
     seconds: float
     """From vector to words."""
     training: dict[str, Any] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    """Words that stand only beyond what the encoder reads: the vector is not of them."""
 
     @property
     def n_recovered(self) -> int:
@@ -157,7 +161,8 @@ def mark_recovery(
     """Hold an answer that is there already against the text; see `read_vector`."""
     known = attack_vocabulary(attack, encoder).index.keys()
     left_out = frozenset() if counts_stop_words else STOP_WORDS
-    words = word_set(text) - left_out
+    words = word_set(part_read(encoder, text)) - left_out
+    unread = word_set(text) - left_out - words
     answered = tuple(w for w in recovery.words if w.word not in left_out)
     said = {w.word for w in answered}
     # What was read although no trained vocabulary holds it (white-box attacks) counts as well.
@@ -167,7 +172,7 @@ def mark_recovery(
         encoder=encoder.name,
         text=text,
         counts_stop_words=counts_stop_words,
-        pieces=_mark(text, targets, said, left_out),
+        pieces=_mark(text, targets, said, left_out, unread),
         hits=tuple(w for w in answered if w.word in targets),
         wrong=tuple(w for w in answered if w.word not in targets),
         recovery=recovery,
@@ -175,6 +180,7 @@ def mark_recovery(
         unknown=words - targets,
         kin=kin_of(said - words, words),
         revealing=revealing_words(text) & targets,
+        unread=unread,
         scores=_scores(targets, said),
         all_words_f1=_scores(words, said).f1,
         prior=_scores(targets, prior - left_out),
@@ -184,13 +190,19 @@ def mark_recovery(
 
 
 def _mark(
-    text: str, targets: AbstractSet[str], said: AbstractSet[str], left_out: AbstractSet[str]
+    text: str,
+    targets: AbstractSet[str],
+    said: AbstractSet[str],
+    left_out: AbstractSet[str],
+    unread: AbstractSet[str],
 ) -> tuple[tuple[str, Mark], ...]:
     def mark(word: str | None) -> Mark:
         if word is None:
             return Mark.BETWEEN
         if word in left_out:
             return Mark.STOP_WORD
+        if word in unread:
+            return Mark.UNREAD
         if word not in targets:
             return Mark.UNKNOWN
         return Mark.RECOVERED if word in said else Mark.MISSED
