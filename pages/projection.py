@@ -25,6 +25,13 @@ if asked is None:
     headline.title(QUESTION, anchor=False)
     st.stop()
 request, points = asked
+if state.is_own_forgotten() and not request.is_upload:
+    st.warning(
+        "Your file was kept for this visit alone and is forgotten since the page was reloaded: "
+        "the map below is not of it. Choose “Your own file” to draw it again.",
+        icon=":material/upload_file:",
+    )
+state.tell_own(request.is_upload)
 
 job.stop_other_job(request)
 try:

@@ -287,3 +287,9 @@ def test_the_table_itself_holds_no_formula() -> None:
     map_of = map_jobs.DrawnMap.of(points, vectors, project(vectors, ProjectionSpec(method="pca")))
     row = map_selection._shown(map_of, 0, None)
     assert row == {"text": "'=1+1 is two", "'=kind ": "'@SUM(A1)", "words ": "3"}
+
+
+def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
+    assert not any("is forgotten" in w.value for w in opened().warning)
+    page = opened(own="1")
+    assert [w.value for w in page.warning if "is forgotten" in w.value]

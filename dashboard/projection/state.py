@@ -30,11 +30,13 @@ __all__ = [
     "chosen",
     "chosen_spec",
     "choose",
+    "is_own_forgotten",
     "key_of",
     "own_facts",
     "own_maps",
     "own_points",
     "restore_map",
+    "tell_own",
     "upload_request",
 ]
 
@@ -158,6 +160,20 @@ def restore_map(request: MapRequest) -> None:
         choose(name, getattr(request.spec, name))
     if request.is_upload:
         st.session_state["_restored_upload"] = request
+
+
+def tell_own(is_own: bool) -> None:
+    """Say in the address that the map is of a file of the visitor's own, and nothing about it."""
+    if is_own:
+        st.query_params["own"] = "1"
+        st.session_state["_has_own"] = True
+    elif st.session_state.pop("_has_own", False):
+        st.query_params.pop("own", None)
+
+
+def is_own_forgotten() -> bool:
+    """Return whether the page was reloaded over a file of the visitor's own, which went with it."""
+    return "own" in st.query_params and not st.session_state.get("_has_own", False)
 
 
 def own_maps() -> Kept[MapRequest, DrawnMap]:
