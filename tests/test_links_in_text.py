@@ -1,4 +1,4 @@
-"""Typed text that looks like a link, an emoji or an arrow stays text, wherever a page repeats it."""
+"""Typed text that looks like a link, an emoji or an arrow stays text where a page repeats it."""
 
 from __future__ import annotations
 
