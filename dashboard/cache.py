@@ -12,10 +12,11 @@ import streamlit as st
 
 from core.assets import ASSETS
 from core.attacks.inversion.job import with_settings
-from core.errors import CoreError
+from core.errors import CoreError, InvalidInputError
 from core.jobs import Jobs
 from core.protocols import Encoder, InversionAttack
 from core.specs import AttackSpec, EncoderSpec
+from dashboard import policy
 
 if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
@@ -52,9 +53,17 @@ _LOADING = threading.RLock()
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def encoder(spec: EncoderSpec) -> Encoder:
-    """Open an encoder."""
+    """Open an encoder that visitors may load.
+
+    Raises
+    ------
+    InvalidInputError
+        They may not.
+    """
     from core.encoders import load_encoder
 
+    if not policy.in_force().may_load(spec.name):
+        raise InvalidInputError("Visitors of this server may not load this encoder.")
     with _LOADING:
         found = load_encoder(spec)
         _set_aside()

@@ -17,16 +17,32 @@ __all__ = ["apologise", "calm", "plain", "show_error"]
 _LOG = logging.getLogger("leakscope")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
+_UNSEEN = "\N{WORD JOINER}"
+_MADE_OF_TEXT = re.compile(
+    r"(?<=http)(?=s?://)|(?<=www)(?=\.)"  # a web address
+    r"|(?<=[-.\w+])(?=@[-\w]+\.)"  # an address of mail
+    r"|(?<=:)(?=[-+\w]+:)"  # the name of an emoji, an icon or the logo
+    r"|(?<=(?<!\S)[-<>~])(?=[-=>]+(?!\S))",  # an arrow or a dash
+    re.IGNORECASE,
+)
+"""Where the browser's Markdown makes something of the text after escapes have done their work."""
+
 
 def plain(text: str) -> str:
-    r"""Return Markdown that shows a text as it is: every ASCII punctuation mark is escaped.
+    r"""Return Markdown that shows a text as it is, and in which nothing of it becomes a link.
+
+    Every ASCII punctuation mark is escaped. That does not keep the browser from making links,
+    emoji and arrows of what it then reads: a character that is not seen parts those.
 
     Examples
     --------
     >>> print(plain("a_b $x$ :red[c]"))
     a\_b \$x\$ \:red\[c\]
+    >>> plain("www.a.b") == "www\u2060\\.a\\.b"
+    True
     """
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+    parted = _MADE_OF_TEXT.sub(_UNSEEN, " ".join(text.split()))
+    return _PUNCTUATION.sub(r"\\\1", parted)
 
 
 def show_error(error: CoreError | str, *, title: str = "That did not work") -> None:

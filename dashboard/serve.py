@@ -11,6 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard import compiling
 from dashboard.calm import apologise
+from dashboard.guard import Guard
+from dashboard.headers import SafeHeaders, content_policy
 from dashboard.visitor import KnowTheVisitor
 
 __all__ = ["NameTheServer", "app"]
@@ -70,6 +72,7 @@ class _Document:
         body = self.body.replace(_HEAD, _HEAD + script, 1)
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["content-length"] = str(len(body))
+        headers["content-security-policy"] = content_policy(body)
         if "etag" in headers:
             del headers["etag"]
         await self.send({**start, "headers": headers.raw})
@@ -85,6 +88,11 @@ def _on_script_error(fault: Exception) -> bool:
 app: Any = st.App(
     "app.py",
     lifespan=compiling.lifespan,
-    middleware=[Middleware(KnowTheVisitor), Middleware(NameTheServer)],
+    middleware=[
+        Middleware(SafeHeaders),
+        Middleware(Guard),
+        Middleware(KnowTheVisitor),
+        Middleware(NameTheServer),
+    ],
     on_script_error=_on_script_error,
 )

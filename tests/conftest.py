@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command_line import Outcome
 from job_work import JobsAtHome, use_weights
+from streamlit import config
 
 from core.compiled import machine_code_folder
 from core.encoders.transformer import TransformerEncoder
 
 # Machine code is derived data too, but compiling takes seconds: all tests share the user's.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(machine_code_folder()))
+
+# Pages without a server read no settings file: they are pages of this computer alone.
+config.set_option("server.address", "localhost")
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from command_line import ROOT, Outcome
 
 from core import __version__
 from core.cli import COMMANDS
+from dashboard import policy
 from dashboard.__main__ import main
 
 Leakscope = Callable[..., Outcome]
@@ -66,7 +68,30 @@ def test_serve_starts_the_server_where_it_is_told(
     assert leakscope("serve", "--host", "127.0.0.1", "--port", port).status == 0
     (run, server, *none), (_, _, *told) = started
     assert run == "run" and Path(server) == ROOT / "dashboard" / "serve.py"
-    assert none == [] and told == ["--server.address", "127.0.0.1", "--server.port", port]
+    assert none == []
+    assert told == ["--server.address", "127.0.0.1", "--server.port", port,
+                    "--browser.serverAddress", "127.0.0.1"]  # fmt: skip
+
+
+def test_serve_answers_to_the_names_that_are_listed(
+    leakscope: Leakscope, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(policy.ENCODERS, "")
+    listed = ["--allow-host", "*.lab.example", "--allow-host", "leak.example.org"]
+    listed += ["--allow-origin", "https://example.org/", "--base-path", "/tools/leak/"]
+    listed += ["--allow-encoder", "st:a/b", "--allow-encoder", "mlm:c"]
+    assert leakscope("serve", *listed).status == 0
+    _, _, *told = started[0]
+    given = list(zip(told[::2], told[1::2], strict=True))
+    hosts = [value for flag, value in given if flag == "--server.allowedHosts"]
+    assert hosts == ["localhost", "127.0.0.1", "::1", "*.lab.example", "leak.example.org"]
+    assert dict(given) | {"--server.allowedHosts": ""} == {
+        "--server.baseUrlPath": "tools/leak",
+        "--browser.serverAddress": "leak.example.org",
+        "--server.corsAllowedOrigins": "https://example.org",
+        "--server.allowedHosts": "",
+    }
+    assert os.environ[policy.ENCODERS] == "st:a/b,mlm:c"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +101,13 @@ def test_serve_starts_the_server_where_it_is_told(
         (["--port", "many"], "must be a whole number, got 'many'"),
         (["--host", "256.0.0.1"], "Nothing can be served on 256.0.0.1: "),
         (["--server.port", "80"], "unrecognized arguments"),
+        (["--host", "0.0.0.0"], "say by which name they ask for this one, --allow-host NAME"),
+        (["--host", "::"], "--allow-host NAME"),
+        (["--allow-host", "*"], "--allow-host takes a name such as"),
+        (["--allow-host", "https://a.example"], "--allow-host takes a name such as"),
+        (["--allow-origin", "a.example"], "--allow-origin takes an origin such as"),
+        (["--base-path", "a b"], "--base-path takes a path such as"),
+        (["--base-path", "../a'"], "--base-path takes a path such as"),
     ],
 )
 def test_mistakes_are_one_line(

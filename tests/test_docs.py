@@ -10,6 +10,7 @@ import pytest
 
 from core.cli import COMMANDS, build_parser
 from core.cli.spec_file import with_spec
+from dashboard import command as command_of_server
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -72,7 +73,7 @@ def documented_commands() -> list[str]:
 
     `python -m core …`, `python -m core.MODULE …` and `leakscope …`.
     """
-    pages = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [README, ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
     text = re.sub(r"\\\n\s*", " ", text)
     command = r"^\s*(?:\$ )?(?:(?:\.venv/bin/)?python -m core(?:\.\w+)*|leakscope) .*$"
@@ -98,7 +99,8 @@ def test_documented_commands_are_understood(command: str, monkeypatch: pytest.Mo
         return
     monkeypatch.chdir(ROOT)
     arguments = with_spec(words[words.index(program) + 1 :])
-    build_parser().parse_args(arguments)  # exits, and fails the test, where one is unknown
+    parser = build_parser(program, {"serve": command_of_server, **COMMANDS})
+    parser.parse_args(arguments)  # exits, and fails the test, where one is unknown
 
 
 def check_module(name: str, words: list[str]) -> None:

@@ -8,8 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.defences.metric_dp.eta_grid import eta_steps
+from core.errors import InvalidInputError
 from core.jobs import JobState
-from dashboard import cache, state
+from core.specs import EncoderSpec
+from dashboard import cache, policy, state
 from dashboard.deniability import state as defence_state
 
 TEXT = "The harbour master counted twelve ships."
@@ -241,3 +243,33 @@ def test_measuring_can_be_stopped(opened: Open, minilm_copy: str) -> None:
     page.run()
     assert not page.exception and page.button(key="measure-tokens")
     assert any("Nothing of it was kept" in c.value for c in page.caption)
+
+
+def test_a_server_for_others_loads_listed_encoders_alone(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path, minilm_copy: str
+) -> None:
+    listed = f"mlm:{tiny_bert}"
+    served = policy.Policy(hosts=("leak.example.org",), encoders=(listed,))
+    monkeypatch.setattr(policy, "in_force", lambda: served)
+    monkeypatch.setattr("dashboard.encoder_choice.known_encoders", lambda: [listed, minilm_copy])
+    page = opened(typed_encoder=minilm_copy, text=TEXT)
+    assert "listed for it, and this is none of them" in messages(page)
+    with pytest.raises(InvalidInputError, match="may not load"):
+        cache.encoder(EncoderSpec(name="mlm:/another/folder"))
+    page.run()
+    assert not page.error and "token" in page.title[0].value
+    offered = page.selectbox(key="encoder").options
+    assert len(offered) == 2 and listed in offered and minilm_copy not in offered
+    page.selectbox(key="encoder").set_value(listed).run()
+    assert not page.error
+
+
+def test_a_link_to_an_encoder_that_is_not_listed_is_refused(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, minilm_copy: str
+) -> None:
+    served = policy.Policy(hosts=("leak.example.org",), encoders=())
+    monkeypatch.setattr(policy, "in_force", lambda: served)
+    monkeypatch.setattr("dashboard.encoder_choice.known_encoders", lambda: [minilm_copy])
+    page = opened(encoder=minilm_copy)
+    assert any("listed under Encoder" in warning.value for warning in page.warning)
+    assert page.selectbox(key="encoder").value == "minilm"

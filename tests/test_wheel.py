@@ -144,14 +144,14 @@ def served(installed: Installed) -> Iterator[Served]:
     log = installed.elsewhere / "server.log"
     with log.open("w") as out:
         process = installed.start("leakscope", "serve", "--port", str(port), stdout=out, stderr=out)
-    server, end = Served(port, log), time.monotonic() + PATIENCE
+    server, latest = Served(port, log), time.monotonic() + PATIENCE
     try:
         while True:
             try:
                 server.get("/_stcore/health")
                 break
             except OSError:
-                assert process.poll() is None and time.monotonic() < end, log.read_text()
+                assert process.poll() is None and time.monotonic() < latest, log.read_text()
                 time.sleep(0.2)
         yield server
         process.send_signal(signal.SIGINT)

@@ -1,0 +1,121 @@
+"""Thirty visitors at once: how long each waits, whether answers mix, and what the server holds."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlencode
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks import Measurement
+from benchmarks.page_ready import free_port, resident_gigabytes, wait_for
+
+ROOT = Path(__file__).parents[1]
+N_SESSIONS = 30
+N_ALONE = 5
+PATIENCE = 600.0
+PLACES = ("harbour", "station", "museum", "hospital", "ministry", "theatre")
+
+
+def measure(n_sessions: int = N_SESSIONS) -> list[Measurement]:
+    """Ask the page of inversion for as many sentences at once, each in a session of its own."""
+    port = free_port()
+    command = [sys.executable, "-m", "dashboard", "serve", "--port", str(port)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    server = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}", server)
+        ask(port, 0)  # the encoder and the attack are opened
+        alone = statistics.median(ask(port, i)[0] for i in range(N_ALONE))
+        before = resident_gigabytes(server.pid)
+        with ThreadPoolExecutor(n_sessions) as visitors:
+            answers = list(visitors.map(lambda i: ask(port, i), range(n_sessions)))
+        after = resident_gigabytes(server.pid)
+    finally:
+        server.terminate()
+        server.wait(30)
+    return rows(alone, answers, after, after - before)
+
+
+def rows(
+    alone: float, answers: list[tuple[float, str]], memory: float, grown: float
+) -> list[Measurement]:
+    """Return the measurements of visitors, each with its seconds and all that it was sent."""
+    n, cores = len(answers), os.cpu_count() or 1
+    together = statistics.median(seconds for seconds, _ in answers)
+    mixed = sum(is_mixed(i, told, n) for i, (_, told) in enumerate(answers))
+    return [
+        Measurement(
+            name="median answer, of one visitor's by core",
+            value=together * cores / (n * alone),
+            unit="×",
+            goal=3,
+            is_upper_bound=True,
+            n=n,
+            note=f"{together:.2f} s at once on {cores} cores, {alone:.2f} s alone",
+        ),
+        Measurement(
+            name="visitors with an answer that is not theirs",
+            value=mixed,
+            unit="visitors",
+            goal=0,
+            is_upper_bound=True,
+            n=n,
+        ),
+        Measurement(
+            name="resident memory of the server",
+            value=memory,
+            unit="GB",
+            n=n,
+            note=f"{grown:+.2f} GB by these visitors",
+        ),
+    ]
+
+
+def ask(port: int, visitor: int) -> tuple[float, str]:
+    """Open a session with a visitor's sentence; return the seconds to its end, and what came."""
+    from websockets.sync.client import connect
+
+    run, told, start = BackMsg(), "", time.perf_counter()
+    run.rerun_script.query_string = urlencode({"text": sentence(visitor), "attack": "probe_mlc"})
+    run.rerun_script.page_name = "inversion"
+    with connect(
+        f"ws://127.0.0.1:{port}/_stcore/stream",
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=None,
+        open_timeout=PATIENCE,
+    ) as session:
+        session.send(run.SerializeToString())
+        while True:
+            data = session.recv(timeout=PATIENCE)
+            message = ForwardMsg()
+            message.ParseFromString(data if isinstance(data, bytes) else data.encode())
+            told += str(message.delta)
+            if message.WhichOneof("type") == "script_finished":
+                return time.perf_counter() - start, told
+
+
+def sentence(visitor: int) -> str:
+    """Return a sentence that no other visitor has."""
+    place = PLACES[visitor % len(PLACES)]
+    return f"The inspector closed the {place} after report {name(visitor)} came in."
+
+
+def name(visitor: int) -> str:
+    """Return a word that stands for one visitor."""
+    return f"zq{visitor:04d}x"
+
+
+def is_mixed(visitor: int, told: str, n: int) -> bool:
+    """Return whether a visitor got no answer, or saw anything of another's sentence."""
+    others = any(name(other) in told for other in range(n) if other != visitor)
+    return others or name(visitor) not in told or "ls-hit" not in told

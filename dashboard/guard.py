@@ -1,0 +1,153 @@
+"""Who is served: requests for listed hosts from listed origins, and uploads within their limits."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.formparsers import MultiPartParser
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+from streamlit import config, runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+from dashboard import policy
+
+__all__ = ["Guard"]
+
+_WRONG_HOST = (
+    "This server does not answer to that name. Whoever runs it can list the name: "
+    "leakscope serve --allow-host NAME"
+)
+_WRONG_ORIGIN = (
+    "This server does not talk to pages of other addresses. Whoever runs it can list one: "
+    "leakscope serve --allow-origin https://NAME"
+)
+_FULL = "This server has as many visitors as it takes. Try again in a few minutes."
+_CLOSED = re.compile(r"_stcore/(metrics|agent)(/|$)")
+_UPLOAD = re.compile(r"_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
+
+_Refusal = tuple[int, str]
+
+
+class Guard:
+    """Refuses what is not for this server, before anything of Streamlit sees it.
+
+    Of an origin that it does not know, Streamlit asks an outside host for this server's own
+    address, to compare: after this guard, it meets none.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.policy = policy.in_force()
+        self.n_open = 0
+        self.arriving: Counter[str] = Counter()
+        # Starlette writes what is larger to a temporary file. This is never reached: Streamlit
+        # ends an upload that exceeds its limit.
+        MultiPartParser.spool_max_size = 2 * self.policy.file_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it with a plain message."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        refusal = self._stranger(scope) or self._closed(scope)
+        if refusal is not None:
+            await _refuse(refusal, scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._connect(scope, receive, send)
+        elif scope["method"] == "PUT":
+            await self._upload(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _stranger(self, scope: Scope) -> _Refusal | None:
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self.policy.serves(hosts[0]):
+            return 421, _WRONG_HOST
+        if len(origins) > 1 or not all(self.policy.trusts(o, hosts[0]) for o in origins):
+            return 403, _WRONG_ORIGIN
+        return None
+
+    @staticmethod
+    def _closed(scope: Scope) -> _Refusal | None:
+        return (404, "This is not served here.") if _CLOSED.match(_path(scope)) else None
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.n_open >= self.policy.sessions:
+            await _refuse((503, _FULL), scope, receive, send)
+            return
+        headers = MutableHeaders(raw=list(scope["headers"]))
+        if "origin" in headers:
+            # As of this very server, which Streamlit believes without asking anyone.
+            headers["origin"] = f"http://{headers['host']}"
+        self.n_open += 1
+        try:
+            await self.app({**scope, "headers": headers.raw}, receive, send)
+        finally:
+            self.n_open -= 1
+
+    async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _UPLOAD.fullmatch(_path(scope))
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        session = found["session"]
+        length = Headers(scope=scope).get("content-length", "")
+        if not re.fullmatch(r"[0-9]{1,12}", length):
+            refusal: _Refusal | None = 411, "An upload has to say how long it is."
+        else:
+            refusal = self._no_room(session, int(length))
+        if refusal is not None:
+            await _refuse(refusal, scope, receive, send)
+            return
+        self.arriving[session] += int(length)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.arriving[session] -= int(length)
+            self.arriving += Counter()  # drops those at nothing
+
+    def _no_room(self, session: str, n_bytes: int) -> _Refusal | None:
+        held = _held()
+        if held[session] + self.arriving[session] + n_bytes > self.policy.session_bytes:
+            limit = self.policy.session_bytes // 2**20
+            return 413, f"At most {limit} MB are held for one visitor. Remove a file first."
+        if held.total() + self.arriving.total() + n_bytes > self.policy.all_bytes:
+            return 503, "The server holds as many files as it may. Try again in a few minutes."
+        return None
+
+
+def _held() -> Counter[str]:
+    """Return the bytes of uploads that Streamlit holds, by session."""
+    manager = runtime.get_instance().uploaded_file_mgr
+    if not isinstance(manager, MemoryUploadedFileManager):
+        return Counter()
+    return Counter(
+        {
+            session: sum(len(file.data) for file in list(files.values()))
+            for session, files in list(manager.file_storage.items())
+        }
+    )
+
+
+def _path(scope: Scope) -> str:
+    """Return the path below the base path."""
+    base = str(config.get_option("server.baseUrlPath") or "").strip("/")
+    return str(scope["path"]).strip("/").removeprefix(base).lstrip("/")
+
+
+async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    status, told = refusal
+    answer = PlainTextResponse(f"{told}\n", status)
+    if scope["type"] == "http":
+        await answer(scope, receive, send)
+        return
+    socket = WebSocket(scope, receive, send)
+    if "websocket.http.response" in scope.get("extensions", {}):
+        await socket.send_denial_response(answer)
+    else:
+        await socket.close(code=1008)

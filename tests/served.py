@@ -1,0 +1,138 @@
+"""A server whose file and network operations are written down, and a visitor without a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import started
+
+ROOT = Path(__file__).parents[1]
+
+# Runs in the server, before anything else: every file opened for writing, every temporary file,
+# every name looked up and every address connected to, one JSON list a line.
+WATCHED = """
+import json, os, sys
+out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def told(event, arguments):
+    if event == "open":
+        path, mode, flags = arguments
+        is_written = bool(flags & (os.O_WRONLY | os.O_RDWR | getattr(os, "O_TMPFILE", 0)))
+        if not is_written or isinstance(path, int):
+            return
+        told = [event, os.fsdecode(path)]
+    elif event in ("tempfile.mkstemp", "tempfile.mkdtemp"):
+        told = [event, os.fsdecode(arguments[0])]
+    elif event in ("socket.connect", "socket.sendto"):
+        told = [event, repr(arguments[1])]
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        told = [event, repr(arguments[0])]
+    else:
+        return
+    os.write(out, (json.dumps(told) + "\\n").encode())
+sys.addaudithook(told)
+sys.argv = ["leakscope", "serve", *sys.argv[2:]]
+from dashboard.__main__ import main
+sys.exit(main())
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its port and what it did so far."""
+
+    port: int
+    log: Path
+    output: Path
+
+    def done(self, *events: str) -> list[str]:
+        """Return what was opened, looked up or connected to, by the names of the events."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [what for event, what in lines if event in events]
+
+    def ask(
+        self,
+        path: str,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with contextlib.closing(connection):
+            sent = {"Host": f"localhost:{self.port}", **(headers or {})}
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in sent.items():
+                connection.putheader(name, value)
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, named, answer.read()
+
+    def connect(self, host: str = "", origin: str | None = "", cookie: str = "") -> Any:
+        """Open the websocket of a visitor, as a page of `origin` that asks for `host`."""
+        from websockets.sync.client import connect
+
+        named = host or f"localhost:{self.port}"
+        origin = f"http://{named}" if origin == "" else origin
+        there = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        return connect(
+            f"ws://{named}/_stcore/stream",
+            sock=there,
+            origin=origin,
+            subprotocols=["streamlit", "token"],  # type: ignore[list-item]
+            additional_headers={"Cookie": cookie} if cookie else None,
+            max_size=None,
+        )
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *options: str, **environment: str) -> Iterator[Server]:
+    """Serve the pages on a free port, watched; `options` are those of `leakscope serve`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Server(port, folder / "done.jsonl", folder / "output.txt")
+    variables = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    variables |= {"STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none", "TMPDIR": str(folder)}
+    command = [sys.executable, "-c", WATCHED, server.log, "--port", port, *options]
+    with (
+        server.output.open("w") as out,
+        started(command, output=out, cwd=ROOT, env=variables | environment) as process,
+    ):
+        end = time.monotonic() + 120
+        while time.monotonic() < end and process.poll() is None:
+            with contextlib.suppress(OSError):
+                if server.ask("/_stcore/health")[0] in (200, 404):  # with a base path, elsewhere
+                    break
+            time.sleep(0.1)
+        else:
+            pytest.fail(f"The server did not start: {server.output.read_text()}")
+        yield server
+
+
+def session_of(visitor: Any) -> str:
+    """Have the pages run for a visitor, and return the name of the session that began."""
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+    run = BackMsg()
+    run.rerun_script.query_string = ""
+    visitor.send(run.SerializeToString())
+    while True:
+        message = ForwardMsg()
+        message.ParseFromString(visitor.recv(timeout=120))
+        if message.WhichOneof("type") == "new_session":
+            return str(message.new_session.initialize.session_id)

@@ -1,0 +1,83 @@
+"""The page about a server for others says what the code does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from served import serving
+
+from core.cli import COMMANDS, build_parser
+from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from core.jobs import Jobs
+from dashboard import command, policy
+from dashboard.policy import Policy
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+CONTAINER = (ROOT / "docs" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+
+
+def cell(name: str) -> str:
+    """Return what the table says is so by itself."""
+    (row,) = re.findall(rf"^\| {re.escape(name)} \| (.*?) \|", PAGE, re.MULTILINE)
+    return str(row)
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    jobs, mb = Jobs(), 2**20
+    assert cell("visitors at once") == str(Policy.sessions)
+    assert cell("one upload") == f"{Policy.file_bytes // mb} MB"
+    assert Policy.file_bytes == MAX_UPLOAD_BYTES and Policy.session_bytes == 2 * Policy.file_bytes
+    assert cell("uploads held for all visitors together") == f"{Policy.all_bytes // mb:,} MB"
+    told = cell("slow jobs that wait, of one visitor and of all")
+    assert told.startswith(f"{jobs.max_waiting_each} and {jobs.max_waiting};")
+    assert f"{MAX_UPLOAD_ROWS:,} rows" in PAGE
+    assert f"{jobs.keep_seconds / 60:.0f} minutes after it was last looked at" in PAGE
+
+
+def test_every_variable_that_is_named_is_read() -> None:
+    known = {policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS, "LEAKSCOPE_HOME"}
+    assert set(re.findall(r"LEAKSCOPE_[A-Z_]+", PAGE + SECURITY + CONTAINER)) == known
+
+
+def test_the_container_starts_a_server_that_the_command_knows() -> None:
+    words = [json.loads(re.findall(rf"^{kind} (\[.*\])$", CONTAINER, re.MULTILINE)[0])
+             for kind in ("ENTRYPOINT", "CMD")]  # fmt: skip
+    program, *arguments = [*words[0], *words[1]]
+    assert program.endswith("/leakscope")
+    read = build_parser("leakscope", {"serve": command, **COMMANDS}).parse_args(arguments)
+    assert command._flags(read)
+    with pytest.raises(Exception, match="--allow-host NAME"):
+        command._flags(build_parser("leakscope", {"serve": command}).parse_args([*words[0][1:]]))
+    for path in re.findall(r"-[rc] (\S+\.txt)", CONTAINER):
+        assert (ROOT / path).is_file()
+    assert re.search(r"^USER (?!root)", CONTAINER, re.MULTILINE)
+
+
+def test_the_proxy_undoes_no_promise() -> None:
+    (config,) = re.findall(r"```nginx\n(.*?)```", PAGE, re.DOTALL)
+    directives = [shlex.split(line, comments=True) for line in config.splitlines()]
+    said = {words[0]: words[1:] for words in directives if words}
+    assert said["proxy_request_buffering"] == ["off;"] and "$uri" in config
+    assert "$request " not in config and "$args" not in config and "$request_uri" not in config
+    assert said["proxy_set_header"] == ["Connection", "upgrade;"]
+
+
+def test_the_tests_that_are_named_exist() -> None:
+    named = re.findall(r"`(tests/\w+\.py)`", PAGE + SECURITY)
+    assert named and all((ROOT / path).is_file() for path in named)
+
+
+def test_pages_below_a_base_path_are_guarded_alike(tmp_path: Path) -> None:
+    with serving(tmp_path, "--base-path", "/tools/leak/") as server:
+        status, headers, document = server.ask("/tools/leak/", headers={"Accept": "text/html"})
+        assert status == 200 and b"window.location.origin + '/tools/leak'" in document
+        assert "sha256-" in headers["content-security-policy"]
+        assert server.ask("/tools/leak/_stcore/health")[0] == 200
+        assert server.ask("/tools/leak/_stcore/metrics")[0] == 404
+        assert server.ask("/tools/leak/_stcore/upload_file/a/b", "PUT")[0] == 411

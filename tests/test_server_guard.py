@@ -1,0 +1,197 @@
+"""Whom a running server answers, and what every answer forbids the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from served import Server, serving
+from websockets.exceptions import InvalidStatus
+
+from core.errors import InvalidInputError
+from dashboard import headers, policy
+from dashboard.policy import Policy, in_force
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served"), LEAKSCOPE_MAX_SESSIONS="1") as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "sent", "status"),
+    [
+        ("/", "GET", HTML, 200),
+        ("/inversion?text=secret", "GET", HTML, 200),
+        ("/", "GET", {}, 200),
+        ("/favicon.png", "GET", {}, 200),
+        ("/_stcore/health", "GET", {}, 200),
+        ("/_stcore/host-config", "GET", {}, 200),
+        ("/media/none.png", "GET", {}, 404),
+        ("//evil.test", "GET", {}, 400),
+        ("/", "POST", {}, 405),
+        ("/_stcore/upload_file/a/b", "PUT", {}, 411),
+        ("/", "GET", {"Host": "evil.test"}, 421),
+        ("/", "GET", {"Origin": "http://evil.test"}, 403),
+    ],
+)
+def test_every_answer_has_the_headers(
+    server: Server, path: str, method: str, sent: dict[str, str], status: int
+) -> None:
+    found, told, _ = server.ask(path, method, sent)
+    assert found == status
+    allowed = dict(part.split(" ", 1) for part in told["content-security-policy"].split("; "))
+    assert allowed["frame-ancestors"] == allowed["object-src"] == "'none'"
+    assert allowed["default-src"] == allowed["connect-src"] == "'self'"
+    assert "unsafe-inline" not in allowed["script-src"]
+    assert not any(":" in source and source not in ("data:", "blob:")
+                   for sources in allowed.values() for source in sources.split())  # fmt: skip
+    assert told["x-content-type-options"] == "nosniff"
+    assert told["referrer-policy"] == "no-referrer" and told["x-frame-options"] == "DENY"
+
+
+def test_the_scripts_of_the_document_are_known_by_their_hash(server: Server) -> None:
+    _, told, document = server.ask("/", headers=HTML)
+    assert headers.content_policy(document) == told["content-security-policy"]
+    n_inline = document.count(b"<script>")
+    assert told["content-security-policy"].count("'sha256-") == n_inline == 2
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.test", "localhost.evil.test", "evil.test#localhost", "localhost@evil.test", "",
+     "localhost:port", "localhost/evil", "0.0.0.0"],
+)  # fmt: skip
+def test_a_name_that_is_not_listed_is_not_answered(server: Server, host: str) -> None:
+    status, _, told = server.ask("/", headers={**HTML, "Host": host})
+    assert status == 421 and b"leakscope serve --allow-host NAME" in told
+    assert b"evil" not in told and b"<" not in told
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8501", "[::1]:1"])
+def test_this_computer_is_answered_without_any_setting(server: Server, host: str) -> None:
+    assert server.ask("/", headers={**HTML, "Host": host})[0] == 200
+
+
+@pytest.mark.parametrize("path", ["metrics", "metrics/", "agent/openapi.json", "agent/interact"])
+def test_metrics_and_the_interface_for_programs_are_off(server: Server, path: str) -> None:
+    assert server.ask(f"/_stcore/{path}")[0] == 404
+
+
+def test_no_outside_site_may_steer_the_pages(server: Server) -> None:
+    _, _, told = server.ask("/_stcore/host-config")
+    assert b'"allowedOrigins":[]' in told and b"streamlit.app" not in told
+
+
+def test_one_visitor_too_many_is_told(server: Server) -> None:
+    with server.connect():
+        with pytest.raises(InvalidStatus) as refused, server.connect():
+            pass
+        assert refused.value.response.status_code == 503
+        assert b"as many visitors as it takes" in (refused.value.response.body or b"")
+
+
+def test_a_fault_has_the_headers_and_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    typed = "typed secret"
+
+    async def broken(*_: Any) -> None:
+        raise ValueError(typed)
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: Any = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(headers.SafeHeaders(broken)(scope, None, send))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 500 and typed.encode() not in sent[1]["body"]
+    assert {b"content-security-policy", b"referrer-policy"} <= dict(sent[0]["headers"]).keys()
+    assert typed not in caplog.text and "ValueError" in caplog.text
+
+
+LISTED = Policy(hosts=("localhost", "leak.example.org", "*.lab.example"))
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_trusted"),
+    [
+        ("http://localhost:8501", "localhost:8501", True),
+        ("https://leak.example.org", "leak.example.org", True),
+        ("https://leak.example.org:8443", "leak.example.org", True),
+        ("https://leak.example.org", "127.0.0.1:8501", True),
+        ("https://a.lab.example", "localhost:8501", True),
+        ("https://leak.example.org:8443", "leak.example.org:8501", False),
+        ("http://localhost:3000", "localhost", False),
+        ("file://localhost:8501", "localhost:8501", False),
+        ("https://lab.example.evil.test", "localhost:8501", False),
+        ("https://evil.test/leak.example.org", "localhost:8501", False),
+        ("null", "localhost:8501", False),
+    ],
+)
+def test_which_pages_may_talk_to_the_server(origin: str, host: str, is_trusted: bool) -> None:
+    assert LISTED.trusts(origin, host) is is_trusted
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    chosen: dict[str, Any] = {
+        "server.address": "localhost",
+        "server.allowedHosts": [],
+        "server.corsAllowedOrigins": [],
+        "server.maxUploadSize": 200,
+    }
+    monkeypatch.setattr(policy.config, "get_option", chosen.__getitem__)
+    for variable in (policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS):
+        monkeypatch.delenv(variable, raising=False)
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "is_local"),
+    [
+        ("localhost", [], True),
+        ("127.0.0.1", [], True),
+        ("localhost", ["localhost"], True),
+        ("localhost", ["leak.example.org"], False),
+        ("0.0.0.0", [], False),
+        ("0.0.0.0", ["localhost"], False),
+        ("192.0.2.7", [], False),
+        (None, [], False),
+    ],
+)
+def test_visitors_may_load_anything_on_this_computer_alone(
+    settings: dict[str, Any], address: str, hosts: list[str], is_local: bool
+) -> None:
+    settings |= {"server.address": address, "server.allowedHosts": hosts}
+    assert in_force().may_load("mlm:somewhere") is is_local
+    assert in_force().may_load("minilm")
+
+
+def test_what_is_listed_may_be_loaded_and_nothing_else(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(policy.ENCODERS, "mlm:bert-base-uncased, st:a/b,")
+    allowed = in_force()
+    assert allowed.may_load("st:a/b") and allowed.may_load("mlm:bert-base-uncased")
+    assert not allowed.may_load("st:a/c") and not allowed.may_load("mlm:bert")
+
+
+def test_an_address_that_is_listened_on_is_answered_by_it(settings: dict[str, Any]) -> None:
+    settings["server.address"] = "192.0.2.7"
+    assert in_force().serves("192.0.2.7:8501") and not in_force().serves("192.0.2.8:8501")
+
+
+@pytest.mark.parametrize("value", ["none", "0", "-1", "1.5", "9" * 20])
+def test_a_limit_that_is_no_number_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv(policy.MAX_SESSIONS, value)
+    with pytest.raises(InvalidInputError, match=r"LEAKSCOPE_MAX_SESSIONS must be a whole number"):
+        policy.check_environment()

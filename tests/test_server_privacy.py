@@ -1,0 +1,137 @@
+"""What a running server writes and where it connects, seen by an audit hook within it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from served import Server, serving, session_of
+from websockets.exceptions import InvalidStatus
+
+SECRET = b"The violinist hid the ledger behind the organ."
+LARGE = SECRET + b"\n" + b"x" * 3 * 2**20
+"""Three times what Starlette keeps in memory by itself."""
+TOKEN = "2|0123456789abcdef0123456789abcdef|1"
+NETWORK = ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    listed = ("--allow-host", "leak.example.org", "--host", "0.0.0.0", "--allow-host", "localhost")
+    with serving(folder, *listed) as running:
+        yield running
+
+
+def upload(
+    server: Server, session: str, content: bytes, token: str, name: str = "file-1"
+) -> tuple[int, bytes]:
+    edge = b"----part"
+    head = b'Content-Disposition: form-data; name="file"; filename="letters.txt"\r\n'
+    body = b"--" + edge + b"\r\n" + head + b"Content-Type: text/plain\r\n\r\n"
+    body += content + b"\r\n--" + edge + b"--\r\n"
+    headers = {
+        "Content-Type": f"multipart/form-data; boundary={edge.decode()}",
+        "Cookie": f"_streamlit_xsrf={token}",
+        "X-Xsrftoken": token,
+    }
+    path = f"/_stcore/upload_file/{session}/{name}"
+    status, _, told = server.ask(path, "PUT", headers, body)
+    return status, told
+
+
+def outside(server: Server) -> list[str]:
+    """Return what a server looked up or connected to that is not this computer."""
+    own = ("127.0.0.1", "localhost", "::1", "0.0.0.0", "None")
+    return [what for what in server.done(*NETWORK) if not any(name in what for name in own)]
+
+
+def xsrf(server: Server) -> str:
+    _, headers, _ = server.ask("/_stcore/health")
+    return headers["set-cookie"].split("_streamlit_xsrf=")[1].split(";")[0]
+
+
+def test_an_upload_is_kept_in_memory_alone(server: Server) -> None:
+    with server.connect() as visitor:
+        session, before = session_of(visitor), set(server.done("open"))
+        status, told = upload(server, session, LARGE, xsrf(server))
+        assert status == 204, told
+        written = set(server.done("open")) - before
+    folder = server.log.parent  # also that of temporary files, of which some have no name
+    assert server.done("tempfile.mkstemp") == []
+    assert not [p for p in written if Path(p) == folder or Path(p).name.startswith("tmp")]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in files if SECRET in path.read_bytes()]
+
+
+def test_the_watch_would_see_a_temporary_file(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    from served import WATCHED
+
+    program = WATCHED.split("sys.argv = ")[0] + (
+        "import tempfile; tempfile.SpooledTemporaryFile(1).write(b'ab')\n"
+        "import socket; socket.getaddrinfo('localhost', 80)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "log")], check=True, timeout=60)
+    seen = Server(0, tmp_path / "log", tmp_path)
+    assert seen.done("tempfile.mkstemp") + seen.done("open") and seen.done(*NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "is_served"),
+    [
+        ("", "", True),
+        ("", None, True),
+        ("leak.example.org", "https://leak.example.org", True),
+        ("localhost", "https://leak.example.org", True),
+        ("", "http://evil.test", False),
+        ("leak.example.org", "https://leak.example.org.evil.test", False),
+        ("leak.example.org", "https://leak.example.org@evil.test", False),
+        ("", "null", False),
+        ("", "http://localhost:3000", False),
+        ("evil.test", "http://evil.test", False),
+        ("evil.test", None, False),
+    ],
+)
+def test_no_websocket_makes_the_server_ask_an_outside_host(
+    server: Server, host: str, origin: str | None, is_served: bool
+) -> None:
+    if is_served:
+        with server.connect(host, origin):
+            pass
+    else:
+        with pytest.raises(InvalidStatus) as refused:
+            server.connect(host, origin).__enter__()
+        assert refused.value.response.status_code in (403, 421)
+        assert b"This server does not" in (refused.value.response.body or b"")
+    assert outside(server) == []
+
+
+def test_starting_for_other_computers_asks_no_outside_host(server: Server) -> None:
+    assert outside(server) == []
+    assert "http://leak.example.org:" in server.output.read_text()
+    assert "Traceback" not in server.output.read_text()
+
+
+def test_what_is_held_of_uploads_is_bounded(tmp_path: Path) -> None:
+    sizes = {"STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "2", "LEAKSCOPE_MAX_UPLOADS_MB": "5"}
+    part = b"x" * (2**21 - 2**12)
+    with serving(tmp_path, **sizes) as server, server.connect() as one, server.connect() as two:
+        first, second, token = session_of(one), session_of(two), xsrf(server)
+        assert upload(server, first, b"x" * 3 * 2**20, token)[0] == 413, "one file"
+        assert upload(server, first, part, token, "a")[0] == 204
+        assert upload(server, first, part, token, "b")[0] == 204
+        status, told = upload(server, first, part, token, "c")
+        assert status == 413 and b"At most 4 MB are held for one visitor" in told
+        status, told = upload(server, second, part, token, "a")
+        assert status == 503 and b"holds as many files as it may" in told
+        head = {"Cookie": f"_streamlit_xsrf={token}", "X-Xsrftoken": token}
+        path = f"/_stcore/upload_file/{first}/a"
+        assert server.ask(path, "DELETE", head)[0] == 204
+        assert upload(server, second, part, token, "a")[0] == 204, "there is room again"
+        chunked = head | {"Transfer-Encoding": "chunked"}
+        assert server.ask(path, "PUT", chunked)[0] == 411
+        assert server.done("tempfile.mkstemp") == []
