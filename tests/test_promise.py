@@ -41,10 +41,10 @@ def test_a_promise_is_judged_as_an_epsilon_is(log_odds: float, said: str) -> Non
 
 
 def test_a_promise_is_eta_times_the_distance() -> None:
-    promise = Promise("*insulin* from *aspirin*", 75.0, 0.95)
+    promise = Promise("“insulin” from “aspirin”", 75.0, 0.95)
     assert promise.epsilon == 71.25 and promise.odds == "10^31 to 1"
     assert promise.said == (
-        "*insulin* from *aspirin* by odds of up to 10^31 to 1: almost no promise"
+        "“insulin” from “aspirin” by odds of up to 10^31 to 1: almost no promise"
     )
     assert promise.to_dict()["epsilon"] == 71.25
     assert Promise("a from b", 1e308, 1e5).odds == "any size"
@@ -57,6 +57,7 @@ def test_a_promise_is_eta_times_the_distance() -> None:
 class Corners:
     """Four tokens at the corners of a 3-by-4 rectangle: distances 3, 4 and 5."""
 
+    fingerprint = "corners"
     tokens = ("a", "b", "c", "d")
     special_token_ids: tuple[int, ...] = ()
 
@@ -77,7 +78,7 @@ def test_a_text_is_promised_the_sum_over_its_tokens() -> None:
     assert promises.whole is not None and promises.whole.epsilon == 0.5 * (4 + 4 + 4)
     assert promises.widest.epsilon == 2.5
     assert promises.headline == (
-        "At η = 0.5 the output can tell *a* from *b* (its nearest neighbour) by odds of up to "
+        "At η = 0.5 the output can tell “a” from “b” (its nearest neighbour) by odds of up to "
         "4.5 to 1: a promise of some worth."
     )
     assert "it would be 2.5 or more (a from d)" in promises.comparison

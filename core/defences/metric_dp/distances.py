@@ -60,8 +60,9 @@ class TokenDistances:
         table = encoder.token_vectors.detach().float().cpu().numpy()
         others, names = table[known], encoder.tokens
         distinct, which = np.unique(np.asarray(token_ids, np.int64), return_inverse=True)
-        rows = [_measured(table[i], others, known, int(i)) for i in distinct]
-        near, far = (np.array([row[k] for row in rows])[which] for k in (0, 1))
+        squares = np.square(others).sum(1)
+        rows = [_measured(table[i], others, squares, known != i) for i in distinct]
+        near, far = (known[[row[k] for row in rows]][which] for k in (0, 1))
         nearest, median, farthest = np.array([row[2:] for row in rows], np.float64)[which].T
         return cls(
             tuple(names[i] for i in token_ids),
@@ -70,7 +71,7 @@ class TokenDistances:
             nearest,
             median,
             farthest,
-            median_distance(others),
+            _median_pair(encoder, candidates, others),
         )
 
     def promises(self, eta: float) -> Promises:
@@ -96,22 +97,34 @@ class TokenDistances:
 
 
 def _between(token: str, other: str, eta: float, distance: float, more: str = "") -> Promise:
-    return Promise(f"*{token}* from *{other}*{more}", eta, distance)
+    return Promise(f"“{token}” from “{other}”{more}", eta, distance)
 
 
 def _measured(
     vector: NDArray[np.float32],
     others: NDArray[np.float32],
-    known: NDArray[np.int64],
-    own: int,
+    squares: NDArray[np.float32],
+    is_other: NDArray[np.bool_],
 ) -> tuple[int, int, float, float, float]:
-    """Return the nearest and the farthest token, and nearest, median and farthest distance."""
-    distances = np.linalg.norm(others - vector, axis=1).astype(np.float64)
-    kept = known != own
-    distances, left = distances[kept], known[kept]
-    near, far = int(distances.argmin()), int(distances.argmax())
-    told = float(distances[near]), float(np.median(distances)), float(distances[far])
-    return int(left[near]), int(left[far]), *told
+    """Return the places of nearest and farthest; nearest, median and farthest distance."""
+    halves = squares / 2 - others @ vector  # of the squared distances, but for a constant
+    near = int(np.where(is_other, halves, np.inf).argmin())
+    far = int(np.where(is_other, halves, -np.inf).argmax())
+    middle = np.median(halves[is_other]) * 2 + vector @ vector
+    exact = (float(np.linalg.norm(others[i] - vector)) for i in (near, far))
+    nearest, farthest = exact
+    return near, far, nearest, float(np.sqrt(max(middle, 0))), farthest
+
+
+_MEDIANS: dict[tuple[str, str], float] = {}
+
+
+def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.float32]) -> float:
+    """Return the median distance of two candidates, measured once for an encoder."""
+    key = (encoder.fingerprint, candidates)
+    if key not in _MEDIANS:
+        _MEDIANS[key] = median_distance(vectors)
+    return _MEDIANS[key]
 
 
 def median_distance(vectors: NDArray[np.float32], *, n_pairs: int = _PAIRS, seed: int = 0) -> float:

@@ -66,7 +66,7 @@ class Promise:
     Attributes
     ----------
     what : str
-        The two in words, such as `*insulin* from *aspirin*`.
+        The two in words, such as `“insulin” from “aspirin”`.
     eta, distance : float
         In 1/distance; between the two.
     """
@@ -97,15 +97,15 @@ class Promise:
 
         Examples
         --------
-        >>> Promise("*insulin* from *aspirin*", 75.0, 0.95).said
-        '*insulin* from *aspirin* by odds of up to 10^31 to 1: almost no promise'
+        >>> Promise("“insulin” from “aspirin”", 75.0, 0.95).said
+        '“insulin” from “aspirin” by odds of up to 10^31 to 1: almost no promise'
         """
         return f"{self.what} by odds of up to {self.odds}: {verdict(self.epsilon)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form; ε stands for the odds, which a float could not hold."""
         return {
-            "what": self.what.replace("*", ""),
+            "what": self.what,
             "distance": self.distance,
             "epsilon": self.epsilon,
             "odds": self.odds,
@@ -152,7 +152,7 @@ class Promises:
         """How this compares with ordinary differential privacy."""
         return (
             "Ordinary differential privacy names one ε for every pair; here it would be "
-            f"{_number(self.widest.epsilon)} or more ({self.widest.what.replace('*', '')}). There "
+            f"{_number(self.widest.epsilon)} or more ({self.widest.what}). There "
             f"an ε of {STRONG:g} or less counts as strong, one above {HARDLY:g} as weak or none."
         )
 
