@@ -53,7 +53,9 @@ def _text_distances(on: EncoderSpec) -> TextDistances:
 
 def show_promises(promises: Promises, slot: Any = st) -> None:
     """Draw what is promised: the headline in sight, all of it on hover."""
+    denied = " A token that may have changed can be denied against these odds, no better."
+    is_of_texts = promises.is_of_texts
     slot.markdown(
-        f"**What this η promises.** {plain(promises.headline)}",
+        f"**What this η promises.** {plain(promises.headline)}{'' if is_of_texts else denied}",
         help="\n\n".join(plain(sentence) for sentence in promises.sentences),
     )

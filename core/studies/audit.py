@@ -75,7 +75,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def _broken(kind: str, flaw: str, eta: float, seed: int | None) -> Defence:
-    return BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)
+    made: Any = BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)
+    defence: Defence = made
+    return defence
 
 
 def _by(found: Sequence[Audit]) -> list[list[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES, make_defence
 from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
@@ -17,6 +18,7 @@ from dashboard.deniability.state import noise_seed
 from dashboard.deniability.views import opened_sentence, privatised_card
 from dashboard.inversion import answers
 from dashboard.inversion.views import vector_panel
+from dashboard.promise import promises_of, show_promises
 from dashboard.tradeoff.state import chosen_point
 
 __all__ = [
@@ -88,6 +90,9 @@ def example(point: Point, text: str) -> None:
     encoder = cache.encoder(answers.ENCODER)
     entry = DEFENCES[point.defence]
     st.markdown(f"{entry.summary} {entry.guarantee and f'*{entry.guarantee}.*'}")
+    if is_promising(point.defence):
+        eta = float(dict(point.settings)["eta"])
+        show_promises(promises_of(point.defence, eta, text, answers.ENCODER))
     with st.container(border=True):
         if entry.acts_on in ("text", "tokens"):
             eta = float(dict(point.settings)["eta"])

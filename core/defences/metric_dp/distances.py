@@ -62,7 +62,7 @@ class TokenDistances:
         distinct, which = np.unique(np.asarray(token_ids, np.int64), return_inverse=True)
         squares = np.square(others).sum(1)
         rows = [_measured(table[i], others, squares, known != i) for i in distinct]
-        near, far = (known[[row[k] for row in rows]][which] for k in (0, 1))
+        near, far = known[np.array([row[:2] for row in rows], np.int64)][which].T
         nearest, median, farthest = np.array([row[2:] for row in rows], np.float64)[which].T
         return cls(
             tuple(names[i] for i in token_ids),
@@ -163,6 +163,7 @@ class TextDistances:
             Promise(f"two {of} at the median distance", eta, self.median_pair),
             None,
             Promise(f"the farthest two {of}", eta, self.widest),
+            is_of_texts=True,
         )
 
 

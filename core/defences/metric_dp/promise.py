@@ -133,6 +133,8 @@ class Promises:
     median: Promise
     whole: Promise | None
     widest: Promise
+    is_of_texts: bool = False
+    """Whether the inputs are texts' own vectors rather than tokens."""
 
     @property
     def headline(self) -> str:
