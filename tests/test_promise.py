@@ -81,7 +81,7 @@ def test_a_text_is_promised_the_sum_over_its_tokens() -> None:
         "At η = 0.5 the output can tell “a” from “b” (its nearest neighbour) by odds of up to "
         "4.5 to 1: a promise of some worth."
     )
-    assert "it would be 2.5 or more (a from d)" in promises.comparison
+    assert "it would be 2.5 or more (“a” from “d”)" in promises.comparison
     assert len(promises.sentences) == 4 and promises.to_dict()["whole"]["epsilon"] == 6
     assert TokenDistances.of(Corners(), [1]).promises(1.0).whole is None  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="needs a token"):

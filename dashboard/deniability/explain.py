@@ -74,8 +74,8 @@ def _audited(eta: float) -> str:
     )
     return (
         f"**Its audit**, run here at η = {eta:g}: {told}. A true mechanism is refuted in "
-        f"{ALPHA:.0%} of audits. The tests hold the outputs against the law of the noise, tokens, calls "
-        "and instances against each other, and bound the promise for two near tokens."
+        f"{ALPHA:.0%} of audits. The tests hold the outputs against the law of the noise, tokens, "
+        "calls and instances against each other, and bound the promise for two near tokens."
     )
 
 

@@ -20,7 +20,8 @@ from core.errors import InvalidInputError
 
 __all__ = ["HARDLY", "STRONG", "Promise", "Promises", "odds_said", "verdict"]
 
-STRONG, HARDLY = 1.0, 10.0
+STRONG = 1.0
+HARDLY = 10.0
 """ε up to which a promise counts as strong, and above which as weak to none: the tiers of
 Ponomareva et al. (2023, "How to DP-fy ML", §5.2), stated for ordinary differential privacy."""
 
