@@ -262,9 +262,7 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
         show_error(error, title="The points could not be moved")
         return None
     if is_promising(defence.name):
-        eta = float(dict(defence.settings)["eta"])
-        told = text().strip() or drawn.points.texts[0]
-        show_promises(promises_of(defence.name, eta, told, encoder_choice.chosen_encoder()))
+        _promised(defence, drawn.points.texts[0])
     linked = moves.linked
     st.html(markup.label("What the move hides"))
     st.markdown(
@@ -274,3 +272,12 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
         "is; it is not drawn anew."
     )
     return moves
+
+
+def _promised(defence: DefenceSpec, example: str) -> None:
+    """Draw what the η in force promises: for the sentence typed, else for a text of the map."""
+    eta, on = float(dict(defence.settings)["eta"]), encoder_choice.chosen_encoder()
+    try:
+        show_promises(promises_of(defence.name, eta, check_text(text() or example), on))
+    except CoreError as error:
+        st.caption(f"What this η promises cannot be said. {plain(str(error))}")

@@ -22,7 +22,7 @@ EXAMPLE = "The patient was given insulin and aspirin."
 """Stands for the texts where those themselves are not to be shown."""
 
 _MOST_TOKENS = 254
-_N_TEXTS = 60
+_N_TEXTS = 40
 
 
 def is_promising(mechanism: str) -> bool:
