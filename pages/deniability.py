@@ -10,8 +10,9 @@ from core.errors import CoreError
 from core.text import check_text
 from dashboard import cache, compiling, controls, encoder_choice
 from dashboard.calm import plain, show_error
-from dashboard.deniability import explain, state, views
+from dashboard.deniability import choice, explain, state, views
 from dashboard.deniability.eta import draw_again_button, eta_slider
+from dashboard.promise import promises_of, show_promises
 from dashboard.state import is_presenting, text
 
 encoder_choice.adopt_encoder_link()
@@ -53,6 +54,7 @@ try:
     with headline.skeleton(height=60):
         sentence = views.opened_sentence(typed, encoder, on)
         statistics = cache.token_statistics(on)
+        promises = promises_of("text_to_text", eta, typed, on)
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
     show_error(error, title="This text cannot be privatised")
@@ -61,6 +63,7 @@ except CoreError as error:
 title, beside = views.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
+show_promises(promises, headline)
 if encoder_choice.address().query():
     headline.caption(f"Encoder: {plain(on.name)}")
 found = sentence.at(eta)
@@ -85,11 +88,11 @@ if statistics is None:
 else:
     vocabulary, geometry = statistics
     st.markdown("Three rules. Each names the least noise that keeps it.")
-    views.eta_choice_card(vocabulary, on, steps)
+    choice.eta_choice_card(vocabulary, on, steps, typed)
     st.header("The whole vocabulary", anchor=False)
     views.vocabulary_cards(vocabulary, geometry, eta)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.markdown("Save these results")
     views.downloads(typed, on, eta, found, sentence.n_draws)
-explain.how_it_is_computed()
+explain.how_it_is_computed(promises, eta)
 explain.caveats()

@@ -64,6 +64,31 @@ def test_deniability_refuses_in_one_line(
     assert said in refusal
 
 
+def test_deniability_says_what_eta_promises(core: Any, tiny_bert: Path) -> None:
+    given = ("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money river",
+             "--n-draws", "50")  # fmt: skip
+    told = core(*given, "--eta", "50").out
+    assert "At η = 50 the output can tell “" in told and "Ordinary differential privacy" in told
+    small, large = (core(*given, "--eta", eta, "--json").json()["promise"] for eta in (1, 10))
+    for pair in ("nearest", "median", "whole"):
+        assert large[pair]["epsilon"] == pytest.approx(10 * small[pair]["epsilon"])
+        assert small[pair]["epsilon"] == pytest.approx(small[pair]["distance"])
+    assert small["whole"]["epsilon"] > small["median"]["epsilon"]
+
+
+@pytest.mark.parametrize("mechanism", ["text_to_text", "sequence_representation"])
+def test_privatising_says_what_eta_promises_and_nothing_of_the_texts(
+    core: Any, tiny_bert: Path, tmp_path: Path, mechanism: str
+) -> None:
+    source = tmp_path / "a.parquet"
+    pd.DataFrame({"text": ["the garden bridge", "money river"]}).to_parquet(source)
+    told = privatize(core, tiny_bert, source, tmp_path / "b.parquet", "--mechanism", mechanism)
+    assert "by odds of up to 10^" in told.out and "almost no promise" in told.out
+    assert "garden" not in told.out
+    summary = privatize(core, tiny_bert, source, tmp_path / "c.parquet", "--json").json()
+    assert summary["promise"]["nearest"]["epsilon"] > 10
+
+
 # Files --------------------------------------------------------------------------------------
 
 

@@ -38,7 +38,10 @@ def found() -> VocabularyDeniability:
 def test_the_worst_token_decides(found: VocabularyDeniability) -> None:
     chosen = choose_by_tokens(found, changed=0.5)
     assert (chosen.eta, chosen.kept_by) == (10.0, 1.0)
-    assert chosen.sentence == "At η = 10, every token is changed in at least 50% of cases."
+    assert (
+        chosen.sentence
+        == "Text to text at η = 10: every token is changed in at least 50% of cases."
+    )
 
 
 def test_a_share_of_the_tokens_allows_less_noise(found: VocabularyDeniability) -> None:
@@ -56,7 +59,9 @@ def test_distinct_replacements_can_be_asked_for(found: VocabularyDeniability) ->
 def test_says_so_where_no_eta_is_small_enough(found: VocabularyDeniability) -> None:
     chosen = choose_by_tokens(found, changed=0.95)
     assert chosen.eta is None and chosen.kept_by == pytest.approx(2 / 3)
-    assert chosen.sentence.startswith("No η from 10 on is small enough that every token")
+    assert chosen.sentence.startswith(
+        "Text to text: no η from 10 on is small enough that every token"
+    )
 
 
 def test_token_inversion_by_hand(found: VocabularyDeniability) -> None:

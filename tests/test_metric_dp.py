@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
+from core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.mechanisms import (
     SequenceRepresentation,
@@ -16,7 +17,6 @@ from core.defences.metric_dp.mechanisms import (
 )
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import draw_noise, secure_generator
-from core.defences.metric_dp.promise import audit_pair, half_spaces
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 

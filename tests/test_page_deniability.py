@@ -273,3 +273,38 @@ def test_a_link_to_an_encoder_that_is_not_listed_is_refused(
     page = opened(encoder=minilm_copy)
     assert any("listed under Encoder" in warning.value for warning in page.warning)
     assert page.selectbox(key="encoder").value == "minilm"
+
+
+def test_the_promise_of_eta_stands_beside_it(opened: Open) -> None:
+    page = opened(text=TEXT)
+    (told,) = [m.value for m in page.markdown if "can be denied" in m.value][:1]
+    assert "can tell" in told and "almost no promise" in told and "can be denied" in told
+    said = [m.value for m in page.markdown if "can be denied" in m.value]
+    assert all("odds" in each for each in said), "never without its number"
+    slider(page).set_value(15.0).run()
+    (less,) = [m.value for m in page.markdown if "can be denied" in m.value][:1]
+    assert exponent(less) < exponent(told)
+
+
+def exponent(told: str) -> int:
+    return int(told.replace("\\", "").partition("10^")[2].partition(" to 1")[0])
+
+
+def test_a_recommendation_names_its_mechanism_and_what_was_measured_near(opened: Open) -> None:
+    page = opened(text=TEXT)
+    told = " ".join(m.value for m in page.markdown)
+    assert "Every η here is for **Text to text**" in told
+    assert "Sequence representation was measured from" in told
+    assert told.count("Text to text at η = ") == 3
+    assert told.count("**Useful**") == told.count("**Still read**") > 0
+    page.slider(key="corpus-recovered").set_value(1).run()
+    assert any("Nothing was measured near η" in m.value for m in page.markdown)
+
+
+def test_the_audit_is_behind_how_this_is_computed(opened: Open) -> None:
+    page = opened(text=TEXT)
+    assert any("core audit-mechanism" in c.value for c in page.caption)
+    page.button(key="audit").click().run()
+    (told,) = [m.value for m in page.markdown if m.value.startswith("**Its audit**")]
+    assert "at η = 75" in told and "4,000 draws" in told
+    assert any("Ordinary differential privacy" in m.value for m in page.markdown)

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.memory_file import MemoryFile
+from core.defences.metric_dp.promised import is_promising
 from core.encoders.at_hand import encoder_at_hand
 from core.projection import ProjectionSpec, project
 from core.projection.job import draw_map
@@ -116,6 +117,7 @@ def test_every_defence_moves_points(opened: Open) -> None:
         control(page, "selectbox", "defence").set_value(name).run()
         assert not page.exception and not page.error, name
         assert "of 50 protected vectors are still nearest to their own" in told(page), name
+        assert ("odds of up to" in told(page)) == is_promising(name), name
 
 
 def test_eta_moves_points_less_and_less(opened: Open) -> None:

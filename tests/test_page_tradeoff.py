@@ -68,3 +68,18 @@ def test_bad_input_is_told(opened: Open, text: str, told: str) -> None:
     page.text_input(key=state.TEXT_KEY).set_value(text).run()
     assert not page.exception
     assert told in " ".join(e.value for e in page.error)
+
+
+@pytest.mark.parametrize("defence", ["token_representation", "sequence_representation"])
+def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: str) -> None:
+    page = opened(text=TEXT)
+    points = load_tradeoff(SHIPPED / "minilm.json").points
+    index = next(i for i, point in enumerate(points) if point.defence == defence)
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(index).run()
+    told = " ".join(m.value for m in page.markdown).replace("\\", "")
+    eta = dict(points[index].settings)["eta"]
+    assert f"At η = {eta:g} the output can tell" in told and "odds of up to" in told
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(0).run()
+    assert "odds of up to" not in " ".join(m.value for m in page.markdown)
+    table = page.dataframe[0].value
+    assert "10^" in table["promise"][index] and table["promise"][0] == "none"

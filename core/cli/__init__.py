@@ -1,4 +1,4 @@
-"""The command line: invert, evaluate, train, fit, deniability, privatize, study, tune, list.
+"""The command line: a command a file, from `invert` to `list`.
 
 `python -m core --help` explains it.
 
@@ -15,7 +15,18 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from core import __version__
-from core.cli import deniability, evaluate, fit, invert, listing, privatize, study, train, tune
+from core.cli import (
+    audit_mechanism,
+    deniability,
+    evaluate,
+    fit,
+    invert,
+    listing,
+    privatize,
+    study,
+    train,
+    tune,
+)
 from core.cli.arguments import Parser
 from core.cli.output import show_error
 from core.cli.spec_file import with_spec
@@ -30,6 +41,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "fit": fit,
     "deniability": deniability,
     "privatize": privatize,
+    "audit-mechanism": audit_mechanism,
     "study": study,
     "tune": tune,
     "list": listing,

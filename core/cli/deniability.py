@@ -53,6 +53,7 @@ def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) 
     from core.defences.metric_dp.candidates import candidate_ids
     from core.defences.metric_dp.mechanisms import TextPrivatizer
     from core.defences.metric_dp.noise import secure_generator
+    from core.defences.metric_dp.promised import promises_at
     from core.encoders import load_encoder
     from core.encoders.white_box import require_white_box
 
@@ -71,8 +72,10 @@ def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) 
         encoder, arguments.eta, candidates=arguments.candidates, rng=secure_generator()
     )
     (privatized,) = privatizer.texts([text], is_whole=False)
+    promises = promises_at(encoder, "text_to_text", arguments.eta, text, arguments.candidates)
     return {
         "eta": arguments.eta,
+        "promise": {**promises.to_dict(), "said": list(promises.sentences)},
         "n_draws": arguments.n_draws,
         "candidates": arguments.candidates,
         "encoder": encoder.name,
@@ -97,4 +100,5 @@ def _show(answer: dict[str, Any]) -> None:
     for found in answer["tokens"]:
         most = ", ".join(f"{r['token']} {r['count']}" for r in found["replacements"][:4])
         print(f"  {found['token']:<16}{found['n_w']:>6}{found['s_w']:>6}  {most}")
-    print(f"\n{answer['privatized']}")
+    print(f"\n{answer['privatized']}\n")
+    print(*answer["promise"]["said"], sep="\n")

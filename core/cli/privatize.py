@@ -64,11 +64,15 @@ def run(arguments: argparse.Namespace) -> None:
 
     check_eta(arguments.eta)
     from core.defences.metric_dp.files import privatize_file
+    from core.defences.metric_dp.promised import EXAMPLE, promises_at
     from core.encoders import load_encoder
 
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
         change = _change(encoder, arguments)
+        promises = promises_at(
+            encoder, arguments.mechanism, arguments.eta, candidates=arguments.candidates
+        )
         start = time.perf_counter()
         n_rows = privatize_file(
             arguments.source,
@@ -85,11 +89,15 @@ def run(arguments: argparse.Namespace) -> None:
         "rows": n_rows,
         "seconds": seconds,
         "out": str(arguments.out),
+        "promise": promises.to_dict(),
     }
     if arguments.json:
         show_json(summary)
     else:
         print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
+        if not promises.is_of_texts:
+            print(f"Of a text such as “{EXAMPLE}”:")
+        print(*promises.sentences, sep="\n")
 
 
 def _change(encoder: Encoder, arguments: argparse.Namespace) -> ChangeTexts:

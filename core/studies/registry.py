@@ -128,6 +128,12 @@ STUDIES: dict[str, StudyEntry] = {
             ("-geometry", "core.figures.deniability_panels:geometry_panel"),
         ),
     ),
+    "audit": StudyEntry(
+        "Audit",
+        "the audit of mechanisms: what it catches, and how often it errs",
+        "Qu et al. (2021), Eq. 2 to 4",
+        "core.studies.audit:AuditStudy",
+    ),
     "tradeoff": StudyEntry(
         "Trade-off",
         "defences: what each costs and what it saves",

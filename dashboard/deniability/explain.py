@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, shipped
+from core.defences.metric_dp.promise import Promises
+from dashboard.calm import plain
+
 __all__ = ["caveats", "how_it_is_computed"]
 
 
-def how_it_is_computed() -> None:
-    """Draw the definition of the guarantee, the mechanism and the statistics."""
+def how_it_is_computed(promises: Promises, eta: float) -> None:
+    """Draw the guarantee with its number, the mechanism with its audit, and the statistics."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             r"**The promise** ($d_\chi$-privacy): whatever is released, two tokens that are near "
             "each other explain it almost equally well. The nearer, the better they hide."
         )
         st.latex(r"P[M(x) = y] \le e^{\eta\, d(x, x')}\, P[M(x') = y]")
+        st.markdown("\n".join(f"- {plain(told)}" for told in promises.sentences))
         st.markdown(
             "**The mechanism**: the token's vector $x$ is moved by noise $N$ whose length is "
             "Gamma-distributed and whose direction is uniform; the token nearest to where it lands "
@@ -24,6 +29,7 @@ def how_it_is_computed() -> None:
             r"M'(x) = \arg\min_{w} \lVert \varphi(w) - (\varphi(x) + N) \rVert_2, \qquad "
             r"p(N) \propto e^{-\eta \lVert N \rVert}, \qquad \mathbb E \lVert N \rVert = n / \eta"
         )
+        _audit_button(eta)
         st.markdown(
             "**$N_w$** counts, of 1,000 draws, those that return the token itself, **$S_w$** the "
             "different tokens returned. Both are exact at every η: each draw scales with 1/η, "
@@ -33,11 +39,52 @@ def how_it_is_computed() -> None:
         st.caption("Qu et al. (2021), Eq. 2–4 and §5.3. The draws are shared by all tokens.")
 
 
+@st.cache_data(show_spinner=False, max_entries=64)
+def _audit_at(eta: float) -> Audit:
+    return audit(shipped("text_to_text", eta), "text", eta)
+
+
+def _audit_button(eta: float) -> None:
+    """Draw the button that audits the mechanism at η, and what that found."""
+    is_asked = st.button(
+        "Audit the mechanism",
+        key="audit",
+        icon=":material/fact_check:",
+        help="Draws noise and tests whether it is what the formula says, on this computer, at "
+        "the η of the slider; about a second",
+    )
+    if is_asked:
+        st.session_state["_audited"] = eta
+    if st.session_state.get("_audited") == eta:
+        st.markdown(_audited(eta))
+    st.caption(
+        "`python -m core audit-mechanism` audits the other mechanisms too, and the noise of other "
+        "processes; `docs/results/audit.md` says which broken mechanisms the audit catches, and "
+        "how often."
+    )
+
+
+def _audited(eta: float) -> str:
+    """Return what an audit of the mechanism, as it runs on this page's computer, found."""
+    found = _audit_at(eta)
+    told = (
+        f"refuted by {', '.join(found.refuted_by)}: release nothing until it passes"
+        if found.is_refuted
+        else f"not refuted by {len(found.p_values)} tests of {found.n_draws:,} draws"
+    )
+    return (
+        f"**Its audit**, run here at η = {eta:g}: {told}. A true mechanism is refuted in "
+        f"{ALPHA:.0%} of audits. The tests hold the outputs against the law of the noise, tokens, "
+        "calls and instances against each other, and bound the promise for two near tokens."
+    )
+
+
 def caveats() -> None:
     """Draw what the numbers of the page do not say."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- A token that changed is deniable, not gone: an attacker who reads the sentence "
+            "- A token that changed is not gone: it can be denied only against the odds that η "
+            "promises, and an attacker who reads the sentence "
             "around it may guess it back. The share of unchanged tokens is what the simplest "
             "attacker gets, not the most that any attacker could.\n"
             "- The promise is per token and weakens with the length of a text: distances add up. "

@@ -1,17 +1,15 @@
-"""The cards of the deniability page: sentence, tokens, curves, and which η to take."""
+"""The cards of the deniability page: sentence, tokens, curves, vocabulary."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from core.attacks.inversion.export import table_csv
-from core.defences.deniability.eta_choice import EtaChoice, choose_by_corpus, choose_by_tokens
 from core.defences.deniability.geometry import Geometry
 from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
 from core.defences.deniability.vocabulary import VocabularyDeniability
@@ -26,15 +24,12 @@ from dashboard.downloads import save_csv, save_json
 __all__ = [
     "curves_card",
     "downloads",
-    "eta_choice_card",
     "finding",
     "opened_sentence",
     "privatised_card",
     "token_table",
     "vocabulary_cards",
 ]
-
-_CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
 
 def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
@@ -54,7 +49,7 @@ def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
         f"At η = {eta:g}, {_per_cent(unchanged.value)} of these tokens come back unchanged",
         f"95% interval {unchanged.ci95.said()}%, over {unchanged.n:,} draws of noise for "
         f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
-        "is right this often. A token that may have changed can be denied.",
+        "is right this often.",
     )
 
 
@@ -107,7 +102,8 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
                 min_value=0,
                 max_value=n_draws,
                 format="%d",
-                help="How many draws return this very token. Small is deniable.",
+                help="How many draws return this very token. Small hides it from readers who take "
+                "what is released at its word.",
             ),
             "S_w": columns.ProgressColumn(
                 f"S_w: outcomes, of {n_draws:,}",
@@ -115,7 +111,7 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
                 max_value=n_draws,
                 format="%d",
                 color="green",
-                help="How many different tokens the draws return. Large is deniable.",
+                help="How many different tokens the draws return. Large hides it among many.",
             ),
             "half at η": columns.NumberColumn(
                 "Even odds at η",
@@ -186,67 +182,6 @@ def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: floa
                 "The noise is longer than these distances and yet tokens come back: in so many "
                 "dimensions it points almost at right angles to every other token."
             )
-
-
-def eta_choice_card(found: VocabularyDeniability, on: EncoderSpec, steps: Sequence[float]) -> None:
-    """Draw the three ways to a recommended η."""
-    by_worst, by_most, by_corpus = st.columns(3, gap="medium")
-    with by_worst:
-        st.subheader("By the worst token", anchor=False)
-        changed = st.slider(
-            "Every token changed in at least",
-            5,
-            99,
-            50,
-            5,
-            format="%d%%",
-            key="worst-changed",
-            help="The strictest rule: it holds for each of the encoder's tokens",
-        )
-        _choice("worst", choose_by_tokens(found, changed=changed / 100), steps)
-    with by_most:
-        st.subheader("By most tokens", anchor=False)
-        share = st.slider(
-            "Share of tokens changed in half of the cases",
-            50,
-            99,
-            95,
-            1,
-            format="%d%%",
-            key="most-share",
-            help="A few tokens far from all others decide the strictest rule; "
-            "this one leaves them out",
-        )
-        _choice("most", choose_by_tokens(found, changed=0.5, share=share / 100), steps)
-    with by_corpus:
-        st.subheader("By real text", anchor=False)
-        recovered = st.slider(
-            "Tokens that may come back",
-            1,
-            90,
-            20,
-            1,
-            format="%d%%",
-            key="corpus-recovered",
-            help="The average case: over the tokens of real text, frequent ones counted often",
-        )
-        corpus = st.selectbox("Text", list(_CORPORA), key="corpus", help="Bundled collections")
-        counts = cache.token_counts(_CORPORA[corpus], on)
-        chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
-        _choice("corpus", chosen, steps)
-        st.caption(f"{sum(counts.values()):,} tokens counted.")
-
-
-def _choice(key: str, chosen: EtaChoice, steps: Sequence[float]) -> None:
-    st.markdown(chosen.sentence)
-    if chosen.eta is not None:
-        st.button(
-            f"Use η = {chosen.eta:g}",
-            key=f"use-{key}",
-            icon=":material/straighten:",
-            help="Moves the slider there",
-            on_click=partial(state.set_eta, chosen.eta, steps),
-        )
 
 
 def downloads(

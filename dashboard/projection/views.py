@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from core.attacks.inversion.export import neutral_cell
+from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES
 from core.encoders.white_box import require_white_box
 from core.errors import CoreError
@@ -23,13 +24,14 @@ from core.protocols import Encoder
 from core.ranges import Strength
 from core.specs import DefenceSpec
 from core.text import check_text
-from dashboard import markup
+from dashboard import encoder_choice, markup
 from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.inversion import answers
 from dashboard.projection import picked, state
 from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.state import MapRequest, key_of
+from dashboard.promise import promises_of, show_promises
 from dashboard.state import text
 
 __all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
@@ -259,6 +261,8 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
     except CoreError as error:
         show_error(error, title="The points could not be moved")
         return None
+    if is_promising(defence.name):
+        _promised(defence, drawn.points.texts[0])
     linked = moves.linked
     st.html(markup.label("What the move hides"))
     st.markdown(
@@ -268,3 +272,12 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
         "is; it is not drawn anew."
     )
     return moves
+
+
+def _promised(defence: DefenceSpec, example: str) -> None:
+    """Draw what the η in force promises: for the sentence typed, else for a text of the map."""
+    eta, on = float(dict(defence.settings)["eta"]), encoder_choice.chosen_encoder()
+    try:
+        show_promises(promises_of(defence.name, eta, check_text(text() or example), on))
+    except CoreError as error:
+        st.caption(f"What this η promises cannot be said. {plain(str(error))}")

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.defences.metric_dp.promise import HARDLY, Promises, odds_said
+from core.defences.metric_dp.promised import EXAMPLE, is_promising
 from core.defences.registry import DEFENCES, make_defence
 from core.figures.tradeoff import tradeoff_figure
 from core.specs import DefenceSpec
@@ -17,6 +19,7 @@ from dashboard.deniability.state import noise_seed
 from dashboard.deniability.views import opened_sentence, privatised_card
 from dashboard.inversion import answers
 from dashboard.inversion.views import vector_panel
+from dashboard.promise import promises_of, show_promises
 from dashboard.tradeoff.state import chosen_point
 
 __all__ = [
@@ -49,11 +52,18 @@ def finding(slot: Any, found: Tradeoff, task: str) -> None:
             f"{_KEPT:.0%} of the way from chance "
             "to no defence; where intervals overlap, others do as well."
         )
+        if is_promising(best.defence):
+            show_promises(_promises(best), slot)
         return
     slot.markdown(
         f"Every setting that leaks less loses more than {1 - _KEPT:.0%} of the way from no defence "
         f"to chance on {task}."
     )
+
+
+def _promises(point: Point, text: str = EXAMPLE) -> Promises:
+    """Return what a point's η promises, for an example or for a text that was typed."""
+    return promises_of(point.defence, float(dict(point.settings)["eta"]), text, answers.ENCODER)
 
 
 def best_point(found: Tradeoff, task: str) -> Point:
@@ -88,6 +98,8 @@ def example(point: Point, text: str) -> None:
     encoder = cache.encoder(answers.ENCODER)
     entry = DEFENCES[point.defence]
     st.markdown(f"{entry.summary} {entry.guarantee and f'*{entry.guarantee}.*'}")
+    if is_promising(point.defence):
+        show_promises(_promises(point, text))
     with st.container(border=True):
         if entry.acts_on in ("text", "tokens"):
             eta = float(dict(point.settings)["eta"])
@@ -128,6 +140,7 @@ def table(found: Tradeoff, task: str) -> None:
             "useful, 95 %": point.utility[task].ci95.said(),
             "leaks": round(point.leakage.value, 1),
             "leaks, 95 %": point.leakage.ci95.said(),
+            "promise": _promises(point).nearest.odds if is_promising(point.defence) else "none",
             "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         }
         for point in found.points
@@ -142,6 +155,12 @@ def table(found: Tradeoff, task: str) -> None:
             "strength": columns.TextColumn("Strength"),
             "useful": columns.NumberColumn(f"{task}", format="%.1f"),
             "leaks": columns.NumberColumn("Words recovered, F1", format="%.1f"),
+            "promise": columns.TextColumn(
+                "Promise: odds up to",
+                help="By what odds the output may tell two inputs apart: a token from its nearest "
+                f"neighbour, in “{EXAMPLE}”, or a text from the nearest other; “none”: nothing is "
+                f"promised. Odds above {odds_said(HARDLY)} are almost no promise.",
+            ),
             "tokens back": columns.NumberColumn(
                 "Tokens back, %",
                 format="%.1f",

@@ -19,7 +19,19 @@ from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 
-__all__ = ["EtaChoice", "choose_by_corpus", "choose_by_tokens", "corpus_counts", "token_inversion"]
+__all__ = [
+    "MECHANISM",
+    "EtaChoice",
+    "choose_by_corpus",
+    "choose_by_tokens",
+    "corpus_counts",
+    "token_inversion",
+]
+
+
+MECHANISM = "text_to_text"
+"""The mechanism that every rule here is for: tokens that it returns are what is counted. Noise on
+token vectors or on a text's vector lies on other scales."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class EtaChoice:
     kept_by : float
         Share of tokens, in [0, 1], that keep the bound at `eta` (at the smallest η if None).
     sentence : str
-        For whoever has to decide.
+        For whoever has to decide; it names the mechanism.
     """
 
     eta: float | None
@@ -72,7 +84,7 @@ def choose_by_tokens(
     who = "every token is" if share == 1 else f"{share:.0%} of all tokens are"
     others = f", into one of at least {distinct:,} tokens" if distinct > 1 else ""
     what = f"{who} changed in at least {changed:.0%} of cases{others}"
-    return _choice(found.etas, kept, steady, f"At η = {{eta:g}}, {what}.", what)
+    return _choice(found.etas, kept, steady, f"Text to text at η = {{eta:g}}: {what}.", what)
 
 
 def token_inversion(
@@ -132,7 +144,9 @@ def choose_by_corpus(
     fits = np.flatnonzero(accuracy <= recovered)
     steady = fits[fits == np.arange(len(fits))]
     what = f"at most {recovered:.0%} of the corpus's tokens come back unchanged"
-    return _choice(found.etas, 1 - accuracy, steady, f"At η = {{eta:g}}, {what}.", what)
+    return _choice(
+        found.etas, 1 - accuracy, steady, f"Text to text at η = {{eta:g}}: {what}.", what
+    )
 
 
 def _choice(
@@ -146,7 +160,7 @@ def _choice(
         return EtaChoice(
             None,
             float(kept[0]),
-            f"No η from {etas[0]:g} on is small enough that {what}. Ask for less.",
+            f"Text to text: no η from {etas[0]:g} on is small enough that {what}. Ask for less.",
         )
     best = int(fits[-1])
     return EtaChoice(float(etas[best]), float(kept[best]), said.format(eta=float(etas[best])))

@@ -1,122 +1,173 @@
-"""Does a mechanism keep its promise? A statistical test of d_χ-privacy for one token.
+"""What d_χ-privacy promises at an η, in numbers and in words.
 
-Qu et al. (2021), Eq. 2: for tokens x, x' and every set Y of outputs,
+Implements Qu et al. (2021), Eq. 2: P[M(x) = y] ≤ exp(η·d(x, x'))·P[M(x') = y]. So an output can
+shift the odds between x and x' by a factor of at most exp(η·d). For a text d is the sum over its
+tokens (§3.1). Ordinary (local) differential privacy, Eq. 1, promises exp(ε) for *every* pair: η·d
+is what ε is there, but for one pair alone.
+Differs from the paper: it prints η without the distances, and so without what is promised.
 
-    P[M(x) ∈ Y] ≤ exp(η·d(x, x'))·P[M(x') ∈ Y].
-
-The audit runs the mechanism n times on x and on x'. On the first half of the runs it chooses the
-set Y on which the two differ most; on the second half it bounds log P[M(x) ∈ Y]/P[M(x') ∈ Y] from
-below, with Clopper–Pearson limits. A lower bound above η·d refutes the promise. A bound below it
-does not prove the promise: it says what was tried.
+The factor is never computed where it would overflow: all is done with its logarithm η·d.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import beta
-
+from core.defences.metric_dp.noise import check_eta
 from core.errors import InvalidInputError
 
-__all__ = ["AuditResult", "audit_pair", "half_spaces"]
+__all__ = ["HARDLY", "STRONG", "Promise", "Promises", "odds_said", "verdict"]
 
-Runs = NDArray[np.int64]
+STRONG = 1.0
+HARDLY = 10.0
+"""ε up to which a promise counts as strong, and above which as weak to none: the tiers of
+Ponomareva et al. (2023, "How to DP-fy ML", §5.2), stated for ordinary differential privacy."""
+
+_LN10 = math.log(10)
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """What an audit of one pair found.
+def odds_said(log_odds: float) -> str:
+    """Return odds in words, rounded up, from their natural logarithm.
+
+    Examples
+    --------
+    >>> odds_said(0.0), odds_said(math.log(3.21)), odds_said(71.0), odds_said(math.inf)
+    ('1 to 1', '3.3 to 1', '10^31 to 1', 'any size')
+    """
+    if not math.isfinite(log_odds):
+        return "any size"
+    decades = log_odds / _LN10
+    if decades >= 6:
+        return f"10^{math.ceil(decades - 1e-9):,} to 1"
+    odds = math.exp(log_odds)
+    step = 10.0 ** (math.floor(decades + 1e-12) - 1)  # two digits are said
+    rounded = math.ceil(odds / step - 1e-9) * step
+    return f"{rounded:,.0f} to 1" if rounded >= 10 else f"{rounded:.2g} to 1"
+
+
+def verdict(log_odds: float) -> str:
+    """Return what a promise of these odds is worth, in a few words.
+
+    Examples
+    --------
+    >>> verdict(0.7), verdict(8.0), verdict(71.0)
+    ('a strong promise', 'a promise of some worth', 'almost no promise')
+    """
+    if log_odds <= STRONG:
+        return "a strong promise"
+    return "a promise of some worth" if log_odds <= HARDLY else "almost no promise"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an output may tell of two inputs at most.
 
     Attributes
     ----------
-    lower_bound : float
-        Lower 1 − `alpha` confidence bound of the log-ratio on the chosen set.
-    estimate : float
-        The log-ratio itself, as measured on the second half; NaN where x never gave the set.
-    promised : float
-        η·d(x, x').
+    what : str
+        The two in words, such as `“insulin” from “aspirin”`.
+    eta, distance : float
+        In 1/distance; between the two.
     """
 
-    lower_bound: float
-    estimate: float
-    promised: float
-    n_runs: int
-    alpha: float
+    what: str
+    eta: float
+    distance: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no η or no distance."""
+        check_eta(self.eta)
+        if not self.distance >= 0:
+            raise InvalidInputError(f"A distance must be at least 0, got {self.distance!r}.")
 
     @property
-    def is_refuted(self) -> bool:
-        """Whether the runs contradict the promise."""
-        return self.lower_bound > self.promised
+    def epsilon(self) -> float:
+        """η·d: the logarithm of the odds, and what ε is to ordinary differential privacy."""
+        return self.eta * self.distance
+
+    @property
+    def odds(self) -> str:
+        """The greatest odds, in words."""
+        return odds_said(self.epsilon)
+
+    @property
+    def said(self) -> str:
+        """The promise as a clause: what follows "the output can tell".
+
+        Examples
+        --------
+        >>> Promise("“insulin” from “aspirin”", 75.0, 0.95).said
+        '“insulin” from “aspirin” by odds of up to 10^31 to 1: almost no promise'
+        """
+        return f"{self.what} by odds of up to {self.odds}: {verdict(self.epsilon)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form; ε stands for the odds, which a float could not hold."""
+        return {
+            "what": self.what,
+            "distance": self.distance,
+            "epsilon": self.epsilon,
+            "odds": self.odds,
+            "verdict": verdict(self.epsilon),
+        }
 
 
-def audit_pair(
-    run_x: Callable[[int], Runs],
-    run_other: Callable[[int], Runs],
-    promised: float,
-    *,
-    n_runs: int = 20_000,
-    alpha: float = 0.01,
-) -> AuditResult:
-    """Audit a mechanism of discrete outputs on one ordered pair of inputs.
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What a mechanism promises at an η for near inputs, usual ones, and whole texts.
 
-    Parameters
+    Attributes
     ----------
-    run_x, run_other : callable
-        Given m, return m independent outputs for x, for x', as whole numbers.
-    promised : float
-        η·d(x, x').
-    n_runs : int
-        Runs of each, half of them to choose the set.
-    alpha : float
-        Chance that a mechanism which keeps its promise is refuted, for this pair.
-
-    Raises
-    ------
-    InvalidInputError
-        Fewer than 100 runs.
+    nearest, median : Promise
+        For an input and its nearest neighbour; for two inputs at the median distance.
+    whole : Promise or None
+        For a text of several tokens and another in which each token is exchanged; None where the
+        inputs are texts themselves.
+    widest : Promise
+        For the farthest two that were looked at: what ordinary differential privacy would have to
+        name for all pairs is no smaller.
     """
-    if n_runs < 100:
-        raise InvalidInputError(f"n_runs must be at least 100, got {n_runs}.")
-    half = n_runs // 2
-    chosen = _most_telling(run_x(half), run_other(half))
-    hits, other_hits = np.isin(run_x(half), chosen).sum(), np.isin(run_other(half), chosen).sum()
-    # Each limit may fail with alpha/2.
-    low = beta.ppf(alpha / 2, hits, half - hits + 1) if hits else 0.0
-    high = beta.ppf(1 - alpha / 2, other_hits + 1, half - other_hits) if other_hits < half else 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound, estimate = np.log(low / high), np.log(hits / max(other_hits, 0.5))
-    return AuditResult(
-        float(bound), float(estimate) if hits else float("nan"), promised, n_runs, alpha
-    )
+
+    nearest: Promise
+    median: Promise
+    whole: Promise | None
+    widest: Promise
+    is_of_texts: bool = False
+    """Whether the inputs are texts' own vectors rather than tokens."""
+
+    @property
+    def headline(self) -> str:
+        """One sentence: the nearest neighbour, whose promise is the best that there is."""
+        return f"At η = {self.nearest.eta:g} the output can tell {self.nearest.said}."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that is promised, a sentence each, the comparison last."""
+        rest = [f"It can tell {self.median.said}."]
+        if self.whole is not None:
+            rest.append(f"It can tell {self.whole.said}.")
+        return self.headline, *rest, self.comparison
+
+    @property
+    def comparison(self) -> str:
+        """How this compares with ordinary differential privacy."""
+        return (
+            "Ordinary differential privacy names one ε for every pair; here it would be "
+            f"{_number(self.widest.epsilon)} or more ({self.widest.what}). There "
+            f"an ε of {STRONG:g} or less counts as strong, one above {HARDLY:g} as weak or none."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form."""
+        told = {name: getattr(self, name) for name in ("nearest", "median", "whole", "widest")}
+        return {name: promise and promise.to_dict() for name, promise in told.items()}
 
 
-def _most_telling(runs: Runs, other: Runs) -> Runs:
-    """Return the outputs, by descending ratio, that make the clearest set."""
-    outputs = np.unique(np.concatenate([runs, other]))
-    seen = np.array([np.sum(runs == y) for y in outputs], dtype=float)
-    seen_other = np.array([np.sum(other == y) for y in outputs], dtype=float)
-    order = np.argsort(-(seen + 0.5) / (seen_other + 0.5), kind="stable")
-    totals, others = np.cumsum(seen[order]), np.cumsum(seen_other[order])
-    # A cautious log-ratio of each nested set: one standard error towards zero.
-    cautious = np.log((totals + 0.5) / (others + 0.5)) - np.sqrt(
-        1 / (totals + 0.5) + 1 / (others + 0.5)
-    )
-    return outputs[order[: int(np.argmax(cautious)) + 1]]
-
-
-def half_spaces(
-    vectors: NDArray[np.float32], x: NDArray[np.float32], other: NDArray[np.float32], n: int = 64
-) -> Runs:
-    """Turn outputs that are vectors into whole numbers: their place along x − x', in n strips.
-
-    Half-spaces across the line through x and x' are where the noise of the two differs most;
-    d_χ-privacy must hold for any such function of the output (post-processing).
-    """
-    direction = np.asarray(x, np.float64) - other
-    length = float(np.linalg.norm(direction))
-    along = (np.asarray(vectors, np.float64) - other) @ direction / length
-    edges = np.linspace(-2 * length, 3 * length, n - 1)
-    return np.digitize(along, edges).astype(np.int64)
+def _number(epsilon: float) -> str:
+    if not math.isfinite(epsilon):
+        return "without bound"
+    if epsilon >= 1e6:
+        return f"10^{math.floor(math.log10(epsilon))}"
+    return f"{epsilon:,.0f}" if epsilon >= 10 else f"{epsilon:.2g}"

@@ -1,0 +1,111 @@
+"""Test whether a mechanism of d_χ-privacy draws the noise that it says."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from core.cli.output import progress_line, show_json
+from core.cli.privatize import MECHANISMS
+from core.errors import CoreError, InvalidInputError, similar
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "Nothing was written."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `audit-mechanism`."""
+    parser.add_argument(
+        "--mechanism", action="append", metavar="NAME",
+        help=f"one of {', '.join(MECHANISMS)}; may be repeated (default: all)",
+    )  # fmt: skip
+    parser.add_argument("--eta", type=float, default=75.0, help="privacy parameter (default: 75)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        nargs="+",
+        default=[0],
+        metavar="N",
+        help="an audit each (default: 0); noise as for release has none, and is tested too",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.01,
+        help="chance that an audit refutes a true mechanism (default: 0.01)",
+    )
+    parser.add_argument(
+        "--no-processes",
+        dest="has_processes",
+        action="store_false",
+        help="leave out the noise of two other processes, which take seconds",
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Audit, print what was found, and fail where a mechanism is refuted."""
+    names = arguments.mechanism or list(MECHANISMS)
+    _check(names, arguments.seed)
+    cases = [(name, seed) for name in dict.fromkeys(names) for seed in arguments.seed]
+    with progress_line() as on_progress:
+        found = []
+        for i, (name, seed) in enumerate(cases):
+
+            def tell(done: float, what: str, i: int = i, name: str = name) -> None:
+                on_progress((i + done) / len(cases), f"{name}: {what}")
+
+            found.append(_audit(name, seed, arguments, tell))
+    if arguments.json:
+        show_json({"eta": arguments.eta, "alpha": arguments.alpha, "audits": found})
+    else:
+        for each in found:
+            _show(each)
+    refuted = sorted({each["mechanism"] for each in found if each["is_refuted"]})
+    if refuted:
+        raise CoreError(
+            f"{', '.join(refuted)} refuted. At one seed that happens to a true mechanism in "
+            f"{arguments.alpha:.0%} of audits: give other seeds, and release nothing until it "
+            "passes."
+        )
+
+
+def _check(names: list[str], seeds: list[int]) -> None:
+    for name in names:
+        if name not in MECHANISMS:
+            raise InvalidInputError(
+                f"--mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}."
+                + similar(name, MECHANISMS)
+            )
+    if min(seeds) < 0:
+        raise InvalidInputError(f"--seed must be at least 0, got {min(seeds)}.")
+
+
+def _audit(name: str, seed: int, arguments: argparse.Namespace, tell: Any) -> dict[str, Any]:
+    from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
+    from core.defences.metric_dp.audit.mechanism import audit, shipped
+    from core.defences.registry import DEFENCES
+
+    found = audit(
+        shipped(name, arguments.eta),
+        DEFENCES[name].acts_on,
+        arguments.eta,
+        seed=seed,
+        alpha=arguments.alpha,
+        elsewhere=partial(drawn_by_processes, name, seed) if arguments.has_processes else None,
+        on_progress=tell,
+    )
+    return {"mechanism": name, "seed": seed, **found.to_dict()}
+
+
+def _show(found: dict[str, Any]) -> None:
+    verdict = "refuted" if found["is_refuted"] else "not refuted"
+    print(
+        f"{found['mechanism']}, seed {found['seed']}: {verdict} by {len(found['p_values'])} tests "
+        f"of {found['n_draws']:,} draws (level {found['alpha']:g} in all, Holm)"
+    )
+    for name, p_value in found["p_values"].items():
+        mark = "  refuted" if name in found["refuted_by"] else ""
+        print(f"  {name:<42} p = {p_value:.3g}{mark}")

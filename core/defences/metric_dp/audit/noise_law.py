@@ -1,0 +1,149 @@
+"""Tests of noise that is seen: its length, its direction, and that no draw tells of another.
+
+The law is that of Qu et al. (2021), Eq. 3: a norm of Gamma(n, 1/η) and, independent of it, a
+direction uniform on the sphere. Each test returns a p-value that is uniform, or nearly, where the
+law holds; `mechanism` corrects for their number. The cosine c of two independent directions, or of
+one with anything fixed, has (1 + c)/2 ~ Beta((n − 1)/2, (n − 1)/2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+__all__ = ["Noise", "law_tests", "link_tests", "twin_tests"]
+
+Noise = NDArray[np.float64]
+"""Noise vectors, (calls, places, n): a place is a token, or a text."""
+
+_TINY = 1e-300
+
+
+def law_tests(noise: Noise, inputs: NDArray[np.float64], eta: float) -> dict[str, float]:
+    """Test length and direction of noise against their law.
+
+    Parameters
+    ----------
+    noise : float64 array (calls, places, n)
+    inputs : float64 array (places, n)
+        What the noise was added to; places that hold the same input have equal rows.
+    """
+    n = noise.shape[-1]
+    norms, directions = _split(noise)
+    law = stats.gamma(n, scale=1 / eta)
+    flat, ways = norms.ravel(), directions.reshape(-1, n)
+    towards = _cosines(directions, _split(inputs)[1][None])
+    return {
+        "norm: Gamma(n, 1/η)": float(stats.kstest(flat, law.cdf).pvalue),
+        "norm: its shape": _smooth(law.cdf(flat)),
+        "norm: none too short": _extreme(law.cdf(flat.min()), len(flat)),
+        "norm: none too long": _extreme(law.sf(flat.max()), len(flat)),
+        "norm: the same for every input": _same_for_all(norms, inputs),
+        "direction: no side preferred": _rayleigh(ways),
+        "direction: no axis preferred": _bingham(ways),
+        "direction: not towards the input": _beta_test(towards, n),
+        "norm and direction: independent": _rank_test(norms.ravel(), towards.ravel()),
+    }
+
+
+def link_tests(noise: Noise) -> dict[str, float]:
+    """Test that draws of one instance do not tell of each other: within calls and between them."""
+    n = noise.shape[-1]
+    norms, directions = _split(noise)
+    within = _cosines(directions[:, :-1], directions[:, 1:])
+    between = _cosines(directions[:-1], directions[1:])
+    return {
+        "within a call: directions": _beta_test(within, n),
+        "within a call: no direction again": _closest(within, n),
+        "within a call: norms": _rank_test(norms[:, :-1].ravel(), norms[:, 1:].ravel()),
+        "between calls: directions": _beta_test(between, n),
+        "between calls: no direction again": _closest(between, n),
+        "between calls: norms": _rank_test(norms[:-1].ravel(), norms[1:].ravel()),
+        "no draw twice": _no_repeat(noise.reshape(-1, n)),
+    }
+
+
+def twin_tests(one: Noise, other: Noise, what: str) -> dict[str, float]:
+    """Test that two sources, such as processes, draw noise of their own in the same places."""
+    n = one.shape[-1]
+    (norms, ways), (other_norms, other_ways) = _split(one), _split(other)
+    cosines = _cosines(ways, other_ways)
+    both = np.concatenate([one.reshape(-1, n), other.reshape(-1, n)])
+    return {
+        f"between {what}: directions": _beta_test(cosines, n),
+        f"between {what}: no direction again": _closest(cosines, n),
+        f"between {what}: norms": _rank_test(norms.ravel(), other_norms.ravel()),
+        f"between {what}: no draw twice": _no_repeat(both),
+    }
+
+
+def _split(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return norms and directions; a vector of zeros has no direction and gets one of zeros."""
+    norms = np.linalg.norm(vectors, axis=-1)
+    return norms, vectors / np.maximum(norms, _TINY)[..., None]
+
+
+def _cosines(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.clip((one * other).sum(-1), -1, 1)
+
+
+def _smooth(uniform: NDArray[np.float64]) -> float:
+    """Neyman's smooth test of uniformity, of order 4: sees a wrong spread or skew, as KS hardly."""
+    x, root = 2 * uniform - 1, np.sqrt(len(uniform))
+    sums = [
+        np.sqrt(2 * k + 1) * np.polynomial.legendre.legval(x, [0] * k + [1]).sum() / root
+        for k in range(1, 5)
+    ]
+    return float(stats.chi2(4).sf(np.square(sums).sum()))
+
+
+def _extreme(tail: float, m: int) -> float:
+    """Return the chance that the most extreme of m draws lies as far in a tail."""
+    return float(-np.expm1(m * np.log1p(-min(tail, 1 - 1e-16))))
+
+
+def _same_for_all(norms: NDArray[np.float64], inputs: NDArray[np.float64]) -> float:
+    """Kruskal-Wallis: the norms' ranks do not depend on the input."""
+    _, which = np.unique(inputs, axis=0, return_inverse=True)
+    which = which.ravel()
+    groups = [norms[:, which == i].ravel() for i in range(which.max() + 1)]
+    return float(stats.kruskal(*groups).pvalue) if len(groups) > 1 else 1.0
+
+
+def _rayleigh(ways: NDArray[np.float64]) -> float:
+    """Rayleigh: n·m·‖mean direction‖² is χ² with n degrees of freedom."""
+    m, n = ways.shape
+    return float(stats.chi2(n).sf(n * m * np.square(ways.mean(0)).sum()))
+
+
+def _bingham(ways: NDArray[np.float64]) -> float:
+    """Bingham: m·n(n + 2)/2·(tr S² − 1/n) is χ² with (n − 1)(n + 2)/2 degrees of freedom."""
+    m, n = ways.shape
+    scatter = ways.T @ ways / m
+    statistic = m * n * (n + 2) / 2 * (np.square(scatter).sum() - 1 / n)
+    return float(stats.chi2((n - 1) * (n + 2) / 2).sf(statistic))
+
+
+def _beta_test(cosines: NDArray[np.float64], n: int) -> float:
+    half = (n - 1) / 2
+    return float(stats.kstest((1 + cosines.ravel()) / 2, stats.beta(half, half).cdf).pvalue)
+
+
+def _closest(cosines: NDArray[np.float64], n: int) -> float:
+    """Return the chance of a cosine as near to 1 as the nearest."""
+    half = (n - 1) / 2
+    return _extreme(float(stats.beta(half, half).sf((1 + cosines.max()) / 2)), cosines.size)
+
+
+def _rank_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Spearman: neither is larger where the other is."""
+    found: Any = stats.spearmanr(one, other)
+    return 1.0 if np.isnan(found.pvalue) else float(found.pvalue)
+
+
+def _no_repeat(rows: NDArray[np.float64]) -> float:
+    """Return 0 where a vector stands twice: in float32 that happens by chance to nobody."""
+    return 1.0 if len(np.unique(rows, axis=0)) == len(rows) else 0.0

@@ -1,0 +1,187 @@
+"""How far apart the inputs of a mechanism are: what turns η into a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.promise import Promise, Promises
+from core.errors import InvalidInputError
+from core.protocols import WhiteBoxEncoder
+
+__all__ = ["TextDistances", "TokenDistances", "median_distance", "text_distances"]
+
+_PAIRS = 20_000
+"""Pairs drawn for a median: its standard error is then below 1 % of the distances' spread."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenDistances:
+    """Distances of the tokens of a text to all tokens that could stand in their place.
+
+    Attributes
+    ----------
+    tokens, nearest : tuple of str
+        The tokens, and the nearest other candidate of each.
+    to_nearest, to_median, to_farthest : float64 array (tokens,)
+        Euclidean, among the candidates other than the token itself.
+    farthest : tuple of str
+        The farthest candidate of each.
+    median_pair : float
+        Median distance of two candidates drawn at random.
+    """
+
+    tokens: tuple[str, ...]
+    nearest: tuple[str, ...]
+    farthest: tuple[str, ...]
+    to_nearest: NDArray[np.float64]
+    to_median: NDArray[np.float64]
+    to_farthest: NDArray[np.float64]
+    median_pair: float
+
+    @classmethod
+    def of(
+        cls, encoder: WhiteBoxEncoder, token_ids: Sequence[int], candidates: str = "regular"
+    ) -> TokenDistances:
+        """Measure the tokens of a text, exactly; the median pair is of the vocabulary.
+
+        Raises
+        ------
+        InvalidInputError
+            No token, or fewer than two candidates.
+        """
+        known = candidate_ids(encoder, candidates)
+        if not len(token_ids) or len(known) < 2:
+            raise InvalidInputError("A promise needs a token, and two tokens to return.")
+        table = encoder.token_vectors.detach().float().cpu().numpy()
+        others, names = table[known], encoder.tokens
+        distinct, which = np.unique(np.asarray(token_ids, np.int64), return_inverse=True)
+        squares = np.square(others).sum(1)
+        rows = [_measured(table[i], others, squares, known != i) for i in distinct]
+        near, far = known[np.array([row[:2] for row in rows], np.int64)][which].T
+        nearest, median, farthest = np.array([row[2:] for row in rows], np.float64)[which].T
+        return cls(
+            tuple(names[i] for i in token_ids),
+            tuple(names[i] for i in near),
+            tuple(names[i] for i in far),
+            nearest,
+            median,
+            farthest,
+            _median_pair(encoder, candidates, others),
+        )
+
+    def promises(self, eta: float) -> Promises:
+        """Return what is promised at η: for the token that hides worst, and for all together."""
+        worst, far = int(self.to_nearest.argmax()), int(self.to_farthest.argmax())
+        n = len(self.tokens)
+        whole = None
+        if n > 1:
+            what = f"this text of {n} tokens from one of as many others"
+            whole = Promise(what, eta, float(self.to_median.sum()))
+        return Promises(
+            _between(
+                self.tokens[worst],
+                self.nearest[worst],
+                eta,
+                float(self.to_nearest[worst]),
+                " (its nearest neighbour)",
+            ),
+            Promise("two tokens at the median distance", eta, self.median_pair),
+            whole,
+            _between(self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])),
+        )
+
+
+def _between(token: str, other: str, eta: float, distance: float, more: str = "") -> Promise:
+    return Promise(f"“{token}” from “{other}”{more}", eta, distance)
+
+
+def _measured(
+    vector: NDArray[np.float32],
+    others: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    is_other: NDArray[np.bool_],
+) -> tuple[int, int, float, float, float]:
+    """Return the places of nearest and farthest; nearest, median and farthest distance."""
+    halves = squares / 2 - others @ vector  # of the squared distances, but for a constant
+    near = int(np.where(is_other, halves, np.inf).argmin())
+    far = int(np.where(is_other, halves, -np.inf).argmax())
+    middle = np.median(halves[is_other]) * 2 + vector @ vector
+    exact = (float(np.linalg.norm(others[i] - vector)) for i in (near, far))
+    nearest, farthest = exact
+    return near, far, nearest, float(np.sqrt(max(middle, 0))), farthest
+
+
+_MEDIANS: dict[tuple[str, str], float] = {}
+
+
+def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.float32]) -> float:
+    """Return the median distance of two candidates, measured once for an encoder."""
+    key = (encoder.fingerprint, candidates)
+    if key not in _MEDIANS:
+        _MEDIANS[key] = median_distance(vectors)
+    return _MEDIANS[key]
+
+
+def median_distance(vectors: NDArray[np.float32], *, n_pairs: int = _PAIRS, seed: int = 0) -> float:
+    """Return the median Euclidean distance of pairs of different rows, drawn at random."""
+    rng, n, found = np.random.default_rng(seed), len(vectors), []
+    for start in range(0, n_pairs, 4096):
+        m = min(4096, n_pairs - start)
+        one = rng.integers(n, size=m)
+        other = (one + rng.integers(1, n, size=m)) % n
+        found.append(np.linalg.norm(vectors[one] - vectors[other], axis=1))
+    return float(np.median(np.concatenate(found)))
+
+
+@dataclass(frozen=True)
+class TextDistances:
+    """Distances of some texts' own vectors.
+
+    Attributes
+    ----------
+    to_nearest : float
+        Of a text to the nearest other, median over the texts.
+    median_pair, widest : float
+        Of two texts.
+    """
+
+    n_texts: int
+    to_nearest: float
+    median_pair: float
+    widest: float
+
+    def promises(self, eta: float) -> Promises:
+        """Return what noise on a text's own vector promises at η."""
+        of = f"of {self.n_texts:,} texts"
+        return Promises(
+            Promise(f"a text from its nearest neighbour ({of})", eta, self.to_nearest),
+            Promise(f"two {of} at the median distance", eta, self.median_pair),
+            None,
+            Promise(f"the farthest two {of}", eta, self.widest),
+            is_of_texts=True,
+        )
+
+
+def text_distances(vectors: NDArray[np.float32], *, most: int = 500) -> TextDistances:
+    """Measure the distances among the first `most` of some texts' vectors.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than two texts.
+    """
+    rows = vectors[:most]
+    dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
+    if len(dense) < 2:
+        raise InvalidInputError("A promise between texts needs two of them.")
+    squares = (dense**2).sum(1)
+    distances = np.sqrt(np.maximum(squares[:, None] + squares - 2 * dense @ dense.T, 0))
+    pairs = distances[np.triu_indices(len(dense), 1)]
+    np.fill_diagonal(distances, np.inf)
+    nearest = float(np.median(distances.min(1)))
+    return TextDistances(len(dense), nearest, float(np.median(pairs)), float(pairs.max()))

@@ -1,0 +1,64 @@
+"""What a mechanism promises on an encoder: for a text's tokens, or for texts' own vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.corpora import bundled_sentences
+from core.defences.metric_dp.distances import (
+    TextDistances,
+    TokenDistances,
+    text_distances,
+)
+from core.defences.metric_dp.promise import Promises
+from core.defences.registry import DEFENCES
+from core.encoders.white_box import require_white_box
+from core.errors import InvalidInputError
+from core.protocols import Encoder
+
+__all__ = ["EXAMPLE", "bundled_distances", "distances_of", "is_promising", "promises_at"]
+
+EXAMPLE = "The patient was given insulin and aspirin."
+"""Stands for the texts where those themselves are not to be shown."""
+
+_MOST_TOKENS = 254
+_N_TEXTS = 40
+
+
+def is_promising(mechanism: str) -> bool:
+    """Tell whether a defence promises d_χ-privacy, and so has an η."""
+    entry = DEFENCES[mechanism]
+    return bool(entry.guarantee) and "eta" in entry.kind.__dataclass_fields__
+
+
+def bundled_distances(encoder: Encoder) -> TextDistances:
+    """Measure the vectors of some bundled sentences, drawn evenly from all."""
+    sentences: Sequence[str] = bundled_sentences()
+    step = max(1, len(sentences) // _N_TEXTS)
+    return text_distances(encoder.encode(list(sentences[::step][:_N_TEXTS])))
+
+
+def distances_of(
+    encoder: Encoder, mechanism: str, text: str = EXAMPLE, candidates: str = "regular"
+) -> TokenDistances | TextDistances:
+    """Measure what a mechanism's promise is about: tokens of a text, or texts' vectors.
+
+    Raises
+    ------
+    InvalidInputError
+        The mechanism promises nothing, needs a white box, or the text holds no token.
+    """
+    if not is_promising(mechanism):
+        raise InvalidInputError(f"{mechanism} has no η. Choose a mechanism of d_χ-privacy.")
+    if DEFENCES[mechanism].acts_on == "vector":
+        return bundled_distances(encoder)
+    known = require_white_box(encoder, DEFENCES[mechanism].title)
+    (ids,) = known.token_ids([text])
+    return TokenDistances.of(known, ids[:_MOST_TOKENS], candidates)
+
+
+def promises_at(
+    encoder: Encoder, mechanism: str, eta: float, text: str = EXAMPLE, candidates: str = "regular"
+) -> Promises:
+    """Return what a mechanism promises at η."""
+    return distances_of(encoder, mechanism, text, candidates).promises(eta)

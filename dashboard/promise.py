@@ -1,0 +1,61 @@
+"""What an η promises, as it stands beside every η that a page shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from core.specs import EncoderSpec
+from dashboard import cache
+from dashboard.calm import plain
+from dashboard.kept import Kept
+
+if TYPE_CHECKING:
+    from core.defences.metric_dp.distances import TextDistances, TokenDistances
+    from core.defences.metric_dp.promise import Promises
+
+__all__ = ["promises_of", "show_promises"]
+
+_SEEN: Kept[tuple[str, str, EncoderSpec], TokenDistances] = Kept("_distances", 8)
+
+
+def promises_of(mechanism: str, eta: float, text: str, on: EncoderSpec) -> Promises:
+    """Return what a mechanism promises at η; distances in a text stay with the session.
+
+    Raises
+    ------
+    CoreError
+        The encoder is closed, or the text holds no token.
+    """
+    from core.defences.metric_dp.distances import TokenDistances
+    from core.defences.metric_dp.promised import distances_of
+    from core.defences.registry import DEFENCES
+
+    acts_on = DEFENCES[mechanism].acts_on
+    if acts_on == "vector":
+        return _text_distances(on).promises(eta)
+    kept = _SEEN.get(("tokens", text, on))
+    if kept is None:
+        found = distances_of(cache.encoder(on), mechanism, text)
+        assert isinstance(found, TokenDistances)
+        kept = _SEEN.add(("tokens", text, on), found)
+    return kept.promises(eta)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _text_distances(on: EncoderSpec) -> TextDistances:
+    """Measure bundled texts: nothing that was typed is among them."""
+    from core.defences.metric_dp.promised import bundled_distances
+
+    return bundled_distances(cache.encoder(on))
+
+
+def show_promises(promises: Promises, slot: Any = st) -> None:
+    """Draw what is promised: the headline in sight, all of it on hover."""
+    denied = " A token that may have changed can be denied against these odds, no better."
+    is_of_texts = promises.is_of_texts
+    slot.markdown(
+        f"**What this η promises.** {plain(promises.headline)}{'' if is_of_texts else denied}",
+        help="\n\n".join(plain(sentence) for sentence in promises.sentences),
+    )

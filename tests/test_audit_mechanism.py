@@ -1,0 +1,150 @@
+"""The audit passes true mechanisms and catches broken ones; its command says so."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.defences.metric_dp.audit import mechanism as audits
+from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
+from core.defences.metric_dp.audit.flaws import FLAWS, BrokenMechanism
+from core.defences.metric_dp.audit.mechanism import KINDS, audit, plan, shipped
+from core.defences.metric_dp.audit.noise_law import law_tests, link_tests
+from core.defences.metric_dp.audit.outputs import Stars
+from core.defences.metric_dp.noise import draw_noise
+from core.defences.registry import DEFENCES
+from core.errors import InvalidInputError
+from core.studies.audit import MECHANISMS
+
+KIND = {name: DEFENCES[name].acts_on for name in MECHANISMS}
+
+
+def broken(kind: str, flaw: str, eta: float, seed: int | None) -> BrokenMechanism:
+    return BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("eta", [1e-3, 75.0, 2000.0])
+def test_true_mechanisms_pass_at_every_eta(name: str, eta: float) -> None:
+    found = audit(shipped(name, eta), KIND[name], eta, seed=3, alpha=1e-4)
+    assert not found.is_refuted, found.refuted_by
+    assert len(found.p_values) >= 12 and found.n_draws == 4000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_broken_mechanisms_are_caught(kind: str, flaw: str) -> None:
+    found = audit(partial(broken, kind, flaw, 75.0), kind, 75.0, seed=5, alpha=1e-3)
+    assert found.is_refuted
+    told = found.to_dict()
+    assert told["is_refuted"] and told["refuted_by"] == list(found.refuted_by)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_half_the_noise_in_a_shipped_mechanism_is_caught(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(n: int, dimension: int, eta: float, *, rng: np.random.Generator) -> np.ndarray:
+        return draw_noise(n, dimension, eta, rng=rng) / 2
+
+    monkeypatch.setattr("core.defences.metric_dp.mechanisms.draw_noise", half)
+    assert audit(shipped(name, 75.0), KIND[name], 75.0).is_refuted
+
+
+def test_noise_in_many_dimensions_is_tested_alike() -> None:
+    rng = np.random.default_rng(0)
+    noise = draw_noise(4000, 384, 75.0, rng=rng).astype(np.float64).reshape(25, 160, 384)
+    inputs = rng.standard_normal((160, 384))
+    good = {**law_tests(noise, inputs, 75.0), **link_tests(noise)}
+    assert min(good.values()) > 1e-4, good
+    assert min(law_tests(noise / 1.02, inputs, 75.0).values()) < 1e-4
+    towards = noise + 0.02 * inputs
+    assert law_tests(towards, inputs, 75.0)["direction: not towards the input"] < 1e-4
+    lame = noise.copy()
+    lame[1:] = lame[:-1]
+    assert link_tests(lame)["no draw twice"] == 0
+
+
+def test_the_law_of_a_star_is_that_of_the_noise() -> None:
+    stars = Stars.at(1.0)
+    law = stars.law(50_000, np.random.default_rng(0))
+    noise = draw_noise(50_000, 4, 1.0, rng=np.random.default_rng(1))
+    centre = int(stars.centres[2])
+    near = np.linalg.norm(
+        (stars.table[centre] + noise)[:, None] - stars.table[None, centre : centre + stars.size],
+        axis=2,
+    ).argmin(1)
+    shares = np.bincount(near, minlength=stars.size) / 50_000
+    assert shares == pytest.approx(law / 50_000, abs=0.006)
+    assert law[0] < 10, "a centre hardly returns to itself"
+
+
+def test_levels_are_shared_among_the_tests() -> None:
+    # Holm at 0.05 with three tests: 0.05/3, then 0.05/2, then 0.05.
+    refuting = audits._refuting
+    assert refuting({"a": 0.016, "b": 0.024, "c": 0.9}, 0.05) == ("a", "b")
+    assert refuting({"a": 0.017, "b": 0.001, "c": 0.04}, 0.05) == ("b", "a", "c")
+    assert refuting({"a": 0.017, "b": 0.024, "c": 0.04}, 0.05) == ()
+
+
+def test_what_cannot_be_audited_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="acts on"):
+        plan("sound", 75.0, 0)
+    with pytest.raises(InvalidInputError, match="eta"):
+        plan("text", 1e13, 0)
+    with pytest.raises(InvalidInputError, match="alpha"):
+        audit(shipped("text_to_text", 75.0), "text", 75.0, alpha=1.0)
+
+
+def test_other_processes_draw_noise_of_their_own() -> None:
+    found = audit(
+        shipped("token_representation", 75.0),
+        "tokens",
+        75.0,
+        alpha=1e-4,
+        elsewhere=partial(drawn_by_processes, "token_representation", 0),
+    )
+    assert not found.is_refuted and "between processes: no draw twice" in found.p_values
+    one, _ = drawn_by_processes("sequence_representation", 0, plan("vector", 75.0, 0))
+    stuck = audit(
+        shipped("sequence_representation", 75.0), "vector", 75.0, elsewhere=lambda _: (one, one)
+    )
+    assert "between processes: no draw twice" in stuck.refuted_by
+
+
+def test_the_command_prints_tests_or_json(core: Any) -> None:
+    given = ["audit-mechanism", "--mechanism", "sequence_representation", "--no-processes"]
+    told = core(*given, "--seed", "0", "4")
+    assert told.status == 0 and told.out.count("not refuted by 20 tests") == 2
+    answer = core(*given, "--eta", "600", "--json").json()
+    (only,) = answer["audits"]
+    assert answer["eta"] == 600 and not only["is_refuted"] and len(only["p_values"]) == 20
+    again = core(*given, "--eta", "600", "--json").json()["audits"][0]["p_values"]
+    is_same = {name: again[name] == p for name, p in only["p_values"].items()}
+    assert all(same for name, same in is_same.items() if "instances" not in name)
+
+
+def test_the_command_fails_where_a_mechanism_is_refuted(
+    core: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = partial(broken, "vector", "noise ÷ 1.2", 75.0)
+    monkeypatch.setattr(audits, "shipped", lambda name, eta: make)
+    told = core("audit-mechanism", "--mechanism", "sequence_representation", "--no-processes")
+    assert told.status == 2 and "p = " in told.out and "refuted" in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--mechanism", "text_to_txt"], "text_to_text"),
+        (["--seed=-1"], "--seed"),
+        (["--eta", "0"], "eta"),
+        (["--eta", "nan"], "eta"),
+        (["--alpha", "2"], "alpha"),
+    ],
+)
+def test_the_command_refuses_in_one_line(core: Any, arguments: list[str], said: str) -> None:
+    assert said in core("audit-mechanism", "--no-processes", *arguments).refusal()

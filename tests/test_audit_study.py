@@ -1,0 +1,49 @@
+"""The table of what the audit catches: what it must hold, and that it is made of its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.defences.metric_dp.audit.flaws import FLAWS
+from core.studies.audit import MECHANISMS, TRUE, AuditStudy, markdown, measure
+from core.studies.rows import Row
+from core.studies.tables import read_rows
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return read_rows(RESULTS / "audit.json", "audit")
+
+
+def test_the_page_in_docs_is_that_of_its_rows(rows: list[Row]) -> None:
+    assert markdown(rows) == (RESULTS / "audit.md").read_text(encoding="utf-8")
+
+
+def test_flaws_are_caught_and_true_mechanisms_pass(rows: list[Row]) -> None:
+    assert {(r["mechanism"], r["flaw"]) for r in rows} == {
+        (name, flaw) for name in MECHANISMS for flaw in (TRUE, *FLAWS)
+    }
+    for row in rows:
+        score = row.scores["refuted"]
+        assert score.n == 100
+        assert score.value <= 5 if row["flaw"] == TRUE else score.value >= 95, row["flaw"]
+
+
+def test_a_cell_counts_its_audits(tmp_path: Path) -> None:
+    study = AuditStudy(mechanisms=("sequence_representation",), n_runs=3, seed=40)
+    cells = {cell["flaw"]: cell for cell in study.cells()}
+    (caught,) = measure(cells["noise ÷ 1.2"], tmp_path)
+    assert caught.scores["refuted"].value == 100 and caught.scores["refuted"].n == 3
+    assert caught["by"][0] == ["norm: Gamma(n, 1/η)", 3]
+    (passed,) = measure({**cells[TRUE], "alpha": 1e-4}, tmp_path)
+    assert passed.scores["refuted"].value == 0 and passed["by"] == []
+
+
+def test_the_table_tells_what_failed() -> None:
+    cell = AuditStudy().cells()[0]
+    told = markdown([Row(cell, error="no memory")])
+    assert "failed: no memory" in told and "100 audits" not in told
