@@ -114,10 +114,12 @@ def example(point: Point, text: str) -> None:
         vector = protected.encode([text])
         vector_panel(vector, lead="What is stored: ")
         if not entry.keeps_space:
-            st.html(markup.quoted(text))
+            st.html(markup.label("The sentence") + markup.quoted(text))
             st.caption(
-                "An attacker who does not know the projection can do nothing with its numbers. "
-                "The figure's attacker was trained on projected vectors."
+                "No attack here reads words from projected vectors without having learnt from "
+                "such vectors; the figure's attacker has. Not knowing the matrix is no protection: "
+                "it keeps distances nearly as they were, so that like texts still lie together, "
+                "and some texts with their vectors are enough to learn from."
             )
             return
         cut = " (zeros for what is cut)" if vector.shape[1] < encoder.dimension else ""
