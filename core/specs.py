@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -13,6 +14,7 @@ from core.errors import InvalidInputError
 from core.ranges import Fixed, Range, Strength
 
 __all__ = [
+    "MOST_WHOLE",
     "REQUIRED",
     "AttackSpec",
     "DefenceSpec",
@@ -29,6 +31,9 @@ __all__ = [
 
 REQUIRED = dataclasses.MISSING
 """As a setting's default: it has to be given."""
+
+MOST_WHOLE = 2**32 - 1
+"""Largest whole number of a setting that declares no other, and of a seed."""
 
 
 def setting(
@@ -127,7 +132,11 @@ def _check(value: Any, where: str, meta: Mapping[str, Any]) -> None:
     if value is None or isinstance(value, bool | str | tuple):
         return
     low, high = meta["low"], meta["high"]
-    if not (low is None or value >= low) or not (high is None or value <= high):
+    if isinstance(value, int):
+        low = -MOST_WHOLE if low is None else low
+        high = MOST_WHOLE if high is None else high
+    is_within = (low is None or value >= low) and (high is None or value <= high)
+    if not (is_within and math.isfinite(value)):
         raise InvalidInputError(f"{where} must lie in [{low}, {high}], got {value!r}.")
 
 

@@ -2,34 +2,44 @@
 
 An artifact is a folder with `model.json` (what it is, and the SHA-256 of its arrays) and a
 `model-<digest>.safetensors` that the JSON names. The JSON is replaced last and in one step, so a
-kill at any moment leaves the old artifact or the new one, never a mixture.
+kill at any moment leaves the old artifact or the new one, never a mixture. Each file is on disk
+before it has its name (`core.durable`).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import tempfile
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
-from core.errors import ArtifactError, StorageError
+from core.durable import make_folder, remove_leftovers, unfinished, write_whole
+from core.errors import ArtifactError, InvalidInputError, StorageError
+from core.tensor_file import write_arrays
 
 __all__ = [
     "META",
+    "MOST_JSON_BYTES",
+    "UNFIT",
     "cache_dir",
+    "check_folder",
+    "clear_leftovers",
     "digest_file",
     "digest_of",
     "load_artifact",
+    "prepare_place",
     "read_json",
+    "read_whole",
     "save_artifact",
     "storage_errors",
     "write_json",
@@ -37,6 +47,26 @@ __all__ = [
 
 META = "model.json"
 FORMAT = 1
+MOST_JSON_BYTES = 256 * 2**20
+"""Largest JSON that is read: far more than anything that is written here."""
+
+UNFIT = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+"""What arrays and settings raise that are not those of the class which takes them up."""
+
+_REMEDIES = {
+    errno.ENOSPC: "Free some disk space",
+    errno.EDQUOT: "Free some of your share of the disk",
+    errno.EFBIG: "Choose a disk that takes files of this size",
+    errno.EACCES: "Choose a folder that you may write",
+    errno.EPERM: "Choose a folder that you may write",
+    errno.EROFS: "Choose a folder on a disk that can be written",
+    errno.ENOENT: "Make the folder first, or choose another",
+    errno.EEXIST: "A file stands where a folder should be: choose another folder",
+    errno.ENOTDIR: "A file stands where a folder should be: choose another folder",
+    errno.EISDIR: "A folder stands where a file should be: choose another name",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+    errno.EMFILE: "Close other programs, or raise the limit of open files (ulimit -n)",
+}
 
 
 def cache_dir(*parts: str) -> Path:
@@ -52,10 +82,47 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "Check the disk, or choose another")
+        if path.is_relative_to(cache_dir()):
+            remedy += ", or set LEAKSCOPE_HOME to a folder that can be written"
         raise StorageError(
-            f"Could not write {path}: {error.strerror or error}. Free some disk space, or set "
-            "LEAKSCOPE_HOME to a folder that can be written; what was finished before is kept."
+            f"Could not write {path}: {error.strerror or error}. {remedy}; what was finished "
+            "before is kept, and the same command goes on from there."
         ) from error
+
+
+def check_folder(target: Path) -> None:
+    """Raise InvalidInputError unless a file can lie where it is to be written.
+
+    For what takes long: a name that was mistyped is told before the work, not after it.
+    """
+    if not target.parent.is_dir():
+        raise InvalidInputError(
+            f"{target}: the folder {target.parent} does not exist. Make it, or name another."
+        )
+    _check_name(target)
+
+
+def prepare_place(target: Path) -> None:
+    """Make the folder that a result is to lie in, before the work whose result it is.
+
+    Raises
+    ------
+    InvalidInputError
+        Something else than a file has the name.
+    StorageError
+        The folder cannot be made.
+    """
+    _check_name(target)
+    with storage_errors(target):
+        make_folder(target.parent)
+
+
+def _check_name(target: Path) -> None:
+    if target.is_dir():
+        raise InvalidInputError(f"{target} is a folder. Name a file in it.")
+    if target.exists() and not target.is_file():
+        raise InvalidInputError(f"{target} is not an ordinary file. Name another.")
 
 
 def digest_file(path: Path) -> str:
@@ -75,29 +142,42 @@ def digest_of(arrays: Mapping[str, NDArray[Any]], meta: Any) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON atomically."""
+    """Write JSON, on disk before it takes the place of an older file."""
+    content = json.dumps(data, ensure_ascii=False).encode(errors="backslashreplace")
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        unfinished = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file, ensure_ascii=False)
-            unfinished.chmod(0o644)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_whole(path, content)
+
+
+def read_whole(path: Path, at_most: int) -> bytes:
+    """Return the content of an ordinary file of bounded size.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    ValueError
+        It is a folder, a pipe or a device, or has more than `at_most` bytes.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not an ordinary file")
+    with path.open("rb") as file:
+        content = file.read(at_most + 1)
+    if len(content) > at_most:
+        raise ValueError(f"it has more than {at_most:,} bytes")
+    return content
 
 
 def read_json(path: Path) -> Any:
     """Read JSON, or raise ArtifactError naming the file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_whole(path, MOST_JSON_BYTES))
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} does not exist.") from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
+        told = "nested too deeply" if isinstance(error, RecursionError) else error
         raise ArtifactError(
-            f"{path} is damaged or not JSON: {error}. Delete its folder and make it anew."
+            f"{path} is damaged or not JSON: {told}. Restore it, or move it aside and run the "
+            "command that made it: what else was finished is kept."
         ) from error
 
 
@@ -110,22 +190,36 @@ def save_artifact(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str,
         The disk is full or the folder cannot be written.
     """
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        unsealed = folder / f".{os.getpid()}.tmp"
-        try:
-            save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, unsealed)
-            unsealed.chmod(0o644)
-            digest = digest_file(unsealed)
-            sealed = unsealed.replace(folder / f"model-{digest[:12]}.safetensors")
-        except SafetensorError as error:
-            raise OSError(f"{error}") from error
-        finally:
-            unsealed.unlink(missing_ok=True)
+        with unfinished(folder) as file:
+            with file.path.open("wb") as out:
+                write_arrays(out, arrays)
+            digest = digest_file(file.path)
+            sealed = file.seal(folder / f"model-{digest[:12]}.safetensors")
         seal = {"format": FORMAT, "arrays_file": sealed.name, "arrays_sha256": digest}
         write_json(folder / META, {**meta, **seal})
-        for older in set(folder.glob("model-*.safetensors")) - {sealed}:
-            older.unlink()
+    _remove_arrays(folder, but=sealed.name)
     return folder
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what killed runs left beside the artifact of `folder`, whole or yet to be made.
+
+    Raises
+    ------
+    ArtifactError
+        `model.json` is damaged: nothing says which arrays are whole, and none is removed.
+    """
+    remove_leftovers(folder)
+    is_sealed = (folder / META).exists()
+    _remove_arrays(folder, but=str(read_json(folder / META)["arrays_file"]) if is_sealed else "")
+
+
+def _remove_arrays(folder: Path, *, but: str) -> None:
+    """Remove arrays that no `model.json` names; those that cannot be, the next run removes."""
+    for path in folder.glob("model-*.safetensors"):
+        if path.name != but:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def load_artifact(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -142,12 +236,19 @@ def load_artifact(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
     path = folder / Path(str(meta.get("arrays_file"))).name
     if not path.is_file():
         raise ArtifactError(f"{path} is missing. Restore the file or train the model again.")
-    if digest_file(path) != meta.get("arrays_sha256"):
-        raise ArtifactError(
-            f"{path} is truncated or was altered: its SHA-256 is not the one that {META} "
-            "records. Restore the file or train the model again."
-        )
     try:
-        return load_file(path), meta
+        if digest_file(path) != meta.get("arrays_sha256"):
+            raise ArtifactError(
+                f"{path} is truncated or was altered: its SHA-256 is not the one that {META} "
+                "records. Restore the file or train the model again."
+            )
+        arrays = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise ArtifactError(f"{path} is not a safetensors file: {error}.") from error
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ArtifactError(
+                f"{path} cannot be used: {name!r} holds numbers that are not finite. Restore the "
+                "file or train the model again."
+            )
+    return arrays, meta

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from counting import CountingEncoder
 
+from core.durable import unfinished
 from core.encoders.cache import CachedEncoder
 from core.encoders.shards import list_shards, write_shard
 from core.errors import ArtifactError, InvalidInputError, StoppedError, StorageError
@@ -140,7 +141,7 @@ def test_truncated_shard_is_refused_by_name(
     inner: CountingEncoder, filled: list[Path], tmp_path: Path, length: int
 ) -> None:
     os.truncate(filled[2], length if length >= 0 else filled[2].stat().st_size - 1)
-    with pytest.raises(ArtifactError, match=f"{filled[2].name} is truncated.*Delete this file"):
+    with pytest.raises(ArtifactError, match=f"{filled[2].name} is truncated.*Move this file away"):
         CachedEncoder(inner, tmp_path).encode(TEXTS)
     assert inner.asked == []  # nothing is silently encoded again
     filled[2].unlink()
@@ -203,14 +204,12 @@ def test_a_running_encoder_sees_what_others_have_written(
 def test_abandoned_beginnings_are_removed(
     inner: CountingEncoder, filled: list[Path], tmp_path: Path
 ) -> None:
-    old, young = filled[0].with_name("old.tmp"), filled[0].with_name("young.tmp")
-    for path in (old, young):
-        path.write_bytes(b"half")
-    yesterday = time.time() - 86_400
-    os.utime(old, (yesterday, yesterday))
-    CachedEncoder(inner, tmp_path).encode(["new"])
-    assert not old.exists()
-    assert young.exists()  # another process may be writing it
+    left = filled[0].with_name(".killed.unfinished")
+    left.write_bytes(b"half")
+    with unfinished(filled[0].parent) as begun:  # as another process would hold it
+        CachedEncoder(inner, tmp_path).encode(["new"])
+        assert begun.path.exists()
+    assert not left.exists()
 
 
 def test_hits_are_far_faster_than_encoding(minilm: TransformerEncoder, tmp_path: Path) -> None:

@@ -46,8 +46,11 @@ def test_a_fitted_encoder_can_be_attacked_by_its_name(
                 "--text", "The doctor crossed the river.", "--json").json()  # fmt: skip
     found = [word["word"] for word in rows[0]["words"]]
     assert {"doctor", "river"} <= set(found)
-    line = core("fit", "--encoder", name, "--corpus", corpus, "--out", out).refusal()
-    assert "not empty" in line
+    again = core("fit", "--encoder", name, "--corpus", corpus, "--out", out,
+                 *settings.get(name, []), "--json").json()  # fmt: skip
+    assert again == fitted, "what is finished is told again, not made again"
+    line = core("fit", "--encoder", name, "--corpus", corpus, "--limit", 300, "--out", out)
+    assert "not empty" in line.refusal()
 
 
 def test_a_dual_encoder_is_fitted_on_neighbours(core: Any, news: Path, tmp_path: Path) -> None:

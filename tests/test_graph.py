@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("core.errors", "core.assets"),
     ("core.vectors", "core.results", "core.ranges"),
-    ("core.protocols", "core.specs", "core.text", "core.store", "core.metrics"),
+    (
+        "core.protocols",
+        "core.specs",
+        "core.text",
+        "core.store",
+        "core.durable",
+        "core.tensor_file",
+        "core.metrics",
+    ),
     ("core.registry", "core.training", "core.compiled"),
     ("core.corpora",),
     ("core.tasks",),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
@@ -12,13 +14,14 @@ from core.protocols import Encoder, Vectors
 from core.text import Vocabulary
 from core.vectors import is_sparse, n_rows
 
-__all__ = ["bind", "bound_meta", "check_fitted", "check_vectors", "rebind"]
+__all__ = ["bind", "bound_meta", "check_fitted", "check_shapes", "check_vectors", "rebind"]
 
 
 def bind(attack: Any, encoder: Encoder, vocabulary: Vocabulary | None = None) -> None:
     """Record on the attack which encoder, and which words, it was fitted for."""
     attack.encoder_name_ = encoder.name
     attack.encoder_fingerprint_ = encoder.fingerprint
+    attack.encoder_dimension_ = encoder.dimension
     attack.vocabulary_ = vocabulary
 
 
@@ -28,6 +31,7 @@ def bound_meta(attack: Any) -> dict[str, Any]:
     return {
         "encoder_name": attack.encoder_name_,
         "encoder_fingerprint": attack.encoder_fingerprint_,
+        "encoder_dimension": attack.encoder_dimension_,
         "vocabulary": None if vocabulary is None else vocabulary.to_dict(),
     }
 
@@ -36,8 +40,41 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
     """Restore what `bound_meta` returned."""
     attack.encoder_name_ = meta["encoder_name"]
     attack.encoder_fingerprint_ = meta["encoder_fingerprint"]
+    attack.encoder_dimension_ = meta.get("encoder_dimension")  # older files do not tell it
     words = meta["vocabulary"]
     attack.vocabulary_ = None if words is None else Vocabulary.from_dict(words)
+
+
+def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, str]) -> None:
+    """Check that stored arrays fit each other, the vocabulary and the encoder of a bound attack.
+
+    Parameters
+    ----------
+    axes : mapping of str to str
+        The axes of each array that is there: `V` is as long as the vocabulary, `d` as the encoder's
+        vectors; any other name as long as wherever else it stands.
+
+    Raises
+    ------
+    InvalidInputError
+        An array of another shape; it is named.
+    """
+    words = attack.vocabulary_
+    known = {"V": None if words is None else len(words), "d": attack.encoder_dimension_}
+    for name, told in axes.items():
+        if name not in arrays:
+            continue
+        shape, letters = arrays[name].shape, told.split()
+        wanted = [known.get(letter) for letter in letters]
+        pairs = zip(shape, wanted, strict=False)
+        if len(shape) != len(letters) or any(n != m for n, m in pairs if m is not None):
+            said = ", ".join(letter if n is None else f"{n}" for letter, n in zip(
+                letters, wanted, strict=True))  # fmt: skip
+            raise InvalidInputError(
+                f"{name!r} has the shape {shape}, not ({said}). Restore the file or train the "
+                "attack again."
+            )
+        known |= dict(zip(letters, shape, strict=True))
 
 
 def check_vectors(

@@ -103,6 +103,11 @@ def main(
     except CoreError as error:
         show_error(str(error))
         return 2
+    except (MemoryError, RecursionError, OSError) as error:
+        if os.environ.get("LEAKSCOPE_DEBUG"):
+            raise
+        show_error(_of_system(error, arguments.when_stopped))
+        return 2
     except Exception as error:
         if os.environ.get("LEAKSCOPE_DEBUG"):
             raise
@@ -110,6 +115,19 @@ def main(
         show_error(f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where.")
         return 2
     return 0
+
+
+def _of_system(error: MemoryError | RecursionError | OSError, when_stopped: str) -> str:
+    """Return what to do where the system, not an argument, is in the way."""
+    if isinstance(error, MemoryError):
+        return f"The memory is not enough. Take fewer or shorter texts. {when_stopped}"
+    if isinstance(error, RecursionError):
+        return "Something in the input is nested too deeply. Make it flat."
+    where = f"{error.filename}: " if error.filename else ""
+    return (
+        f"{where}{error.strerror or error}. Check the disk and what this program may read and "
+        f"write there. {when_stopped}"
+    )
 
 
 _SERVE = "The engine serves no pages. Run `leakscope serve`, or `python -m dashboard serve`."

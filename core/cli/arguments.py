@@ -12,7 +12,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.cli.output import show_error
 from core.corpora.rows import Columns
 from core.errors import InvalidInputError, similar
-from core.specs import AttackSpec, EncoderSpec, settings_of
+from core.specs import MOST_WHOLE, AttackSpec, EncoderSpec, settings_of
 
 __all__ = [
     "Parser",
@@ -24,6 +24,8 @@ __all__ = [
     "encoder_spec",
     "parse_settings",
     "read_value",
+    "seed_number",
+    "whole_number",
 ]
 
 
@@ -32,12 +34,37 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+        self.register("type", int, whole_number)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and exit with status 2."""
-        message = message.replace("invalid int value:", "must be a whole number, got")
         show_error(f"{message} (see {self.prog} --help)")
         raise SystemExit(2)
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number of a size that can be counted with."""
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {_cut(text)!r}") from error
+    if abs(value) > MOST_WHOLE:
+        raise argparse.ArgumentTypeError(
+            f"must lie in [-{MOST_WHOLE}, {MOST_WHOLE}], got {_cut(text)!r}"
+        )
+    return value
+
+
+def seed_number(text: str) -> int:
+    """Read a seed: a whole number from 0."""
+    value = whole_number(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must lie in [0, {MOST_WHOLE}], got {value}")
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from core.cli.arguments import add_encoder_arguments, encoder_spec
+from core.cli.arguments import add_encoder_arguments, encoder_spec, seed_number
 from core.cli.output import progress_line, show_json
 from core.errors import InvalidInputError
 from core.text import check_text
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--eta", type=float, required=True, help="privacy parameter, 1/distance")
     parser.add_argument("--n-draws", type=int, default=1000, help="draws a token (default: 1000)")
     parser.add_argument("--candidates", default="regular", help="regular, whole or all")
-    parser.add_argument("--seed", type=int, default=0, help="of the statistics' draws")
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the statistics' draws")
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 

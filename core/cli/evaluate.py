@@ -13,6 +13,7 @@ from core.cli.arguments import (
     attack_spec,
     columns_of,
     encoder_spec,
+    seed_number,
 )
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_column_arguments(parser)
     parser.add_argument("--limit", type=int, help="texts to draw; all by default")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the drawing (default: 0)")
     parser.add_argument("--weights", type=Path, help="folder of an attack trained by `train`")
     parser.add_argument(
         "--also-known-to",

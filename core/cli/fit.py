@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import add_column_arguments, columns_of, parse_settings
-from core.cli.output import progress_line, show_json
+from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns, checked_corpus, show_notes
 from core.corpora import Columns, Corpus, load_corpus
-from core.errors import InvalidInputError
+from core.errors import ArtifactError, InvalidInputError
 from core.protocols import FittedEncoder, OnProgress
-from core.specs import FittedEncoderSpec
+from core.specs import FittedEncoderSpec, settings_of
+from core.store import META, clear_leftovers, digest_file, read_json
 
 if TYPE_CHECKING:
     from core.encoders.sbert.pairs import ScoredPairs
 
 __all__ = ["add_arguments", "run"]
 
-WHEN_STOPPED = "Encoders that train in epochs resume when the same command runs again."
+WHEN_STOPPED = "The same command goes on: encoders that train in epochs from their last checkpoint."
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be done: what tells it from other work, and what does it, returning more facts."""
+
+    facts: dict[str, Any]
+    fit: Callable[[Path, OnProgress], dict[str, Any]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit, write the encoder, and say how to use it."""
-    from core.encoders.fitted import make_encoder, save_encoder
+    from core.encoders.fitted import load_fitted, make_encoder, save_encoder
     from core.encoders.registry import FITTED_ENCODERS
 
     family = FITTED_ENCODERS.get(arguments.encoder)
@@ -59,13 +71,18 @@ def run(arguments: argparse.Namespace) -> None:
     arguments.columns = _checked(arguments)
     settings = parse_settings(arguments.encoder, family.kind, arguments.settings)
     encoder = make_encoder(FittedEncoderSpec.of(arguments.encoder, settings))
-    checkpoint = _free(arguments.out)
-    fit = {"scores": _fit_scores, "neighbours": _fit_neighbours, "texts": _fit_texts}
-    with progress_line() as on_progress:
-        facts = fit[family.learns_from](encoder, arguments, checkpoint, on_progress)
-    save_encoder(encoder, arguments.out, training=facts)
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    _show(encoder, arguments, facts)
+    _check_free(arguments.out)
+    plan = {"scores": _of_scores, "neighbours": _of_neighbours, "texts": _of_texts}
+    work = plan[family.learns_from](encoder, arguments)
+    finished = _finished(encoder, arguments.out, work)
+    if finished is None:
+        with progress_line() as on_progress:
+            facts = work.facts | work.fit(arguments.out / _CHECKPOINT, on_progress)
+        save_encoder(encoder, arguments.out, training=facts)
+        finished = load_fitted(arguments.out), facts  # finished means that all of it reads back
+    shutil.rmtree(arguments.out / _CHECKPOINT, ignore_errors=True)
+    clear_leftovers(arguments.out)
+    _show(finished[0], arguments, finished[1])
 
 
 def _checked(given: argparse.Namespace) -> Columns | None:
@@ -79,12 +96,47 @@ def _checked(given: argparse.Namespace) -> Columns | None:
     return checked_columns(given.pairs, PAIR_COLUMNS)
 
 
-def _free(out: Path) -> Path:
-    """Return where checkpoints go, if `out` is free or holds nothing else."""
-    checkpoint = out / "checkpoint"
-    if out.exists() and (not out.is_dir() or any(p != checkpoint for p in out.iterdir())):
-        raise InvalidInputError(f"{out} exists and is not empty; choose another folder.")
-    return checkpoint
+_CHECKPOINT = "checkpoint"
+
+
+def _check_free(out: Path) -> None:
+    """Raise InvalidInputError where `out` holds what no run of `fit` has left there."""
+    if out.is_dir():
+        ours = ("model-*.safetensors", ".*.unfinished", META, _CHECKPOINT)
+        if all(any(path.match(name) for name in ours) for path in out.iterdir()):
+            return
+    elif not (out.exists() or out.is_symlink()):
+        return
+    raise InvalidInputError(f"{out} exists and is not empty; choose another folder.")
+
+
+def _finished(
+    encoder: FittedEncoder, out: Path, work: _Work
+) -> tuple[FittedEncoder, dict[str, Any]] | None:
+    """Return what an earlier run of the same work wrote, with its facts, if it reads back."""
+    from core.encoders.fitted import load_fitted
+
+    if not (out / META).exists():
+        return None
+    meta = read_json(out / META)
+    meta = meta if isinstance(meta, dict) else {}
+    facts = meta.get("training")
+    facts = facts if isinstance(facts, dict) else {}
+    settings = {name: getattr(encoder, name) for name in settings_of(type(encoder))}
+    settings.pop("device", None)  # where it was fitted, which fitting chooses
+    known = {"encoder": encoder.name, "settings": settings, **work.facts}
+    stored = meta.get("settings")
+    stored = {k: v for k, v in stored.items() if k != "device"} if isinstance(stored, dict) else {}
+    found = {**facts, "encoder": meta.get("encoder"), "settings": stored}
+    if any(found.get(name) != value for name, value in json.loads(json.dumps(known)).items()):
+        raise InvalidInputError(
+            f"{out} is not empty: it holds another encoder. Choose another folder."
+        )
+    try:
+        return load_fitted(out), facts
+    except ArtifactError as error:
+        show_note(f"Fitting anew: {error}")
+        return None
 
 
 def _opened(given: argparse.Namespace) -> Corpus:
@@ -93,30 +145,33 @@ def _opened(given: argparse.Namespace) -> Corpus:
     return corpus
 
 
-def _fit_texts(
-    encoder: FittedEncoder, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
-) -> dict[str, Any]:
+def _of_texts(encoder: FittedEncoder, given: argparse.Namespace) -> _Work:
     corpus = _opened(given)
     texts = corpus.sentences().texts[: given.limit]
-    encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))
-    return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_texts": len(texts)}
+
+    def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
+        encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))
+        return {}
+
+    facts = {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_texts": len(texts)}
+    return _Work(facts, fit)
 
 
-def _fit_neighbours(
-    encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
-) -> dict[str, Any]:
+def _of_neighbours(encoder: Any, given: argparse.Namespace) -> _Work:
     from core.encoders.dual.context_pairs import pairs_of
 
     corpus = _opened(given)
     pairs = pairs_of(corpus)[: given.limit]
-    encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint))
-    return {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_pairs": len(pairs),
-            "validation": str(encoder.validation_[-1])}  # fmt: skip
+
+    def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
+        encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint))
+        return {"validation": str(encoder.validation_[-1])}
+
+    facts = {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_pairs": len(pairs)}
+    return _Work(facts, fit)
 
 
-def _fit_scores(
-    encoder: Any, given: argparse.Namespace, checkpoint: Path, on_progress: OnProgress
-) -> dict[str, Any]:
+def _of_scores(encoder: Any, given: argparse.Namespace) -> _Work:
     from core.encoders.sbert.pairs import ScoredPairs, say_spearman
     from core.tasks.pairs import read_pairs
 
@@ -126,14 +181,18 @@ def _fit_scores(
     test = ScoredPairs.of(asked.first, asked.second, asked.scores, "test")
     first, second, scores = (part[: given.limit] for part in (known.first, known.second,
                                                               known.scores))  # fmt: skip
-    encoder.fit_pairs(
-        first, second, scores,
-        validation=(held.first, held.second, held.scores) if held.scores else None,
-        on_progress=on_progress, checkpoint_dir=str(checkpoint),
-    )  # fmt: skip
-    return {"pairs": given.pairs.name, "language": given.language, "n_pairs": len(scores),
-            "validation": say_spearman(encoder.validation_),
-            **_tested(encoder, test, on_progress)}  # fmt: skip
+
+    def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
+        encoder.fit_pairs(
+            first, second, scores,
+            validation=(held.first, held.second, held.scores) if held.scores else None,
+            on_progress=on_progress, checkpoint_dir=str(checkpoint),
+        )  # fmt: skip
+        return {"validation": say_spearman(encoder.validation_),
+                **_tested(encoder, test, on_progress)}  # fmt: skip
+
+    return _Work({"pairs": given.pairs.name, "pairs_hash": digest_file(given.pairs),
+                  "language": given.language, "n_pairs": len(scores)}, fit)  # fmt: skip
 
 
 def _tested(encoder: Any, test: ScoredPairs, on_progress: OnProgress) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def show_json(data: Any) -> None:
     """Write JSON as UTF-8 to standard output; what is not a number becomes null."""
     text = json.dumps(jsonable(data), ensure_ascii=False, allow_nan=False, indent=1)
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode() + b"\n")
+    # Half a character, such as in a path that is not UTF-8, stands as JSON writes one.
+    sys.stdout.buffer.write(text.encode(errors="backslashreplace") + b"\n")
 
 
 def jsonable(data: Any) -> Any:

@@ -13,9 +13,11 @@ from core.cli.arguments import (
     add_encoder_arguments,
     columns_of,
     encoder_spec,
+    seed_number,
 )
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
+from core.durable import remove_leftovers
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--candidates", default="regular", help="regular, whole or all")
     parser.add_argument(
         "--seed",
-        type=int,
+        type=seed_number,
         help="repeats a measurement; never give one for what is released: it takes the noise off",
     )
     parser.add_argument("--json", action="store_true", help="write a summary to standard output")
@@ -57,6 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.mechanism not in MECHANISMS:
         known = ", ".join(MECHANISMS)
         raise InvalidInputError(f"--mechanism must be one of {known}, got {arguments.mechanism!r}.")
+    if arguments.out.parent.is_dir():
+        remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
     columns = checked_columns(arguments.source, columns_of(arguments))

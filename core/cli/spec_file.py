@@ -10,11 +10,13 @@ from typing import Any
 from core.cli import study
 from core.cli.arguments import Parser
 from core.errors import InvalidInputError, similar
+from core.store import read_whole
 from core.studies.registry import STUDIES
 
 __all__ = ["with_spec"]
 
 _SUFFIX = ".spec.json"
+_MOST_BYTES = 2**20
 
 
 def with_spec(argv: Sequence[str]) -> list[str]:
@@ -89,7 +91,7 @@ def _options_of_fit() -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(read_whole(path, _MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
         raise InvalidInputError(f"--spec: {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -98,6 +100,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidInputError(
             f"--spec: {path} is not JSON: {error.msg} in line {error.lineno}."
         ) from error
+    except (ValueError, RecursionError) as error:
+        told = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise InvalidInputError(f"--spec: {path} cannot be read: {told}.") from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"--spec: {path} must hold an object with the arguments.")
     return found

@@ -86,7 +86,7 @@ def _declare(parser: argparse.ArgumentParser, entry: StudyEntry) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what is not measured yet and write the rows."""
-    from core.store import cache_dir, write_json
+    from core.store import cache_dir, prepare_place, write_json
     from core.studies.registry import run_study
     from core.studies.rows import failures
     from core.studies.tables import write_rows
@@ -94,6 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
     name = study_name(arguments.name)
     entry = STUDIES[name]
     study = study_from(arguments, entry.kind)
+    prepare_place(arguments.out)
     folder = cache_dir("studies", entry.folder or name)
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
         rows = run_study(name, study, folder, n_jobs=n_jobs, on_progress=on_progress)

@@ -13,6 +13,7 @@ from core.cli.arguments import (
     attack_spec,
     columns_of,
     encoder_spec,
+    seed_number,
 )
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_corpus, show_notes
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-words", type=int, default=8, help="of a sentence (default: 8)")
     parser.add_argument("--max-words", type=int, default=40, help="of a sentence (default: 40)")
     parser.add_argument("--limit", type=int, help="sentences to draw; all by default")
-    parser.add_argument("--seed", type=int, default=0, help="of every drawing (default: 0)")
+    parser.add_argument("--seed", type=seed_number, default=0, help="of every drawing (default: 0)")
     parser.add_argument(
         "--held-out",
         type=int,

@@ -10,6 +10,7 @@ from core.cli.arguments import (
     add_column_arguments,
     attack_spec,
     columns_of,
+    seed_number,
 )
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_reference
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-validation", type=int, default=2_000,
                         help="most held-out sentences (default: 2000)")  # fmt: skip
     parser.add_argument("--trials", type=int, default=32, help="(default: 32, as C22 §4.3.3)")
-    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    parser.add_argument("--seed", type=seed_number, default=0, help="(default: 0)")
     add_worker_arguments(parser)
     parser.add_argument(
         "--out", type=Path, required=True, help="FILE.json; .md and .parquet beside"
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     target = checked_reference(arguments.target, columns_of(arguments))
     other = checked_reference(arguments.other)
     spec = attack_spec(arguments)
-    from core.store import cache_dir
+    from core.store import cache_dir, prepare_place
     from core.studies import tuning
     from core.studies.tables import write_rows
 
@@ -64,6 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         fixed=spec.settings,
         seed=arguments.seed,
     )
+    prepare_place(arguments.out)
     folder = cache_dir("studies", "tuning")
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
         rows = without_folders(tuning.run(study, folder, n_jobs=n_jobs, on_progress=on_progress))

@@ -6,6 +6,7 @@ with the most characters a row; of equals, the first. Commands and pages all ask
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -112,8 +113,13 @@ def text_column_of(source: Source, table: Table) -> str:
     Raises
     ------
     InvalidInputError
-        No column holds texts, among several.
+        No column holds texts, among several; or two columns have one name.
     """
+    twice = next((name for name, n in Counter(table.text_names).items() if name and n > 1), None)
+    if twice is not None:
+        raise refusal(
+            source, "", f"has the column {twice!r} twice. Rename one, or name that of the texts."
+        )
     names = list(dict.fromkeys(table.text_names))[:_SAMPLE_COLUMNS]
     return longest_text_column(names, _cells(table, names)) or _only_column(source, table.names)
 

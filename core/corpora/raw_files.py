@@ -119,6 +119,8 @@ def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterat
             )
         if b"\0" in line:
             raise _null_byte(path, place)
+        if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
+            raise _only_returns(path)
         try:
             yield place, decode(line)
         except UnicodeDecodeError as error:
@@ -134,6 +136,14 @@ def _null_byte(path: File, place: str) -> InvalidInputError:
     return refusal(path, place, "holds a null byte, so it is not plain text. Save it as UTF-8.")
 
 
+def _only_returns(path: File) -> InvalidInputError:
+    return refusal(
+        path,
+        "",
+        "ends its lines with CR alone, as old Macs did. Save it with LF or CRLF instead.",
+    )
+
+
 def _utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Yield the lines of a file in UTF-16, whose line ends are no single bytes."""
     lines = io.TextIOWrapper(file, encoding=UTF_16, newline="\n")
@@ -146,6 +156,8 @@ def _utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
                 raise refusal(path, place, f"has more than {_MAX_LINE_BYTES:,} characters.")
             if "\0" in line:
                 raise _null_byte(path, place)
+            if number == 1 and "\r" in line[:-1] and not line.endswith("\n"):
+                raise _only_returns(path)
             yield place, line
     except UnicodeError as error:
         raise refusal(

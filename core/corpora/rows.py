@@ -19,6 +19,7 @@ __all__ = ["Columns", "Row", "check_rows", "documents_of", "is_empty", "row_of"]
 
 _OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BROKEN = "holds a broken character (lone surrogate). Write it again as UTF-8."
 _WRITTEN = regex.compile(r"[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
 
 
@@ -58,6 +59,10 @@ class Columns:
         named |= {f"{_OTHER}{column}": column for column in self.others}
         chosen = {}
         for role, column in named.items():
+            if column is not None and list(found).count(column) > 1:
+                raise refusal(
+                    source, "", f"has the column {column!r} twice. Rename one or take it out."
+                )
             if column is not None and column not in found:
                 near = similar(column, found)
                 raise refusal(source, "", f"has no column {column!r}.{near} {_say(found)}")
@@ -111,8 +116,11 @@ def check_rows(
     for row in islice(rows, limit):
         n_rows += 1
         text = _checked_text(source, row, columns.text or "text")
-        label, author, document = map(_name, (row.label, row.author, row.document))
-        yield Row(row.place, text, label, author, document, tuple(map(_name, row.others)))
+        label, author, document = (
+            _name(source, row, cell) for cell in (row.label, row.author, row.document)
+        )
+        others = tuple(_name(source, row, cell) for cell in row.others)
+        yield Row(row.place, text, label, author, document, others)
     if not n_rows:
         raise refusal(source, "", "holds no text. Give at least one.")
 
@@ -155,17 +163,27 @@ def _problem_of(text: str) -> str:
     if "\0" in text:
         return "holds a null byte, so it is not plain text. Remove it."
     if _SURROGATE.search(text):
-        return "holds a broken character (lone surrogate). Write it again as UTF-8."
+        return _BROKEN
     if not _WRITTEN.search(text):
         return "is empty. Fill it in or take the row out."
     return ""
 
 
-def _name(value: Any) -> str | None:
+def _name(source: Source, row: Row, value: Any) -> str | None:
     """Return a label as a string; missing, empty and NaN ones as None."""
+    if isinstance(value, dict | list):
+        raise refusal(
+            source,
+            row.place,
+            f"a label is no word but {'an object' if isinstance(value, dict) else 'a list'}. "
+            "Write a word or a number, or name another column.",
+        )
     if value is None or value != value or value == "":
         return None
-    return str(value)
+    told = str(value)
+    if _SURROGATE.search(told):
+        raise refusal(source, row.place, f"a label {_BROKEN}")
+    return told
 
 
 def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:

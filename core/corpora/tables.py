@@ -24,6 +24,7 @@ _KINDS = {
     ".csv": "CSV", ".tsv": "TSV", ".tab": "TSV", ".jsonl": "JSONL", ".ndjson": "JSONL",
     ".json": "JSONL", ".parquet": "Parquet", ".pq": "Parquet",
 }  # fmt: skip
+_MOST_ROW_CHARACTERS = 8 * MAX_TEXT_CHARACTERS
 _DELIMITERS = {"CSV": (",", ";", "\t"), "TSV": ("\t",)}
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -145,16 +146,25 @@ class CsvTable:
 
     def _read(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the header and the rows, without empty lines."""
-        place = "line 1"
+        place, n_open = "line 1", 0
 
         def lines() -> Iterator[str]:
-            nonlocal place
+            nonlocal place, n_open
             for found, line in self._lines():
                 place = found
+                n_open += len(line)
+                if n_open > _MOST_ROW_CHARACTERS:
+                    raise refusal(
+                        self.file,
+                        place,
+                        f"ends no row after {_MOST_ROW_CHARACTERS:,} characters. Close every "
+                        "double quote.",
+                    )
                 yield line
 
         try:
             for cells in csv.reader(lines(), delimiter=self.delimiter, strict=True):
+                n_open = 0
                 if cells:
                     yield place, cells
         except csv.Error as error:
@@ -179,6 +189,19 @@ def _delimiter_of(header: str, text: str | None, delimiters: Iterable[str]) -> s
     return next(holding, max(cells, key=lambda delimiter: len(cells[delimiter])))
 
 
+class _TwiceError(ValueError):
+    """A name that stands twice in one object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs; of two values under one name, neither is dropped."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+    return record
+
+
 class JsonTable:
     """One object a line."""
 
@@ -198,7 +221,11 @@ class JsonTable:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_pairs_hook=_once)
+            except _TwiceError as error:
+                raise refusal(
+                    self.file, place, f"has {str(error)!r} twice. Rename one or take it out."
+                ) from error
             except (ValueError, RecursionError) as error:
                 reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested or long"
                 raise refusal(

@@ -10,7 +10,7 @@ from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import TrainedDefence
 from core.registry import name_of
 from core.specs import DefenceSpec, settings_of
-from core.store import load_artifact, save_artifact
+from core.store import UNFIT, load_artifact, save_artifact
 
 __all__ = ["load_defence", "save_defence"]
 
@@ -55,15 +55,15 @@ def load_defence(folder: Path, *, seed: int | None = None) -> TrainedDefence:
         The files are missing, damaged or do not describe a trained defence.
     """
     arrays, meta = load_artifact(folder)
-    settings = dict(meta.get("settings") or {}) | ({} if seed is None else {"seed": seed})
     try:
+        settings = dict(meta.get("settings") or {}) | ({} if seed is None else {"seed": seed})
         if meta["kind"] != "defence":
             raise InvalidInputError(f"it holds something of kind {meta['kind']!r}")
         defence = make_defence(DefenceSpec.of(meta["defence"], settings))
         if not isinstance(defence, TrainedDefence):
             raise InvalidInputError(f"{meta['defence']} learns nothing")
         defence = defence.load_state(arrays, meta["state"])
-    except (KeyError, TypeError, ValueError, CoreError) as error:
+    except (*UNFIT, CoreError) as error:
         raise ArtifactError(f"{folder} does not hold a trained defence: {error}") from error
     defence.training_ = dict(meta.get("training") or {})  # type: ignore[attr-defined]
     return defence

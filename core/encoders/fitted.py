@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS
-from core.errors import ArtifactError, InvalidInputError, NotFittedError
+from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
 from core.protocols import FittedEncoder
 from core.registry import find, make
 from core.specs import FittedEncoderSpec, settings_of
-from core.store import digest_of, load_artifact, save_artifact
+from core.store import UNFIT, digest_of, load_artifact, save_artifact
 from core.text import check_texts
 
 __all__ = [
@@ -89,13 +89,17 @@ def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
             f"{folder} holds a {meta['encoder']} encoder: ask for {meta['encoder']}:{folder}."
         )
     fixed = FITTED_ENCODERS[meta["encoder"]].fixed
-    settings = {k: v for k, v in meta["settings"].items() if k not in fixed}
     try:
+        settings = {k: v for k, v in meta["settings"].items() if k not in fixed}
         encoder = make_encoder(FittedEncoderSpec.of(meta["encoder"], settings))
         encoder.load_state(arrays, meta["state"])
-    except (KeyError, TypeError, ValueError, InvalidInputError) as error:
-        raise ArtifactError(f"{folder} cannot be read as a {meta['encoder']} encoder.") from error
-    if encoder.fingerprint != meta["fingerprint"]:
+    except ArtifactError:
+        raise
+    except (*UNFIT, CoreError) as error:
+        raise ArtifactError(
+            f"{folder} cannot be read as a {meta['encoder']} encoder: {error}"
+        ) from error
+    if encoder.fingerprint != meta.get("fingerprint"):
         raise ArtifactError(f"{folder} was altered: its contents have another fingerprint.")
     return encoder
 

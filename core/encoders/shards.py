@@ -1,6 +1,6 @@
 """Sealed files of embeddings: texts' digests and their vectors, named by their own SHA-256.
 
-A shard is written whole, under another name, and renamed last, so a kill leaves no half shard.
+A shard is whole and on disk before it has its name (`core.durable`), so no half shard is left.
 Its name is the digest of its content: truncation and alteration show, and processes that write
 at once cannot overwrite each other.
 """
@@ -8,8 +8,6 @@ at once cannot overwrite each other.
 from __future__ import annotations
 
 import hashlib
-import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,16 +18,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 from scipy import sparse
 
+from core.durable import write_whole
 from core.errors import ArtifactError
 from core.protocols import Vectors
-from core.store import storage_errors
+from core.store import read_whole, storage_errors
 from core.vectors import is_sparse, sparse_of, sparse_parts
 
 __all__ = ["KEY_BYTES", "list_shards", "read_keys", "read_vectors", "text_key", "write_shard"]
 
 KEY_BYTES = 16
 _SUFFIX = ".safetensors"
-_ABANDONED_SECONDS = 3600.0
+_MOST_BYTES = 16 * 2**30
+"""Largest shard that is read: a block of texts takes a thousandth of it."""
 
 
 def text_key(text: str) -> bytes:
@@ -58,28 +58,7 @@ def write_shard(folder: Path, keys: Sequence[bytes], vectors: Vectors) -> Path:
     content = save({"keys": table, **stored})
     sealed = folder / f"shard-{hashlib.sha256(content).hexdigest()}{_SUFFIX}"
     with storage_errors(sealed):
-        folder.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
-            unsealed = Path(file.name)
-            try:
-                file.write(content)
-                file.flush()
-                unsealed.replace(sealed)
-            except BaseException:
-                unsealed.unlink(missing_ok=True)
-                raise
-    return sealed
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Delete what a killed process had begun; younger files may belong to a running one."""
-    for path in folder.glob("*.tmp"):
-        try:
-            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                path.unlink(missing_ok=True)
-        except FileNotFoundError:  # another process was faster
-            continue
+        return write_whole(sealed, content)
 
 
 def read_keys(path: Path) -> list[bytes]:
@@ -103,7 +82,7 @@ def read_vectors(path: Path, dimension: int) -> Vectors:
         The shard is missing, truncated, altered or holds something else; the message names it.
     """
     try:
-        content = path.read_bytes()
+        content = read_whole(path, _MOST_BYTES)
         if path.name != f"shard-{hashlib.sha256(content).hexdigest()}{_SUFFIX}":
             raise _refusal(path)
         tensors = load(content)
@@ -122,6 +101,6 @@ def read_vectors(path: Path, dimension: int) -> Vectors:
 
 def _refusal(path: Path) -> ArtifactError:
     return ArtifactError(
-        f"{path} is truncated, was altered or is no embedding shard. Delete this file: its texts "
-        "are encoded again at the next run, and all other shards are kept."
+        f"{path} is truncated, was altered or is no embedding shard. Move this file away: its "
+        "texts are encoded again at the next run, and all other shards are kept."
     )

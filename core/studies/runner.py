@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidInputError, StoppedError
+from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import OnProgress, no_progress
 from core.store import read_json, write_json
 from core.studies.rows import Cell, Row
@@ -234,9 +234,16 @@ def _keep(outcome: _Outcome, cell: Cell, results: Path) -> None:
 def _rows(cell: Cell, results: Path, key: str, failed: dict[str, str]) -> list[Row]:
     if key in failed:
         return [Row(cell, error=failed[key])]
-    stored = read_json(_path(results, key))
-    seconds = float(stored["seconds"])
-    return [replace(Row.from_dict(row), cell=cell, seconds=seconds) for row in stored["rows"]]
+    path = _path(results, key)
+    stored = read_json(path)
+    try:
+        seconds = float(stored["seconds"])
+        return [replace(Row.from_dict(row), cell=cell, seconds=seconds) for row in stored["rows"]]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(
+            f"{path} does not hold the rows of a cell ({type(error).__name__}: {error}). Move it "
+            "away and run the same command: this cell alone is measured again."
+        ) from error
 
 
 def _path(results: Path, key: str) -> Path:

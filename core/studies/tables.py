@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.durable import write_whole
 from core.errors import ArtifactError
 from core.store import read_json, storage_errors, write_json
 from core.studies.rows import Row
@@ -96,9 +98,11 @@ def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
         for row in rows
         for record in row.tidy()
     ]
+    columns = io.BytesIO()
+    pd.DataFrame(flat).to_parquet(columns, index=False)
     with storage_errors(path):
-        pd.DataFrame(flat).to_parquet(path.with_suffix(".parquet"), index=False)
-        path.with_suffix(".md").write_text(table, encoding="utf-8")
+        write_whole(path.with_suffix(".parquet"), columns.getvalue())
+        write_whole(path.with_suffix(".md"), table.encode(errors="backslashreplace"))
 
 
 def read_rows(path: Path, study: str) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -106,14 +107,38 @@ def open_trials(folder: Path, space: dict[str, Range], seed: int) -> Iterator[Tr
     with lock:
         _take(lock, folder)
         _check(path)
-        storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
-        study = optuna.create_study(
-            storage=storage, study_name="search", direction="maximize", load_if_exists=True
-        )
-        try:
-            yield Trials(study, space, seed)
-        finally:
-            storage.remove_session()
+        with _database_errors(folder):
+            storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            study = optuna.create_study(
+                storage=storage, study_name="search", direction="maximize", load_if_exists=True
+            )
+            try:
+                yield Trials(study, space, seed)
+            finally:
+                storage.remove_session()
+
+
+@contextmanager
+def _database_errors(folder: Path) -> Iterator[None]:
+    """Turn what the database says of the disk into a StorageError that names the remedy."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError, sqlite3.Error) as error:
+        told = str(error.__cause__ or error)
+        number = next((n for said, n in _SAID_OF_DISK.items() if said in told), errno.EIO)
+        with storage_errors(folder):
+            raise OSError(number, os.strerror(number)) from error
+
+
+_SAID_OF_DISK = {
+    "disk is full": errno.ENOSPC,
+    "readonly database": errno.EROFS,
+    "unable to open": errno.EACCES,
+}
+"""What SQLite says, by the error of the system that it stands for."""
 
 
 def _take(lock: Any, folder: Path) -> None:
@@ -139,8 +164,8 @@ def _check(path: Path) -> None:
         said = str(error)
     if said != "ok":
         raise ArtifactError(
-            f"{path} is damaged: {said}. Delete it: trials that were measured are kept apart from "
-            "it and are not measured again."
+            f"{path} is damaged: {said}. Move it away: trials that were measured are kept apart "
+            "from it and are not measured again."
         )
 
 

@@ -263,7 +263,7 @@ class _Run:
         if meta.get("identity") != self.loop.identity:
             raise ArtifactError(
                 f"{folder} holds the checkpoint of another run (other settings, encoder or "
-                "texts). Choose another folder or delete it."
+                "texts). Choose another folder; that run goes on when its own command runs again."
             )
         self._load_extra(folder, arrays, meta)
         tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
@@ -285,7 +285,7 @@ class _Run:
         if "extra" not in meta:
             raise ArtifactError(
                 f"{folder} holds a checkpoint without what this run keeps beside its network. "
-                "Choose another folder or delete it."
+                "Choose another folder, or move it aside."
             )
         self.loop.extra_state.load_state(_part(arrays, "extra."), meta["extra"])
 

@@ -32,7 +32,8 @@ class WorkClock:
             if before.get("identity") != identity:
                 raise InvalidInputError(
                     f"{path.parent} is the checkpoint of another run (other attack, settings, "
-                    "encoder, corpus or seed). Choose another folder or delete it."
+                    "encoder, corpus or seed). Choose another folder; that run goes on when its "
+                    "own command runs again."
                 )
             self.seconds = float(before["seconds"])
         self.save()

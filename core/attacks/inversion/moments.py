@@ -146,7 +146,7 @@ class LayerSums:
         if meta.get("identity") != self.identity:
             raise ArtifactError(
                 f"{folder} holds the checkpoint of another run (other texts, layer or encoder). "
-                "Choose another folder or delete it."
+                "Choose another folder; that run goes on when its own command runs again."
             )
         for name, part, n in zip(
             ("fitted", "held_out"), (self.fitted, self.held_out), meta["n"], strict=True

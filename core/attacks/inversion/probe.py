@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.word_start import encode_words
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.ranges import Between
@@ -120,6 +120,7 @@ class ProbeAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"centre": "d", "directions": "V d"})
         self.centre_ = arrays.get("centre")
         if "directions" in arrays:
             self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)

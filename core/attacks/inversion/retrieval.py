@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.decision import best_counts
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.ranges import Between
@@ -128,6 +128,7 @@ class RetrievalAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"vectors": "n d"})
         if "vectors" in arrays:
             self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
         else:

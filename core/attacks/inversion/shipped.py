@@ -19,7 +19,7 @@ from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.registry import name_of
 from core.specs import AttackSpec, settings_of
-from core.store import load_artifact, read_json, save_artifact
+from core.store import UNFIT, load_artifact, read_json, save_artifact
 from core.text import Vocabulary
 
 __all__ = [
@@ -102,8 +102,9 @@ def load_attack(folder: Path) -> TrainedAttack:
         return attack
     except ArtifactError:
         raise
-    except (KeyError, TypeError, ValueError, AssertionError, CoreError) as error:
-        raise ArtifactError(f"{folder} does not hold a trained attack: {error!r}.") from error
+    except (*UNFIT, AssertionError, CoreError) as error:
+        told = str(error) if isinstance(error, CoreError) else f"{error!r}."
+        raise ArtifactError(f"{folder} does not hold a trained attack: {told}") from error
 
 
 def shipped_vocabulary(encoder: Encoder) -> Vocabulary:

@@ -12,11 +12,11 @@ import numpy as np
 
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
-from core.attacks.inversion.shipped import save_attack
-from core.errors import InvalidInputError
+from core.attacks.inversion.shipped import load_attack, save_attack
+from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
-from core.store import read_json
+from core.store import clear_leftovers, read_json
 from core.text import check_texts
 from core.training.record import WorkClock, hardware, versions
 
@@ -88,8 +88,9 @@ def train_attack(
         The disk is full; what was finished before is kept.
     """
     identity = plan.identity(encoder)
-    finished = _finished_record(out, identity)
+    finished = _finished_record(out, identity, on_progress)
     if finished is not None:
+        _tidy(out)
         return finished
     known, held_out = split_held_out(texts, plan)
     attack = make_attack(_seeded(plan))
@@ -107,8 +108,15 @@ def train_attack(
         "held_out": _held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
     }
     save_attack(attack, out, training=record)
-    shutil.rmtree(out / "checkpoint", ignore_errors=True)
+    load_attack(out)  # finished means that all of it reads back
+    _tidy(out)
     return record
+
+
+def _tidy(out: Path) -> None:
+    """Remove what a finished run needs no more, and what runs that were killed left."""
+    shutil.rmtree(out / "checkpoint", ignore_errors=True)
+    clear_leftovers(out)
 
 
 def split_held_out(texts: Sequence[str], plan: TrainingPlan) -> tuple[list[str], list[str]]:
@@ -144,16 +152,32 @@ def _seeded(plan: TrainingPlan) -> AttackSpec:
     return AttackSpec.of(plan.attack.name, settings)
 
 
-def _finished_record(out: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the record of a finished run of the same identity, or None if there is no run."""
+def _finished_record(
+    out: Path, identity: dict[str, Any], on_progress: OnProgress
+) -> dict[str, Any] | None:
+    """Return the record of a finished run of the same identity, or None if there is none.
+
+    A run whose weights are gone or damaged is not finished: it is trained anew.
+    """
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; give a folder to write to.")
     if not (out / "model.json").exists():
         return None
-    record = read_json(out / "model.json").get("training") or {}
+    record = _record_in(out)
     if {key: record.get(key) for key in identity} != identity:
         raise InvalidInputError(f"{out} holds another trained attack; choose another folder.")
-    return dict(record)
+    try:
+        load_attack(out)
+    except ArtifactError as error:
+        on_progress(0.0, f"Training anew: {error}")
+        return None
+    return record
+
+
+def _record_in(out: Path) -> dict[str, Any]:
+    meta = read_json(out / "model.json")
+    record = meta.get("training") if isinstance(meta, dict) else None
+    return record if isinstance(record, dict) else {}
 
 
 def _held_out_scores(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -24,9 +22,10 @@ from core.corpora.parquet_table import BATCH_ROWS, ParquetTable, values_of
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
 from core.corpora.rows import Columns
 from core.corpora.tables import CsvTable, JsonTable, kind_of, open_table
+from core.durable import unfinished
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
-from core.store import storage_errors
+from core.store import check_folder, storage_errors
 
 __all__ = ["BATCH_ROWS", "ChangeTexts", "privatize_file"]
 
@@ -74,27 +73,15 @@ def privatize_file(
     table = open_table(source, column)
     if table is not None and not table.names:
         raise refusal(source, "", "holds no text. Give at least one.")
-    with storage_errors(target):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    unfinished = Path(name)
-    os.close(handle)
-    try:
-        with storage_errors(target):
-            write = _WRITERS.get(kind, _plain)
-            n_rows = write(
-                table or source, unfinished, _keeping_blanks(change), column, on_progress
-            )
-            unfinished.chmod(0o644)
-            try:
-                os.link(unfinished, target)  # fails where a file came to be meanwhile
-            except FileExistsError:
-                _refuse_existing(target)
-            except OSError:  # a file system without links
-                _refuse_existing(target)
-                unfinished.rename(target)
-        return n_rows
-    finally:
-        unfinished.unlink(missing_ok=True)
+    check_folder(target)
+    write = _WRITERS.get(kind, _plain)
+    with storage_errors(target), unfinished(target.parent) as file:
+        n_rows = write(table or source, file.path, _keeping_blanks(change), column, on_progress)
+        try:
+            file.seal(target, is_new=True)
+        except FileExistsError:  # it came to be meanwhile
+            _refuse_existing(target)
+    return n_rows
 
 
 def _refuse_existing(target: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
 from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
@@ -225,6 +225,7 @@ class MLCAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"words": "V f", "bias": "V", "center": "f"})
         tensors = {name: unhalved(array) for name, array in arrays.items()}
         hidden = tensors["residual.enter.bias"].shape[0] if "residual.enter.bias" in tensors else 0
         model = WordClassifier(

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.msp.candidates import (
     Candidates,
@@ -316,6 +316,9 @@ class MSPAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        is_dense = "first.columns" not in arrays
+        first = {"first.weight": "h d", "centre": "d"} if is_dense else {}
+        check_shapes(self, arrays, {"words": "V w", "bias": "V", **first})
         self.n_steps_ = int(meta["n_steps"])
         kept = meta["calibration"]
         a, b, c = kept["weights"]

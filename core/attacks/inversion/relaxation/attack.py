@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
 from core.attacks.inversion.relaxation.batches import RelaxedSearch, SearchPlan, TokenEncodings
 from core.attacks.inversion.relaxation.soft_tokens import Schedule
 from core.encoders.white_box import require_white_box
@@ -206,6 +206,7 @@ class RelaxationAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"mean_vector": "d"})
         self.mean_length_ = int(meta["mean_length"])
         self.mean_vector_ = arrays["mean_vector"]
         return self

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.fitted import check_shapes
 from core.attacks.inversion.linear_map import LinearMap
 from core.attacks.inversion.relaxation.attack import TUNED as RELAXATION_TUNED
 from core.attacks.inversion.relaxation.attack import RelaxationAttack
@@ -110,5 +111,6 @@ class StagedAttack(RelaxationAttack):
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         super().load_state(arrays, meta)
+        check_shapes(self, arrays, {"map_weight": "d h", "map_intercept": "h"})
         self.map_ = LinearMap.from_arrays(arrays, meta["map"])
         return self

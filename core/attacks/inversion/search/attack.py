@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.augmentation import substitute_words
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.decision import best_counts
@@ -304,6 +304,7 @@ class SearchAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"bag_map.weight": "d d", "bag_map.intercept": "d"})
         base_arrays = {
             k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")
         }

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.linear_map import LinearMap
 from core.attacks.inversion.sparse.solvers import SOLVERS, Floats
 from core.attacks.inversion.sparse.tuning import tune
@@ -171,6 +171,7 @@ class SparseCodingAttack:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
+        check_shapes(self, arrays, {"map_weight": "d h", "map_intercept": "h"})
         self.map_ = LinearMap.from_arrays(arrays, meta["map"])
         self.chosen_ = meta.get("chosen")
         return self

@@ -1,0 +1,180 @@
+"""Files that are whole or not there: written beside their place, on disk before they take it.
+
+A file is written under another name, forced to the disk, renamed, and its folder forced to the
+disk as well: only then does it count as written, whatever happens to process or power. While it
+is being written its name is locked, so that the next run can tell what a killed run left behind
+from what another process is still writing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["Unfinished", "make_folder", "remove_leftovers", "unfinished", "write_whole"]
+
+_SUFFIX = ".unfinished"
+_MODE = 0o644
+_ABANDONED_SECONDS = 3600.0
+"""Age of a leftover where files cannot be locked, such as on some network disks."""
+
+
+class Unfinished:
+    """A file that is being written: `path` is where, `seal` gives it its name.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it will lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._handle, self.path = _begin(folder)
+
+    def seal(self, target: Path, *, is_new: bool = False) -> Path:
+        """Force the content to the disk and give it its name, in the place of an older file.
+
+        Parameters
+        ----------
+        target : Path
+            In the same folder.
+        is_new : bool
+            Refuse to take the place of another file.
+
+        Raises
+        ------
+        FileExistsError
+            With `is_new`: there is a file of this name.
+        OSError
+            The disk refused; an older file is as it was.
+        """
+        self.path.chmod(_MODE)
+        os.fsync(self._handle)
+        if is_new:
+            self._name_anew(target)
+        else:
+            self.path.replace(target)
+        _sync_folder(self.folder)
+        return target
+
+    def _name_anew(self, target: Path) -> None:
+        try:
+            os.link(self.path, target)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in _NO_LINKS or target.exists():
+                raise
+            self.path.rename(target)
+
+    def end(self) -> None:
+        """Remove what was not sealed; what cannot be removed now, the next run removes."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        with suppress(OSError):
+            os.close(self._handle)
+
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS)
+"""What file systems without links answer."""
+
+
+@contextmanager
+def unfinished(folder: Path) -> Iterator[Unfinished]:
+    """Give a file to write in `folder`, made where it is missing; not sealed, it is removed."""
+    make_folder(folder)
+    remove_leftovers(folder)
+    file = Unfinished(folder)
+    try:
+        yield file
+    finally:
+        file.end()
+
+
+def write_whole(target: Path, content: bytes) -> Path:
+    """Write a file that is whole and on disk, or leave the older one.
+
+    Raises
+    ------
+    OSError
+        The disk is full, or the folder cannot be written.
+    """
+    with unfinished(target.parent) as file:
+        file.path.write_bytes(content)
+        return file.seal(target)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with those above it, each on disk before what comes into it."""
+    missing = []
+    for each in (folder, *folder.parents):
+        if each.exists():
+            break
+        missing.append(each)
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        _sync_folder(each.parent)
+    folder.mkdir(exist_ok=True)  # says so where something else has the name
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed runs had begun to write here; what is being written stays."""
+    for path in folder.glob(f".*{_SUFFIX}"):
+        with suppress(OSError):  # another process was faster, or it is not ours
+            if _is_abandoned(path):
+                path.unlink(missing_ok=True)
+
+
+def _begin(folder: Path) -> tuple[int, Path]:
+    """Open a file of a name of its own, and lock it."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=_SUFFIX)
+        path = Path(name)
+        _lock(handle)
+        with suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(handle).st_ino:
+                return handle, path
+        os.close(handle)  # taken for a leftover before it was locked
+
+
+def _is_abandoned(path: Path) -> bool:
+    with path.open("rb") as file:
+        can_tell = _lock(file.fileno())
+    if can_tell is None:
+        return time.time() - path.stat().st_mtime > _ABANDONED_SECONDS
+    return can_tell
+
+
+def _lock(handle: int) -> bool | None:
+    """Return whether the file is now ours; None where files cannot be locked."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, which removes no file that is open
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the names in a folder to the disk, where the system can."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # it has no such thing
+            raise
+    finally:
+        os.close(handle)

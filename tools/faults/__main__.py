@@ -1,0 +1,41 @@
+"""Let each file operation of each command fail, and write the table: `python -m tools.faults`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.faults.commands import COMMANDS
+from tools.faults.runs import measure
+from tools.faults.shim import why_not
+from tools.faults.table import write
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "faults.json"
+
+
+def main() -> int:
+    """Run the tries and write JSON and Markdown; the status is 1 where anything was lost."""
+    parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
+    parser.add_argument("--only", nargs="+", default=list(COMMANDS), choices=list(COMMANDS),
+                        metavar="COMMAND", help="; ".join(COMMANDS))  # fmt: skip
+    parser.add_argument("--most", type=int, help="tries a command, spread over all (default: all)")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
+    arguments = parser.parse_args()
+    if why_not():
+        print(f"error: {why_not()}.", file=sys.stderr)
+        return 2
+    outcomes = []
+    for outcome in measure(arguments.only, arguments.most):
+        outcomes.append(outcome)
+        if outcome.problem:
+            print(f"{outcome.command}, {outcome.what} {outcome.path} ({outcome.at}), "
+                  f"{outcome.kind}: {outcome.problem}", file=sys.stderr)  # fmt: skip
+    write(arguments.out, outcomes, arguments.most)
+    n_wrong = sum(bool(outcome.problem) for outcome in outcomes)
+    print(f"{len(outcomes):,} tries, {n_wrong} with something lost: {arguments.out}")
+    return int(n_wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

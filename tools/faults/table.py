@@ -1,0 +1,76 @@
+"""What came of the tries, as a table: commands by kinds of fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from core.durable import write_whole
+from core.store import write_json
+from core.studies.tables import markdown_table
+from tools.faults.shim import KINDS
+from tools.faults.tries import Outcome
+
+__all__ = ["markdown", "write"]
+
+
+def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> None:
+    """Write the counts as JSON, and beside it the table in Markdown."""
+    told = {
+        "command": _command(most),
+        "n_tries": len(outcomes),
+        "counts": [_counts(outcomes, name, kind) for name in _names(outcomes) for kind in KINDS],
+        "lost": [asdict(outcome) for outcome in outcomes if outcome.problem],
+    }
+    write_json(path, told)
+    write_whole(path.with_suffix(".md"), markdown(outcomes, most).encode())
+
+
+def _names(outcomes: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(outcome.command for outcome in outcomes))
+
+
+def _counts(outcomes: Sequence[Outcome], name: str, kind: str) -> dict[str, str | int]:
+    chosen = [each for each in outcomes if (each.command, each.kind) == (name, kind)]
+    ends = {how: sum(each.first == how for each in chosen) for how in ("done", "refused", "killed")}
+    wrong = sum(bool(each.problem) for each in chosen)
+    return {"command": name, "kind": kind, "tries": len(chosen), **ends, "lost": wrong}
+
+
+def _tried(most: int | None) -> str:
+    if most is None:
+        return "All of these were tried."
+    return f"Of these, {most} a command were tried, spread evenly over them."
+
+
+def _command(most: int | None) -> str:
+    return "python -m tools.faults" + ("" if most is None else f" --most {most}")
+
+
+def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
+    """Return the table: of each command, how many tries ended as if there had been no fault."""
+    lines = []
+    for name in _names(outcomes):
+        counts = [_counts(outcomes, name, kind) for kind in KINDS]
+        n = next(each.n_operations for each in outcomes if each.command == name)
+        cells = [f"{int(c['tries']) - int(c['lost'])} of {c['tries']}" if c["tries"] else "–"
+                 for c in counts]  # fmt: skip
+        lines.append((name, n, *cells))
+    n_wrong = sum(bool(outcome.problem) for outcome in outcomes)
+    return "\n".join([
+        "# What a fault of the disk costs",
+        "",
+        "Each file operation of a command (opening, writing, forcing to disk, renaming, removing, "
+        "making a folder; by Python, SQLite and Arrow alike) can fail in turn: with an "
+        "error, with the process killed there, with a disk that is full from there on, with half "
+        "of a write taken, and with half of a write taken and the process killed. Then the same "
+        f"command ran again. {_tried(most)} "
+        "A cell says how often all files were then as without a fault, times aside, with nothing "
+        "left over; and the run that met the fault had told it in one line.",
+        "",
+        *markdown_table(("command", "operations", *KINDS), lines),
+        "",
+        f"{len(outcomes):,} tries; {n_wrong} lost something. Repeat it: `{_command(most)}`.",
+        "",
+    ])  # fmt: skip

@@ -1,0 +1,197 @@
+"""Try after try in processes of their own: a command that meets a fault, and the same without one.
+
+Run as a process with the library of faults loaded. It imports what the commands need, once, and
+forks for each try, so that a try takes no longer than the command's own work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.faults.commands import COMMANDS, write_inputs
+from tools.faults.results import results_of
+from tools.faults.shim import KINDS, Operation, Shim
+
+__all__ = ["Outcome", "main", "spread"]
+
+_SECONDS = 60
+"""After which a run of a command is ended and counts as hanging."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a try.
+
+    Attributes
+    ----------
+    at : int
+        Which operation failed, counted from 1.
+    n_operations : int
+        Of the command when nothing fails.
+    first : str
+        How the command ended that met the fault: done, refused, killed or faulty.
+    problem : str
+        What was wrong then or after the next run; empty where nothing was.
+    """
+
+    command: str
+    what: str
+    path: str
+    kind: str
+    at: int
+    n_operations: int
+    first: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How one run of a command ended."""
+
+    status: int
+    said: str
+
+    @property
+    def how(self) -> str:
+        if self.status == -signal.SIGKILL:
+            return "killed"
+        if self.status in (0, 2) and "fault of ours" not in self.said:
+            return "done" if self.status == 0 else "refused"
+        return "faulty"
+
+
+class _Bench:
+    """A folder in which a command runs again and again from the same start."""
+
+    def __init__(self, shim: Shim, folder: Path, command: str) -> None:
+        self.shim, self.folder, self.command = shim, folder, command
+        self.work = folder / "work"
+        self.said = folder / "said.txt"
+        self.log = folder / "log.json"
+
+    def fresh(self) -> None:
+        """Begin anew: nothing was written yet."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        (self.work / "out").mkdir(parents=True)
+
+    def run(self, kind: str = "", at: int = 0) -> _Run:
+        """Run the command in a process of its own, letting operation `at` fail."""
+        child = os.fork()
+        if child == 0:
+            try:
+                self._be_the_command(kind, at)
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        said = self.said.read_text(encoding="utf-8", errors="replace")
+        return _Run(os.waitstatus_to_exitcode(status), said)
+
+    def _be_the_command(self, kind: str, at: int) -> None:
+        from core.cli import main
+
+        signal.alarm(_SECONDS)
+        handle = os.open(self.said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        os.environ["LEAKSCOPE_HOME"] = str(self.work / "home")
+        places = {"inputs": self.folder / "inputs", "out": self.work / "out"}
+        arguments = shlex.split(self.command.format(**places))
+        status = 1
+        self.shim.arm(self.work, kind, at)
+        try:
+            status = main(arguments)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        finally:
+            log = [asdict(operation) for operation in self.shim.log()]
+            self.shim.arm(Path("/nowhere"))
+            modules = sorted(sys.modules)
+            self.log.write_text(json.dumps({"log": log, "modules": modules}), encoding="utf-8")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    def reference(self) -> tuple[list[Operation], dict[str, Any]]:
+        """Run without a fault; return what was asked of the disk and what came of it.
+
+        Twice: the first run imports what the later ones find imported.
+        """
+        for _ in range(2):
+            self.fresh()
+            run = self.run()
+            if run.status != 0:
+                raise SystemExit(f"{self.command} does not end without a fault: {run.said}")
+            known = json.loads(self.log.read_text(encoding="utf-8"))
+            for module in known["modules"]:
+                with suppress(Exception):
+                    importlib.import_module(module)
+        return [Operation(**each) for each in known["log"]], results_of(self.work)
+
+    def problem_of(self, first: _Run, wanted: dict[str, Any]) -> str:
+        """Run the command again after one that met a fault; say what is wrong, or nothing."""
+        if first.how == "faulty":
+            return f"the fault is not told: {first.said[-300:]}"
+        found = results_of(self.work)
+        # What could not be removed is no fault of a run that is done; the next run removes it.
+        kept = {name: content for name, content in found.items() if name in wanted}
+        if first.how == "done" and (wrong := _difference(kept, wanted)):
+            return f"said to be done, but {wrong}"
+        again = self.run()
+        is_there = self.command.startswith("privatize") and "is not overwritten" in again.said
+        if again.how != "done" and not is_there:
+            return f"does not go on: {again.said[-300:]}"
+        return _difference(results_of(self.work), wanted)
+
+
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """Say which files are missing, left over or other than they should be."""
+    missing, more = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
+    other = sorted(name for name in wanted.keys() & found.keys() if wanted[name] != found[name])
+    told = [("is missing", missing), ("is left over", more), ("is another", other)]
+    return "; ".join(f"{', '.join(names)} {what}" for what, names in told if names)
+
+
+def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[int, str]]:
+    """Yield which operation is to fail and how: all, or so many spread over all of them."""
+    pairs = [(i, kind) for kind in KINDS for i, each in enumerate(operations, 1) if each.can(kind)]
+    if most is None or len(pairs) <= most:
+        yield from pairs
+        return
+    yield from (pairs[i * len(pairs) // most] for i in range(most))
+
+
+def tried(shim: Shim, folder: Path, name: str, most: int | None) -> Iterator[Outcome]:
+    """Yield what came of each try of a command."""
+    bench = _Bench(shim, folder, COMMANDS[name])
+    operations, wanted = bench.reference()
+    for at, kind in spread(operations, most):
+        bench.fresh()
+        first = bench.run(kind, at)
+        problem = bench.problem_of(first, wanted)
+        asked = operations[at - 1]
+        yield Outcome(name, asked.what, asked.path, kind, at, len(operations), first.how, problem)
+
+
+def main(folder: Path, names: Sequence[str], most: int | None) -> None:
+    """Try commands, writing each outcome as a line of JSON to standard output."""
+    shim = Shim()
+    write_inputs(folder / "inputs")
+    for name in names:
+        for outcome in tried(shim, folder, name, most):
+            print(json.dumps(asdict(outcome)), flush=True)
+
+
+if __name__ == "__main__":
+    _, place, chosen, limit = sys.argv
+    main(Path(place), json.loads(chosen), json.loads(limit))
