@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.studies.registry import STUDIES, run_study, versions_of
+from core.studies.registry import STUDIES, precision_of, run_study, versions_of
 from core.studies.rows import Row
 from tools import versions
 from tools.versions import Record, changed, digest, entries, recorded
@@ -113,3 +113,11 @@ def test_a_raised_version_measures_anew(tmp_path: Path, monkeypatch: pytest.Monk
     assert measured[1:] == [{"attack": "msp", "x": 1, "versions": {"attack": 2}}]
     monkeypatch.setitem(STUDIES, "encoders", replace(STUDIES["encoders"], version=3))
     assert versions_of("encoders", {"encoder": "tfidf"}) == {"versions": {"study": 3}}
+
+
+def test_vectors_of_another_precision_are_measured_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert precision_of({"encoder": "minilm"}) == {}
+    monkeypatch.setattr("core.training.devices.pick_precision", lambda device: "float16")
+    assert precision_of({"encoder": "minilm"}) == {"precision": "float16"}
+    assert precision_of({"encoder": "minilm", "encoder_precision": "bfloat16"}) == {}
+    assert precision_of({"corpus": "lee"}) == {}
