@@ -60,6 +60,9 @@ class Entry:
         What it computes, as LaTeX; empty where words say it.
     colour, symbol : str
         Its look in every figure, as Plotly names it; see `look_of` for what is left empty.
+    version : int
+        Raised where its code comes to find something else: what was measured before is then
+        measured anew.
     """
 
     title: str
@@ -69,6 +72,7 @@ class Entry:
     formula: str = field(default="", kw_only=True)
     colour: str = field(default="", kw_only=True)
     symbol: str = field(default="", kw_only=True)
+    version: int = field(default=1, kw_only=True)
 
     @property
     def kind(self) -> Any:

@@ -6,19 +6,30 @@ and `markdown(rows)`. Studies never draw: an entry names the figures that draw t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.defences.registry import DEFENCES
+from core.encoders.registry import ENCODERS
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.registry import Entry
 from core.studies.rows import Cell, Row
 from core.studies.runner import Measure, run_cells
 
-__all__ = ["STUDIES", "Study", "StudyEntry", "run_study"]
+__all__ = ["STUDIES", "Study", "StudyEntry", "precision_of", "run_study", "versions_of"]
+
+
+_FAMILIES: dict[str, Mapping[str, Entry]] = {
+    "attack": INVERSION_ATTACKS,
+    "encoder": ENCODERS,
+    "defence": DEFENCES,
+}
+"""By the entry of a cell that names one of them."""
 
 
 @runtime_checkable
@@ -143,6 +154,30 @@ STUDIES: dict[str, StudyEntry] = {
 }
 
 
+def versions_of(study: str, cell: Cell) -> dict[str, dict[str, int]]:
+    """Return as `versions` those of the code that measures a cell, where they are not the first."""
+    found = {"study": STUDIES[study].version}
+    for family, registry in _FAMILIES.items():
+        entry = registry.get(str(cell.get(family, "")).partition(":")[0])
+        if entry is not None:
+            found[family] = entry.version
+    raised = {family: version for family, version in found.items() if version != 1}
+    return {"versions": raised} if raised else {}
+
+
+def precision_of(cell: Cell) -> dict[str, str]:
+    """Return as `precision` in what this machine computes vectors, where it is not float32.
+
+    Nothing where the cell tells it itself.
+    """
+    if "encoder" not in cell or "encoder_precision" in cell:
+        return {}
+    from core.training.devices import pick_device, pick_precision
+
+    precision = pick_precision(pick_device())
+    return {} if precision == "float32" else {"precision": precision}
+
+
 def run_study(
     name: str,
     study: Study,
@@ -158,7 +193,7 @@ def run_study(
     InvalidInputError
         The settings leave nothing to measure.
     """
-    cells = study.cells()
+    cells = [{**cell, **precision_of(cell), **versions_of(name, cell)} for cell in study.cells()]
     if not cells:
         raise InvalidInputError(
             f"The settings of {name} leave nothing to measure. Name more encoders or attacks."

@@ -1,0 +1,180 @@
+"""An attack that knows nothing but its training texts by heart reads nothing in any study.
+
+If it does, what is attacked was known: the split leaks. Each study is also run with a split that
+leaks on purpose, which the attack must find.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from toy_attack import ENTRY, EchoAttack
+
+from core.attacks.inversion import shipped
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.corpora.passages import Sentences
+from core.encoders.transformer import TransformerEncoder
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between
+from core.results import Recovery
+from core.specs import setting
+from core.studies import attacks, classification, domains, passages
+from core.studies.encoders import EncoderStudy
+from core.studies.paragraphs import ParagraphStudy
+from core.studies.registry import run_study
+from core.studies.rows import Row
+from core.studies.scaling import ScalingStudy
+from core.studies.tuning import TuningStudy
+from core.studies.tuning import run as search
+from core.vectors import unit
+
+SAME = 0.9995
+"""Cosine from which two vectors are one text's."""
+
+
+@dataclass
+class MemoryAttack(EchoAttack):
+    """Answers the words of a training text whose vector it meets again, and else nothing."""
+
+    n_words: int = setting(50, "At most", search=Between(40, 50))
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        cosines = unit(vectors) @ unit(self.vectors_).T
+        return [
+            self._echo(int(row.argmax()), 1.0) if row.max() > SAME else Recovery(())
+            for row in cosines
+        ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def memory() -> Iterator[None]:
+    entry = ENTRY.__class__(
+        "Memory", "Knows its texts by heart.", "a test", f"{__name__}:MemoryAttack",
+        access=ENTRY.access, is_live=True, score="one",
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(INVERSION_ATTACKS, "memory", entry)
+        yield
+
+
+@pytest.fixture(scope="module")
+def articles(tmp_path_factory: pytest.TempPathFactory, bundled: list[str]) -> str:
+    """Sixty articles of six sentences; a tenth of the sentences stands in two of them."""
+    path = tmp_path_factory.mktemp("articles") / "articles.csv"
+    drawn = bundled[::40][:324]
+    shared = drawn[:36]
+    bodies = [[*drawn[36 + 5 * i : 41 + 5 * i], shared[i % 36]] for i in range(57)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "text", "label_name"])
+        writer.writerows(
+            [f"{sentences[0][:40]} {i}", " ".join(sentences), f"class {i % 2}"]
+            for i, sentences in enumerate(bodies)
+        )
+    return str(path)
+
+
+def study_encoders(articles: str, folder: Path) -> list[Row]:
+    study = EncoderStudy(target=articles, other=articles, encoders=("minilm",),
+                         attacks=("memory",), domains=("in",), n_targets=30)  # fmt: skip
+    return run_study("encoders", study, folder)
+
+
+def study_scaling(articles: str, folder: Path) -> list[Row]:
+    study = ScalingStudy(target=articles, other=articles, encoders=("minilm",),
+                         attacks=("memory",), sizes=(100, 200), n_targets=30)  # fmt: skip
+    return run_study("scaling", study, folder)
+
+
+def study_paragraphs(articles: str, folder: Path) -> list[Row]:
+    study = ParagraphStudy(target=articles, other=articles, encoders=("minilm",),
+                           attacks=("memory",), domains=("in",), trained_on=("sentences",),
+                           n_words=(20, 60), n_auxiliary=200, n_targets=8)  # fmt: skip
+    return run_study("paragraphs", study, folder)
+
+
+def study_attacks(articles: str, folder: Path) -> list[Row]:
+    study = attacks.AttackStudy(target=articles, attacks=("memory",), auxiliary=("in",), n=30)
+    return run_study("attacks", study, folder)
+
+
+def study_tuning(articles: str, folder: Path) -> list[Row]:
+    study = TuningStudy(target=articles, other=articles, encoder="minilm", attack="memory",
+                        domain="in", n_auxiliary=200, n_trials=1)  # fmt: skip
+    return search(study, folder)
+
+
+STUDIES: dict[str, Callable[[str, Path], list[Row]]] = {
+    "encoders": study_encoders,
+    "scaling": study_scaling,
+    "paragraphs": study_paragraphs,
+    "attacks": study_attacks,
+    "tuning": study_tuning,
+}
+
+
+@pytest.fixture(autouse=True)
+def weights(
+    minilm: TransformerEncoder, small_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
+    monkeypatch.setattr(attacks, "_encoder", lambda precision: minilm)
+    monkeypatch.setattr(attacks, "shipped_settings", lambda encoder, name: {})
+    monkeypatch.setattr(domains, "load_encoder", lambda name: minilm)
+    for cached in (domains.open_domain, passages.open_passages):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_what_is_known_by_heart_is_not_attacked(study: str, articles: str, tmp_path: Path) -> None:
+    rows = STUDIES[study](articles, tmp_path)
+    assert rows and not any(row.error for row in rows)
+    for row in rows:
+        assert row.scores["token_set_f1"].value == 0.0, "it met a text that it knew"
+
+
+@pytest.mark.parametrize("study", ["encoders", "scaling", "attacks"])
+def test_sentences_that_stand_on_both_sides_would_be_found(
+    study: str, articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sentences, "without", lambda self, other: self)
+    for row in STUDIES[study](articles, tmp_path):
+        assert row.scores["token_set_f1"].value > 0.0
+
+
+class Parrot:
+    """A classifier that knows its training texts by heart; of others it says the largest class."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.best_params_: dict[str, Any] = {}
+
+    def fit(self, vectors: Vectors, labels: Sequence[str]) -> Self:
+        self.vectors, self.labels = unit(vectors), np.asarray(labels)
+        return self
+
+    def predict(self, vectors: Vectors) -> Any:
+        cosines = unit(vectors) @ self.vectors.T
+        near = cosines.argmax(1)
+        classes, counts = np.unique(self.labels, return_counts=True)
+        return np.where(cosines.max(1) > SAME, self.labels[near], classes[counts.argmax()])
+
+
+def test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline(
+    articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(classification, "GridSearchCV", Parrot)
+    study = classification.ClassificationStudy(
+        target=articles, other=articles, encoders=("minilm",), domains=("cross",), views=("text",)
+    )
+    (row,) = run_study("classification", study, tmp_path)
+    assert not row.error
+    score = row.scores["macro_f1"]
+    assert score.value == pytest.approx(score.chance, abs=1.0)

@@ -1,0 +1,169 @@
+"""Whether the tests notice: known faults are planted one by one, and some test must fail.
+
+    python -m tools.mutate [NAME ...] [--jobs N] [--out FILE.json]
+
+Each mutant of `tools.mutants` is planted in a copy of the project, where the tests that have to
+notice it run. The table is written beside FILE.json as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.mutants import MUTANTS, Mutant
+
+__all__ = ["Verdict", "main", "markdown", "planted", "run"]
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "docs" / "results" / "mutants.json"
+LONGEST = 600.0
+"""Seconds for the tests of a mutant; one that makes them hang is noticed, too."""
+
+_COPIED = ("core", "dashboard", "pages", "tests", "tools", "benchmarks", "pyproject.toml")
+_LINKED = ("assets", "docs", "README.md", ".streamlit")
+_PASSED, _FAILED = 0, 1
+"""Exit statuses of pytest; any other is a fault of the run itself."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a mutant: killed by the tests, or not."""
+
+    name: str
+    is_killed: bool
+    told: str
+    seconds: float
+
+
+def planted(mutant: Mutant, source: str) -> str:
+    """Return a source with the fault in it.
+
+    Raises
+    ------
+    ValueError
+        What is to be changed does not stand there exactly once.
+    """
+    if source.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: {mutant.old!r} does not stand once in {mutant.file}")
+    return source.replace(mutant.old, mutant.new)
+
+
+def run(mutant: Mutant, place: Path) -> Verdict:
+    """Plant a mutant in a copy of the project, run its tests, and take it out again."""
+    path = place / mutant.file
+    source = path.read_text(encoding="utf-8")
+    path.write_text(planted(mutant, source), encoding="utf-8")
+    start = time.perf_counter()
+    try:
+        status, told = _tested(mutant.tests, place)
+    finally:
+        path.write_text(source, encoding="utf-8")
+    return Verdict(mutant.name, status == _FAILED, told, round(time.perf_counter() - start, 1))
+
+
+def _tested(tests: Sequence[str], place: Path) -> tuple[int, str]:
+    """Return the exit status of tests in a copy, and which failed first."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return _FAILED, f"no end within {LONGEST:.0f} s"
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode not in (_PASSED, _FAILED):
+        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    first = lines[0].split(" - ")[0].partition(" ")[2] if lines else ""
+    return done.returncode, first
+
+
+def _copy(place: Path) -> Path:
+    for name in _COPIED:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, place / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, place / name)
+    for name in _LINKED:
+        if (ROOT / name).exists():
+            (place / name).symlink_to(ROOT / name)
+    return place
+
+
+def markdown(verdicts: Sequence[Verdict], mutants: Sequence[Mutant]) -> str:
+    """Return the table of mutants."""
+    n_killed = sum(v.is_killed for v in verdicts)
+    lines = [
+        f"{n_killed} of {len(verdicts)} planted faults are noticed "
+        f"({100 * n_killed / len(verdicts):.0f} %).",
+        "",
+        "| fault | file | noticed by |",
+        "|---|---|---|",
+    ]
+    about = {mutant.name: mutant for mutant in mutants}
+    for v in verdicts:
+        noticed = f"`{v.told}`" if v.is_killed else f"**nobody**: {about[v.name].excuse or '?'}"
+        lines.append(f"| {v.name} | `{about[v.name].file}` | {noticed} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Plant the mutants, write the table, and fail where more than one in twenty survives."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all by default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, default=OUT, help="FILE.json; .md beside")
+    arguments = parser.parse_args()
+    chosen = [m for m in MUTANTS if not arguments.names or m.name in arguments.names]
+    with tempfile.TemporaryDirectory() as folder:
+        places: SimpleQueue[Path] = SimpleQueue()
+        for i in range(arguments.jobs):
+            places.put(_copy(Path(folder, str(i))))
+
+        def work(mutant: Mutant) -> Verdict:
+            place = places.get()
+            try:
+                verdict = run(mutant, place)
+            finally:
+                places.put(place)
+            print(f"{'killed  ' if verdict.is_killed else 'SURVIVED'} {verdict.name}: "
+                  f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
+            return verdict
+
+        healthy, told = _tested(sorted({t for m in chosen for t in m.tests}), _peek(places))
+        if healthy != _PASSED:
+            print(f"The tests fail without any mutant: {told}", file=sys.stderr)
+            return 1
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            verdicts = list(pool.map(work, chosen))
+    if not arguments.names:
+        arguments.out.write_text(
+            json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8"
+        )
+        arguments.out.with_suffix(".md").write_text(markdown(verdicts, chosen), encoding="utf-8")
+    n_killed = sum(v.is_killed for v in verdicts)
+    print(f"{n_killed} of {len(verdicts)} killed")
+    return 0 if n_killed >= 0.95 * len(verdicts) else 1
+
+
+def _peek(places: SimpleQueue[Path]) -> Path:
+    place = places.get()
+    places.put(place)
+    return place
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Whose code has changed since its version was recorded: what was measured before is no longer so.
+
+Every entry of a registry has a version, part of what a study keeps its cells by. `versions.json`
+holds for each the version and a digest of the code behind it: its module and all that it imports
+from the engine, docstrings and comments aside. Where the two differ, either the version in the
+entry is raised, so that cells are measured anew, or the change is declared neutral:
+
+    python -m tools.versions                    records entries whose version was raised
+    python -m tools.versions --neutral "why"    records every other change too
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.defences.registry import DEFENCES
+from core.encoders.registry import ENCODERS
+from core.registry import Entry
+from core.studies.registry import STUDIES
+
+__all__ = ["RECORDED", "Record", "changed", "digest", "entries", "main", "recorded"]
+
+ROOT = Path(__file__).parents[1]
+RECORDED = Path(__file__).with_name("versions.json")
+FAMILIES: dict[str, Mapping[str, Entry]] = {
+    "attack": INVERSION_ATTACKS,
+    "encoder": ENCODERS,
+    "defence": DEFENCES,
+    "study": STUDIES,
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """The version of an entry and a digest of the code that it had then."""
+
+    version: int
+    code: str
+
+
+def entries() -> dict[str, Record]:
+    """Return the record of each entry as the code stands, by family and name."""
+    return {
+        f"{family} {name}": Record(entry.version, digest(entry.path.partition(":")[0]))
+        for family, registry in FAMILIES.items()
+        for name, entry in registry.items()
+    }
+
+
+def recorded(path: Path = RECORDED) -> dict[str, Record]:
+    """Return what was recorded last."""
+    found = json.loads(path.read_text(encoding="utf-8"))["entries"]
+    return {name: Record(**record) for name, record in found.items()}
+
+
+def changed(now: Mapping[str, Record], before: Mapping[str, Record]) -> list[str]:
+    """Return the entries whose code is another though their version is the same."""
+    return [
+        name
+        for name, record in now.items()
+        if name in before
+        and before[name].version == record.version
+        and before[name].code != record.code
+    ]
+
+
+@cache
+def digest(module: str, root: Path = ROOT) -> str:
+    """Return a digest of a module and of all that it imports from the engine, one by another."""
+    seen, open_ones = set[str](), [module]
+    while open_ones:
+        name = open_ones.pop()
+        is_list = name.endswith(".registry")  # of what else there is
+        if name not in seen and not is_list and (path := _file(name, root)) is not None:
+            seen.add(name)
+            open_ones += _imports(path.read_text(encoding="utf-8"))
+    whole = hashlib.sha256()
+    for name in sorted(seen):
+        path = _file(name, root)
+        assert path is not None
+        whole.update(f"{name} {bare(path.read_text(encoding='utf-8'))}\n".encode())
+    return whole.hexdigest()[:16]
+
+
+def bare(source: str) -> str:
+    """Return what of a source decides what it does: without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _file(module: str, root: Path) -> Path | None:
+    """Return where a module of the engine lies; None for any other name."""
+    if module.partition(".")[0] != "core":
+        return None
+    place = root.joinpath(*module.split("."))
+    return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
+
+
+def main() -> int:
+    """Record the versions, or say which changes have to be declared."""
+    parser = argparse.ArgumentParser(prog="python -m tools.versions", description=__doc__)
+    parser.add_argument("--neutral", metavar="WHY", help="the other changes change no result")
+    why = parser.parse_args().neutral
+    now = entries()
+    before = recorded() if RECORDED.exists() else {}
+    differing = changed(now, before)
+    if differing and not why:
+        print("Changed, with the version that they had:", ", ".join(differing), file=sys.stderr)
+        print("Raise `version` in their entries, or give --neutral WHY.", file=sys.stderr)
+        return 1
+    notes = json.loads(RECORDED.read_text(encoding="utf-8"))["neutral"] if before else []
+    content = {
+        "entries": {name: vars(record) for name, record in now.items()},
+        "neutral": [*notes, why] if differing else notes,
+    }
+    RECORDED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(now)} entries are recorded.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
