@@ -215,7 +215,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "self.state = JobState.STOPPED if self.must_stop else ended.state",
            "self.state = ended.state", ("tests/test_jobs.py",)),
     Mutant("old jobs are kept for ever", "core/jobs/queue.py",
-           "return entry.asked + min(self.keep_seconds, entry.keep_seconds)", "return float(\"inf\")",
-           ("tests/test_jobs.py",)),
+           "return entry.asked + min(self.keep_seconds, entry.keep_seconds)",
+           'return float("inf")', ("tests/test_jobs.py",)),
 )  # fmt: skip
 """In the order of what they would spoil."""

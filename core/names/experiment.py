@@ -16,7 +16,7 @@ from core.names.sentences import NamedSentence
 from core.names.substitution import Substitution, substitute_names
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 
-__all__ = ["MOST_NAMES", "MOST_VECTORS", "NameExperiment", "run_experiment"]
+__all__ = ["MOST_NAMES", "MOST_VECTORS", "NameExperiment", "check_size", "run_experiment"]
 
 MOST_NAMES = 12
 MOST_VECTORS = 1000
@@ -79,7 +79,7 @@ def run_experiment(
         Fewer than two names, or more names or vectors than the page takes.
     """
     names = [name for name in names if name != PLACEHOLDER]
-    _check(len(sentences), len(names))
+    check_size(len(sentences), len(names))
     found = substitute_names(
         attack, encoder, sentences, names, lambda f, told: on_progress(0.6 * f, told)
     )
@@ -106,7 +106,8 @@ def run_experiment(
     return NameExperiment(found, counts, probed, probes)
 
 
-def _check(n_sentences: int, n_names: int) -> None:
+def check_size(n_sentences: int, n_names: int) -> None:
+    """Raise InvalidInputError for fewer than two names, or more of anything than the page takes."""
     if n_names < 2:
         raise InvalidInputError("There is one name. Write at least two, to put one for the other.")
     if n_names > MOST_NAMES:

@@ -18,7 +18,7 @@ from core.projection.umap_method import memberships, umap_places
 from core.protocols import OnProgress, Vectors, no_progress
 from core.vectors import is_sparse, unit
 
-__all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_vectors", "project"]
+__all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_count", "check_vectors", "project"]
 
 MIN_POINTS = 10
 MAX_POINTS = 50_000
@@ -111,11 +111,7 @@ def project(
     """
     spec.check()
     found = check_vectors(vectors)
-    if not MIN_POINTS <= len(found) <= MAX_POINTS:
-        raise InvalidInputError(
-            f"A map needs {MIN_POINTS} to {MAX_POINTS:,} texts, got {len(found):,}. "
-            f"{'Give more' if len(found) < MIN_POINTS else 'Draw a sample of'} texts."
-        )
+    check_count(len(found))
     compared = unit(found) if spec.metric == "cosine" else found
     if float(np.ptp(compared, axis=0).max()) < 1e-7:
         raise InvalidInputError("All vectors are the same, so there is nothing to map. Give texts "
@@ -134,6 +130,15 @@ def project(
         compared=compared,
         principal=principal,
     )
+
+
+def check_count(n_texts: int) -> None:
+    """Raise InvalidInputError unless so many texts can be drawn."""
+    if not MIN_POINTS <= n_texts <= MAX_POINTS:
+        raise InvalidInputError(
+            f"A map needs {MIN_POINTS} to {MAX_POINTS:,} texts, got {n_texts:,}. "
+            f"{'Give more' if n_texts < MIN_POINTS else 'Draw a sample of'} texts."
+        )
 
 
 def _draw(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import ArtifactError
-from core.names.experiment import NameExperiment
+from core.names.experiment import NameExperiment, check_size
 from core.names.job import compare_names
 from core.names.person import PersonName, parse_names
 from core.names.sentences import NamedSentence, read_sentences
@@ -65,6 +65,7 @@ def _read(request: NamesRequest) -> tuple[list[NamedSentence], tuple[PersonName,
 def _start(request: NamesRequest) -> None:
     # Read here, so that what was mistyped is told at once.
     sentences, names = _read(request)
+    check_size(len(sentences), len(names))
     attack = AttackSpec(name=request.attack)
     work.start(request, compare_names, attack, ENCODER, sentences, names)
 

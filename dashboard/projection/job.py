@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.errors import CoreError
 from core.projection.job import MapRequest, draw_map
+from core.projection.layout import check_count
 from core.projection.points import Points, corpus_points
 from core.projection.shipped import CORPUS, N_POINTS, find_shipped
 from core.projection.spec import ProjectionSpec
@@ -78,6 +79,8 @@ def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
         Of an upload; a corpus is read within the job.
     """
     can_start = not request.is_upload or points is not None
+    if points is not None:
+        check_count(len(points))
     if not work.is_known(request):
         if not can_start:
             return None

@@ -169,7 +169,7 @@ class RelaxationAttack:
 
             def report(done: float, start: int = start, n: int = len(rows)) -> None:
                 share = (start + n * done) / len(targets)
-                on_progress(share, f"Followed gradients for {start} of {len(targets)} vectors")
+                on_progress(share, f"Following gradients, {share:.0%} of the steps")
 
             answers += search.run(targets[rows], rows, report)
         return answers
