@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from core.errors import InvalidInputError, StoppedError
-from core.studies import tradeoff
+from core.results import Score
+from core.studies import tradeoff, tradeoff_texts
 from core.studies.defence_grid import GRID, chosen_defences
 from core.studies.registry import run_study
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_summary import load_tradeoff
+from core.studies.tradeoff_summary import load_tradeoff, summarise
 from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.pairs import PairTask, read_pairs
 
@@ -89,11 +90,17 @@ def minister(small_texts: list[str], tmp_path: Path) -> Path:
     return path
 
 
+SMALL = (("vocabulary_size", 40), ("hidden", 16), ("device", "cpu"))
+
+
 @pytest.fixture
 def study(
     minister: Path, small_texts: list[str], tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> TradeoffStudy:
-    monkeypatch.setattr(tradeoff, "bundled_sentences", lambda: list(dict.fromkeys(small_texts)))
+    monkeypatch.setattr(
+        tradeoff_texts, "bundled_sentences", lambda: list(dict.fromkeys(small_texts))
+    )
+    tradeoff_texts.auxiliary_texts.cache_clear()
     return TradeoffStudy(
         tasks=(f"minister={minister}",),
         encoder=f"mlm:{tiny_bert}",
@@ -101,28 +108,63 @@ def study(
         seeds=(0,),
         n_train=150,
         n_test=100,
-        n_auxiliary=250,
-        n_targets=80,
-        attack_settings=(("vocabulary_size", 40), ("hidden", 16), ("device", "cpu")),
+        n_auxiliary=220,
+        n_targets=60,
+        attack_settings=SMALL,
     )
+
+
+def scores_of(rows: list[Row]) -> dict[str, dict[str, Score]]:
+    """Return all scores of each defence, of both of its cells."""
+    assert not [row.error for row in rows if row.error]
+    found: dict[str, dict[str, Score]] = {}
+    for row in rows:
+        found.setdefault(row["defence"], {}).update(row.scores)
+    return found
 
 
 def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Path) -> None:
     rows = run_study("tradeoff", study, tmp_path / "cells")
-    assert not [row.error for row in rows if row.error]
-    found = {row["defence"]: row.scores for row in rows}
-    leak = {defence: scores["token_set_f1"] for defence, scores in found.items()}
-    chance = leak["none"].chance
-    assert leak["none"].value > chance + 10
-    for ruinous in ("text_to_text", "gaussian"):
-        assert leak[ruinous].value < leak["none"].value - 10
-        # What is left is guessing, within the interval or a little better by luck.
-        assert leak[ruinous].ci95.low < chance + 3
+    found = scores_of(rows)
+    for attacker in ("tuned", "search"):
+        leak = {name: scores[f"token_set_f1: {attacker}"] for name, scores in found.items()}
+        chance = leak["none"].chance
+        assert leak["none"].value > chance + 10, attacker
+        for ruinous in ("text_to_text", "gaussian"):
+            assert leak[ruinous].value < leak["none"].value - 10
+            # What is left is guessing, within the interval or a little better by luck.
+            assert leak[ruinous].ci95.low < chance + 3
     useful = {defence: scores["accuracy: minister"].value for defence, scores in found.items()}
     assert useful["none"] > useful["gaussian"]
+    change = {defence: scores["change of accuracy: minister"] for defence, scores in found.items()}
+    assert change["none"].value == 0 == change["none"].ci95.low
+    assert change["gaussian"].value == pytest.approx(useful["gaussian"] - useful["none"])
+    assert change["gaussian"].ci95.high < 0
     back = found["text_to_text"]["token_inversion"]
-    assert back.n > 500 and back.value < 10
+    assert back.n > 400 and back.value < 10
+    assert "token_set_f1: tokens" not in found["none"], "no token of it is released"
     assert all(s.ci95.low <= s.value <= s.ci95.high for row in rows for s in row.scores.values())
+    summary = summarise(rows)
+    assert [p.defence for p in summary.points] == ["none", "text_to_text", "gaussian"]
+    strongest = summary.undefended
+    assert strongest.leakage.value == max(score.value for score in strongest.leaks.values())
+    assert strongest.attacker in ("tuned", "search") and summary.facts["n_auxiliary"] == 220
+
+
+def test_who_knows_the_defence_reads_through_what_hides_nothing(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    # A random rotation of all numbers, and tokens that stay as they are, keep every word.
+    given = replace(
+        study,
+        tasks=(),
+        defences=("none", "random_projection:dimension=32", "token_representation:eta=10000"),
+    )
+    found = scores_of(run_study("tradeoff", given, tmp_path / "cells"))
+    plain = found["none"]["token_set_f1: tuned"].value
+    turned = found["random_projection"]["token_set_f1: tuned"].value
+    assert turned > plain - 4, "trained on vectors that were not projected, it reads nothing"
+    assert found["token_representation"]["token_set_f1: tokens"].value > 99
 
 
 def test_a_stopped_study_goes_on_with_the_next_cell(
@@ -131,8 +173,8 @@ def test_a_stopped_study_goes_on_with_the_next_cell(
     measured: list[str] = []
 
     def count(cell: Cell, folder: Path) -> list[Row]:
-        measured.append(cell["defence"])
-        return [Row(facts={"said": cell["defence"]})]
+        measured.append(f"{cell['defence']}, {cell['part']}")
+        return [Row(facts={"said": measured[-1]})]
 
     def stop(share: float, message: str) -> None:
         if len(measured) == 2:
@@ -142,7 +184,8 @@ def test_a_stopped_study_goes_on_with_the_next_cell(
     with pytest.raises(StoppedError):
         run_study("tradeoff", study, tmp_path / "cells", on_progress=stop)
     rows = run_study("tradeoff", study, tmp_path / "cells")
-    assert measured == ["none", "text_to_text", "gaussian"], "none was measured twice"
+    defences = ("none", "text_to_text", "gaussian")
+    assert measured == [f"{d}, {part}" for part in ("attack", "use") for d in defences]
     assert [row["said"] for row in rows] == measured
 
 
@@ -151,10 +194,11 @@ def test_a_cell_changes_with_its_texts_alone_not_with_their_order_of_reading(
 ) -> None:
     cells = study.cells()
     assert study.cells() == cells
-    monkeypatch.setattr(tradeoff, "bundled_sentences", lambda: ["Another sentence."])
-    other = study.cells()
-    assert [c["contents"][0] for c in other] == [c["contents"][0] for c in cells]
-    assert all(a["contents"] != b["contents"] for a, b in zip(other, cells, strict=True))
+    monkeypatch.setattr(tradeoff_texts, "bundled_sentences", lambda: ["Another sentence."])
+    tradeoff_texts.auxiliary_texts.cache_clear()
+    for before, after in zip(cells, study.cells(), strict=True):
+        is_same = before["contents"] == after["contents"]
+        assert is_same == (before["part"] == "use"), "tasks are the same, the attacker's texts not"
     with pytest.raises(InvalidInputError, match="other texts"):
         tradeoff.measure(cells[0], minister.parent)
 
@@ -190,7 +234,7 @@ def given_spec(minister: Path, tiny_bert: Path, out: Path) -> list[object]:
     spec = {"study": "tradeoff", "tasks": ["minister=minister.parquet"],
             "encoder": f"mlm:{tiny_bert}", "defences": ["none", "gaussian:sigma=100"],
             "seeds": [0], "n_train": 150, "n_test": 100, "n_auxiliary": 60, "n_targets": 20,
-            "set": {"vocabulary_size": 40, "hidden": 8, "epochs": 2, "device": "cpu"}}  # fmt: skip
+            "set": {**dict(SMALL), "epochs": 2}}  # fmt: skip
     path = out / "defences.spec.json"
     path.write_text(json.dumps(spec))
     return ["study", "--spec", path, "--files", minister.parent]
@@ -206,8 +250,8 @@ def test_a_spec_of_two_defences_runs_and_resumes(
     calls: list[str] = []
 
     def once(cell: Cell, folder: Path) -> list[Row]:
-        calls.append(cell["defence"])
-        if calls == ["none", "gaussian"]:
+        calls.append(f"{cell['defence']}, {cell['part']}")
+        if len(calls) == 2:
             raise KeyboardInterrupt
         return whole(cell, folder)
 
@@ -216,15 +260,16 @@ def test_a_spec_of_two_defences_runs_and_resumes(
         assert core(*given).status != 0
     assert len(list((leakscope_home / "studies" / "tradeoff" / "cells").glob("*.json"))) == 1
     rows = core(*given, "--json").json()["rows"]
-    assert calls == ["none", "gaussian", "gaussian"]
-    assert [row["defence"] for row in rows] == ["none", "gaussian"]
-    assert rows[0]["tasks"] == ["minister=minister.parquet"], "no folder is written"
+    attacks, uses = ["none, attack", "gaussian, attack"], ["none, use", "gaussian, use"]
+    assert calls == [*attacks, attacks[1], *uses]
+    assert [f"{row['defence']}, {row['part']}" for row in rows] == [*attacks, *uses]
+    assert rows[2]["tasks"] == ["minister=minister.parquet"], "no folder is written"
     again = json.loads((out / "defences.spec.json").read_text())
     assert again["tasks"] == ["minister=minister.parquet"] and again["set"]["epochs"] == 2
     written = load_tradeoff(out / "defences.json")
     assert written.tasks == ["minister"] and [p.label for p in written.points] == ["", "σ 100"]
     assert "| gaussian | σ 100 |" in (out / "defences.md").read_text()
-    assert len(pd.read_parquet(out / "defences.parquet")) == 4
+    assert len(pd.read_parquet(out / "defences.parquet")) == 8
 
 
 def test_files_are_checked_before_anything_is_measured(

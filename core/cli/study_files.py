@@ -16,6 +16,7 @@ from core.specs import settings_of
 from core.studies.named_texts import NamedTexts
 from core.tasks.labelled import LABEL_COLUMN
 from core.tasks.pairs import PAIR_COLUMNS
+from core.tasks.searches import SEARCH_COLUMNS
 
 __all__ = ["bare", "held", "with_files"]
 
@@ -44,6 +45,8 @@ def _target(told: str, given: _Given) -> str:
 
 
 def _corpus(told: str, given: _Given) -> str:
+    if not told:  # a study may do without one
+        return told
     return checked_reference(given.find(told))
 
 
@@ -75,6 +78,14 @@ def _pairs(told: str, given: _Given) -> str:
     return str(texts.at(place))
 
 
+def _searches(told: str, given: _Given) -> str:
+    texts = NamedTexts.of(told)
+    place = given.find(texts.place)
+    others = (*SEARCH_COLUMNS.others, *([texts.column] if texts.column else []))
+    checked_columns(Path(place), replace(SEARCH_COLUMNS, others=others))
+    return str(texts.at(place))
+
+
 _CHECKED: dict[str, Callable[[str, _Given], str]] = {
     "target": _target,
     "corpus": _corpus,
@@ -82,6 +93,7 @@ _CHECKED: dict[str, Callable[[str, _Given], str]] = {
     "texts": _texts,
     "labelled": _labelled,
     "pairs": _pairs,
+    "searches": _searches,
 }
 """What a setting may hold, and what finds and checks it."""
 
@@ -124,7 +136,7 @@ def bare(told: str, holds: str) -> str:
     if holds == "encoder":
         family, _, place = told.partition(":")
         return f"{family}:{Path(place).name}" if place and Path(place).is_dir() else told
-    if holds in ("texts", "labelled", "pairs"):
+    if holds in ("texts", "labelled", "pairs", "searches"):
         texts = NamedTexts.of(told)
         return str(texts.at(bare(texts.place, "corpus")))
     path, column = split_reference(told)

@@ -168,8 +168,10 @@ def failures(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.error]
 
 
-def mean_row_score(rows: Sequence[Row], measure: str) -> Score:
+def mean_row_score(rows: Sequence[Row], measure: str, *, is_same_sample: bool = False) -> Score:
     """Return the mean of a score over rows that differ in their seed alone.
+
+    `is_same_sample` says that all were tested on the same texts; see `mean_over_seeds`.
 
     Raises
     ------
@@ -181,4 +183,4 @@ def mean_row_score(rows: Sequence[Row], measure: str) -> Score:
     scores = [row.scores[measure] for row in rows if measure in row.scores]
     if not scores:
         raise InvalidInputError(f"No row holds {measure}.")
-    return mean_over_seeds(scores)
+    return mean_over_seeds(scores, is_same_sample=is_same_sample)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,15 @@ __all__ = [
     "TOKEN_INVERSION",
     "Point",
     "Tradeoff",
+    "change_measure",
+    "leakage_measure",
     "load_rows",
     "load_tradeoff",
     "markdown",
+    "attack_said",
     "strength",
     "summarise",
+    "use_said",
     "utility_measure",
 ]
 
@@ -34,13 +38,14 @@ SHIPPED = ASSETS / "tradeoff"
 """What was measured for the bundled encoder."""
 
 LEAKAGE = "token_set_f1"
-"""What a row calls the F1 of the attack."""
+"""What a row calls the F1 of an attacker; `leakage_measure` says whose."""
 TOKEN_INVERSION = "token_inversion"
 """What it calls the share of tokens that come back."""
 
-_FACTS = ("study", "n_train", "n_test", "n_auxiliary", "n_targets", "encoder", "attack",
-          "settings", "encoder_precision", "encoder_backend", "machine")  # fmt: skip
-"""What all rows share."""
+_FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
+          "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
+          "machine")  # fmt: skip
+"""What all rows share, or all that attack, or all that use."""
 
 
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
@@ -51,6 +56,19 @@ def utility_measure(task: str, measure: str) -> str:
     return f"{measure}: {task}"
 
 
+def leakage_measure(attacker: str) -> str:
+    """Return what a row calls the F1 of an attacker, such as `token_set_f1: tuned`."""
+    return f"{LEAKAGE}: {attacker}"
+
+
+def change_measure(task: str, measure: str) -> str:
+    """Return what a row calls the difference of a task's score to that without a defence."""
+    return f"{_CHANGE}{measure}: {task}"
+
+
+_CHANGE = "change of "
+
+
 @dataclass(frozen=True)
 class Point:
     """A defence at one strength.
@@ -59,17 +77,37 @@ class Point:
     ----------
     utility : dict
         Task to score.
-    leakage : Score
-        Token-set F1 of the attack trained on protected vectors.
+    leaks : dict
+        Attacker to token-set F1; each knows the defence.
     token_inversion : Score or None
         Share of tokens that come back, where tokens are perturbed.
+    change : dict
+        Task to the difference to no defence on the same texts; empty in what earlier versions
+        measured.
     """
 
     defence: str
     settings: tuple[tuple[str, Any], ...]
     utility: dict[str, Score]
-    leakage: Score
+    leaks: dict[str, Score]
     token_inversion: Score | None
+    change: dict[str, Score] = field(default_factory=dict)
+
+    @property
+    def attacker(self) -> str:
+        """The attacker who reads most."""
+        return max(self.leaks, key=lambda name: self.leaks[name].value)
+
+    @property
+    def leakage(self) -> Score:
+        """What the strongest attacker reads."""
+        return self.leaks[self.attacker]
+
+    @property
+    def promises(self) -> bool:
+        """Whether the defence promises anything; others were only measured."""
+        entry = DEFENCES.get(self.defence)
+        return bool(entry and entry.guarantee)
 
     @property
     def label(self) -> str:
@@ -88,6 +126,11 @@ class Tradeoff:
     def tasks(self) -> list[str]:
         """The tasks in the order measured."""
         return list(self.points[0].utility)
+
+    @property
+    def attackers(self) -> list[str]:
+        """The attackers of any point."""
+        return list(dict.fromkeys(name for point in self.points for name in point.leaks))
 
     @property
     def undefended(self) -> Point:
@@ -162,14 +205,20 @@ def _former_measure(row: Mapping[str, Any]) -> str:
 
 
 def summarise(rows: Sequence[Row]) -> Tradeoff:
-    """Return a point for each defence at each strength, of the cells that were measured."""
+    """Return a point for each defence at each strength, of the cells that were measured.
+
+    One of which usefulness or leakage is not known yet is left out.
+    """
     measured: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
     for row in rows:
         if not row.error:
             place = (row["defence"], tuple(row["defence_settings"].items()))
             measured.setdefault(place, []).append(row)
-    points = tuple(_point(*place, rows=own) for place, own in measured.items())
-    facts = {name: rows[0][name] for name in _FACTS if name in rows[0]}
+    n_parts = len({row.get("part") for row in rows})
+    whole = {p: own for p, own in measured.items() if len({r.get("part") for r in own}) == n_parts}
+    points = tuple(_point(*place, rows=own) for place, own in whole.items())
+    facts = {name: row[name] for row in reversed(rows) for name in _FACTS if name in row}
+    facts = {name: facts[name] for name in _FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
     return Tradeoff(points, facts)
@@ -177,11 +226,25 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
 
 def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
     measures = dict.fromkeys(measure for row in rows for measure in row.scores)
-    means = {measure: mean_row_score(rows, measure) for measure in measures}
-    utility = {
-        measure.partition(": ")[2]: score for measure, score in means.items() if ": " in measure
+    same = {task for row in rows for task in row.facts.get("same_texts", ())}
+    means = {
+        m: mean_row_score(rows, m, is_same_sample=m.partition(": ")[2] in same) for m in measures
     }
-    return Point(defence, settings, utility, means[LEAKAGE], means.get(TOKEN_INVERSION))
+    leaks: dict[str, Score] = {}
+    utility: dict[str, Score] = {}
+    change: dict[str, Score] = {}
+    for measure, score in means.items():
+        head, colon, name = measure.partition(": ")
+        if head == LEAKAGE:
+            leaks[name or str(rows[0].get("attack", _FORMER_ATTACKER))] = score
+        elif colon:
+            (change if head.startswith(_CHANGE) else utility)[name] = score
+    if not leaks:
+        raise InvalidInputError(f"No row of {defence} holds {LEAKAGE}.")
+    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change)
+
+
+_FORMER_ATTACKER = "probe_mlc"
 
 
 def strength(defence: str, settings: Mapping[str, Any]) -> str:
@@ -204,7 +267,10 @@ def markdown(rows: Sequence[Row]) -> str:
     """Return all points as a Markdown table: mean over seeds [95 % interval], guessing first."""
     found = summarise(rows)
     tasks = found.tasks if found.points else []
-    columns = ["defence", "strength", *tasks, "words recovered, F1", "tokens back, %"]
+    attackers = found.attackers
+    columns = ["defence", "strength", *tasks, "words recovered, F1", "by",
+               *(f"by {name}" for name in attackers if len(attackers) > 1),
+               "tokens back, %"]  # fmt: skip
     lines: list[list[str]] = []
     if found.points:
         first = found.points[0]
@@ -213,12 +279,17 @@ def markdown(rows: Sequence[Row]) -> str:
     for point in found.points:
         back = point.token_inversion
         scores = [point.utility[task].said() for task in tasks]
-        told = [*scores, point.leakage.said(), back.said() if back else ""]
+        each = [_said(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
+        told = [*scores, point.leakage.said(), point.attacker, *each, _said(back)]
         lines.append([point.defence, point.label, *told])
     for row in failures(rows):
         told = [f"seed {row['seed']} failed: {row.error}"]
         lines.append([row["defence"], strength(row["defence"], row["defence_settings"]), *told])
     return _head(found.facts) + "\n".join(markdown_table(columns, lines)) + "\n"
+
+
+def _said(score: Score | None) -> str:
+    return "" if score is None else score.said()
 
 
 def _chance(score: Score) -> str:
@@ -228,12 +299,40 @@ def _chance(score: Score) -> str:
 def _head(facts: Mapping[str, Any]) -> str:
     machine = f" on {facts['machine']}" if "machine" in facts else ""
     return (
-        "# Utility against leakage\n\n"
-        f"Encoder {facts['encoder']}, frozen. Accuracy in per cent of a linear classifier on "
-        f"{facts['n_train']} training and {facts['n_test']} test texts (a random subset of each "
-        f"task), STS-b: Spearman × 100 on {facts['n_test']} pairs. Words recovered: the attack "
-        f"{facts['attack']}, trained on the protected vectors of {facts['n_auxiliary']} "
-        f"sentences, on {facts['n_targets']} others; n is per seed, seeds {facts['seeds']}. "
-        "Means over seeds with 95 % intervals: the greater of the error within a seed and the "
-        f"spread between seeds. {facts['seconds'] / 60:.0f} minutes{machine}.\n\n"
+        f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
+        f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
+        f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
+        "of the error within a seed and the spread between seeds; of tasks with an official split, "
+        f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
+    )
+
+
+def use_said(facts: Mapping[str, Any]) -> str:
+    """Return how usefulness was measured, in a sentence or two."""
+    if "n_train" not in facts:
+        return "Usefulness was not measured."
+    n_train, n_test = facts["n_train"], facts["n_test"]
+    sizes = (
+        f"{n_train} training and {n_test} test texts (a random subset of each task)"
+        if n_train and n_test
+        else "the official split, or four fifths of the texts against the fifth"
+    )
+    return (
+        f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "
+        "cosine and human scores"
+        + (f"; search: the right one of {facts['n_searched']} first, in per cent"
+           if "n_searched" in facts else "")
+        + "."
+    )  # fmt: skip
+
+
+def attack_said(facts: Mapping[str, Any]) -> str:
+    """Return what the attackers know and have, in a sentence."""
+    if "n_auxiliary" not in facts:
+        return "no attack was measured."
+    begun = "trained on from the weights that ship" if facts.get("start") else "trained anew"
+    return (
+        f"each knows the defence and is {begun}, on the protected vectors of "
+        f"{facts['n_auxiliary']:,} sentences; {facts['n_targets']:,} others are attacked, which no "
+        "part of an attacker was trained on."
     )

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from core.corpora import Columns
 from core.corpora.raw_files import refusal
 from core.corpora.tables import read_rows
-from core.metrics import spearman_correlation
 from core.protocols import Encoder, Vectors
-from core.results import Interval, Score
+from core.results import Score
+from core.tasks.outcomes import Ranks
 
 __all__ = ["PAIR_COLUMNS", "PairTask", "read_pairs"]
 
@@ -33,19 +33,24 @@ class PairTask:
     second: tuple[str, ...]
     scores: tuple[float, ...]
 
-    def score(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Score:
+    has_official_split: ClassVar[bool] = True
+    """Its test pairs are tested on under every seed."""
+
+    def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
         """Return Spearman's correlation × 100 of the vectors' cosine with the human scores.
 
         The interval is from a bootstrap over the test pairs; chance is no correlation.
         """
+        return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
+
+    def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Ranks:
+        """Return cosines beside the human scores, of `n_test` pairs; 0 for all."""
         del n_train  # nothing is trained
-        rows = np.random.default_rng(seed).permutation(len(self.scores))[:n_test]
+        n = n_test or len(self.scores)
+        rows = np.random.default_rng(seed).permutation(len(self.scores))[:n]
         one = encoder.encode([self.first[i] for i in rows])
         two = encoder.encode([self.second[i] for i in rows])
-        cosines, scores = _cosines(one, two), np.array(self.scores)[rows]
-        value, ends = spearman_correlation(cosines, scores, seed=seed)
-        interval = Interval(100 * ends.low, 100 * ends.high)
-        return Score(100 * value, interval, len(rows), 0.0)
+        return Ranks(_cosines(one, two), np.array(self.scores)[rows], seed)
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:

@@ -66,6 +66,9 @@ class Loop:
         Stop after so many epochs without a better validation score.
     keep_best : bool
         End with the weights of the best epoch; else with those of the last.
+    counts_start : bool
+        Whether the weights to begin with count as an epoch, for what was trained before: where
+        more training makes it worse, it stays as it was.
     is_half : bool
         Round the weights to float16 in the end.
     say_score : callable
@@ -87,6 +90,7 @@ class Loop:
     clip_norm: float = 0.0
     patience: int = 10
     keep_best: bool = True
+    counts_start: bool = False
     is_half: bool = True
     say_score: Callable[[float], str] = "best validation F1 {:.1f}".format
     unit: str = "sentences"
@@ -133,6 +137,8 @@ def train(
     """
     run = _Run(module, optimizer, loop)
     run.resume()
+    if loop.counts_start and run.is_new:
+        run.best_score = validate()
     clock = time.monotonic()
     last_save = clock
     try:
@@ -183,6 +189,10 @@ class _Run:
     @property
     def is_finished(self) -> bool:
         return self.epochs_without_gain >= self.loop.patience
+
+    @property
+    def is_new(self) -> bool:
+        return not (self.epoch or self.batch or self.log.n_resumed)
 
     @property
     def fraction(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = [
     "open_attack",
     "save_attack",
     "shipped_digest",
+    "shipped_folder",
     "shipped_held_out",
     "shipped_settings",
     "shipped_vocabulary",
@@ -35,6 +36,13 @@ __all__ = [
 ]
 
 WEIGHTS = ASSETS / "weights"
+
+
+class Named(Protocol):
+    """What weights are found by: an encoder, or its name before it is opened."""
+
+    @property
+    def name(self) -> str: ...
 
 
 def _name_of(attack: TrainedAttack) -> str:
@@ -109,7 +117,7 @@ def load_attack(folder: Path) -> TrainedAttack:
 
 def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
     """Return the vocabulary of the weights that ship for `encoder`, or of the bundled corpora."""
-    path = _shipped_folder(encoder, "probe_mlc") / "model.json"
+    path = shipped_folder(encoder, "probe_mlc") / "model.json"
     if path.exists():
         return Vocabulary.from_dict(read_json(path)["state"]["vocabulary"])
     from core.corpora import bundled_sentences
@@ -117,19 +125,19 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
     return Vocabulary.count(bundled_sentences())
 
 
-def shipped_settings(encoder: Encoder, attack: str) -> dict[str, Any]:
+def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
     """Return the settings of the attack that ships for `encoder`; none where none ships."""
-    path = _shipped_folder(encoder, attack) / "model.json"
+    path = shipped_folder(encoder, attack) / "model.json"
     return dict(read_json(path)["settings"]) if path.exists() else {}
 
 
-def shipped_digest(encoder: Encoder, attack: str) -> str:
+def shipped_digest(encoder: Named, attack: str) -> str:
     """Return the SHA-256 of the weights of the attack that ships; empty where none ships."""
-    path = _shipped_folder(encoder, attack) / "model.json"
+    path = shipped_folder(encoder, attack) / "model.json"
     return str(read_json(path)["arrays_sha256"]) if path.exists() else ""
 
 
-def shipped_held_out(encoder: Encoder) -> frozenset[str]:
+def shipped_held_out(encoder: Named) -> frozenset[str]:
     """Return the marks (`text_mark`) of sentences that no shipped attack was trained on.
 
     Raises
@@ -137,7 +145,7 @@ def shipped_held_out(encoder: Encoder) -> frozenset[str]:
     ArtifactError
         None are recorded for this encoder.
     """
-    path = _shipped_folder(encoder, "held_out.json")
+    path = shipped_folder(encoder, "held_out.json")
     if not path.exists():
         raise ArtifactError(f"No sentences are recorded as held out for {encoder.name}: {path}.")
     return frozenset(read_json(path)["marks"])
@@ -148,7 +156,8 @@ def text_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _shipped_folder(encoder: Encoder, attack: str) -> Path:
+def shipped_folder(encoder: Named, attack: str) -> Path:
+    """Return where an attack lies, or would lie, that ships for `encoder`."""
     return WEIGHTS / encoder.name.replace(":", "_").replace("/", "_") / attack
 
 
@@ -167,7 +176,7 @@ def open_attack(
     """
     spec = AttackSpec(name=spec) if isinstance(spec, str) else spec
     fresh = make_attack(spec)
-    folder = _shipped_folder(encoder, spec.name)
+    folder = shipped_folder(encoder, spec.name)
     if (folder / "model.json").exists():
         attack = load_attack(folder)
         overrides = dict(spec.settings)

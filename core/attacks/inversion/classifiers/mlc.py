@@ -146,6 +146,8 @@ class MLCAttack:
         encoder: Encoder,
         on_progress: OnProgress,
         checkpoint_dir: str | None,
+        *,
+        counts_start: bool = False,
     ) -> TrainingLog:
         model = self.model_
         batch_of = training_input(model.entry, pairs.vectors, model.words.device)
@@ -169,6 +171,7 @@ class MLCAttack:
             identity=identity,
             decay=self.decay,
             patience=self.patience,
+            counts_start=counts_start,
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
         )
         return train(model, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)

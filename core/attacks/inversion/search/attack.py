@@ -189,14 +189,23 @@ class SearchAttack:
         held_out: Sequence[str],
         mapped: Sequence[str],
         on_progress: OnProgress = no_progress,
+        *,
+        attacked: Encoder | None = None,
     ) -> Self:
-        """Learn the map on any texts, and the regressions on texts the rest was not trained on."""
-        base = self.base_
-        self.bag_map_ = self._fit_map(encoder, mapped)
+        """Learn the map on any texts, and the regressions on texts the rest was not trained on.
+
+        Parameters
+        ----------
+        attacked : Encoder, optional
+            Of the vectors under attack, where it is another than the one that is queried, such as
+            the same behind a defence.
+        """
+        base, attacked = self.base_, attacked or encoder
+        self.bag_map_ = self._fit_map(encoder, mapped, attacked)
         half = len(held_out) // 2
         changed = substitute_words(held_out[half:], base.vocabulary_, seed=self.seed + 11)
         texts = [t for t in [*held_out[:half], *changed] if base.vocabulary_.targets(t)]
-        vectors = encoder.encode(texts)
+        vectors = attacked.encode(texts)
         targets = [base.vocabulary_.targets(t) for t in texts]
         self.judges_: list[WordJudge] = []
         for number in range(self.n_rounds):
@@ -208,12 +217,12 @@ class SearchAttack:
             self.judges_.append(WordJudge.fit(rows, right))
         return self
 
-    def _fit_map(self, encoder: Encoder, texts: Sequence[str]) -> BagMap:
+    def _fit_map(self, encoder: Encoder, texts: Sequence[str], attacked: Encoder) -> BagMap:
         """Fit the map from word lists to sentences."""
         kept = [(text, self.vocabulary_.targets(text)) for text in texts]
         pairs = [(text, " ".join(sorted(words))) for text, words in kept if words]
         return BagMap.fit(
-            encoder.encode([bag for _, bag in pairs]), encoder.encode([text for text, _ in pairs])
+            encoder.encode([bag for _, bag in pairs]), attacked.encode([text for text, _ in pairs])
         )
 
     def _collect(

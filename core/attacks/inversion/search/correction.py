@@ -147,12 +147,18 @@ class Corrections:
         plan: CorrectionPlan,
         *,
         checkpoint_dir: str | None = None,
+        start: Sequence[AnswerCorrector] = (),
         on_progress: OnProgress = no_progress,
     ) -> Self:
         """Train a corrector a round on texts that the classifier was not trained on.
 
         Each learns from the answers that the rounds before it give, so that it knows their
         mistakes. Minimises Eq. 8 of Song & Raghunathan (2020) with Adam.
+
+        Parameters
+        ----------
+        start : sequence of AnswerCorrector
+            Trained ones of the same shape to go on from, one a round.
         """
         rows = self.vocabulary.rows(texts)
         kept = [i for i, row in enumerate(rows) if len(row)]
@@ -169,8 +175,11 @@ class Corrections:
             answers = encoder.encode(self.texts(ranked), lambda f, m: progress(0.4 * f, m))
             torch.manual_seed(plan.seed + number)
             corrector = AnswerCorrector(self.base, hidden=plan.hidden).to(self.base.words.device)
+            if number < len(start):
+                corrector.load_state_dict(start[number].state_dict())
             pairs = _Pairs(vectors, answers, ranked.lists, rows)
             loop = plan.loop(number, pairs.n_trained, facts, folder)
+            loop.counts_start = number < len(start)
             self._train(
                 corrector, pairs, loop, plan.learning_rate, lambda f, m: progress(0.4 + 0.6 * f, m)
             )

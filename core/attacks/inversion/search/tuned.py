@@ -1,0 +1,98 @@
+"""The re-embedding search, learned anew over another classifier or for changed vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.attacks.fitted import bind
+from core.attacks.inversion.augmentation import substitute_words
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.search.attack import SearchAttack
+from core.attacks.inversion.search.correction import CorrectionPlan, Corrections
+from core.protocols import Encoder, OnProgress, no_progress
+from core.specs import settings_of
+
+__all__ = ["SearchPlan", "tune_search"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """How much the search learns anew: fewer texts than at first, since it goes on from there.
+
+    Attributes
+    ----------
+    n_corrected : int
+        Auxiliary texts, with words exchanged, to train the correctors on.
+    epochs : int
+        At most, of a corrector.
+    n_mapped : int
+        Auxiliary texts to learn the map from word lists to sentences.
+    n_calibration : int
+        Texts that nothing was trained on, to learn the judgement from.
+    """
+
+    n_corrected: int = 4000
+    epochs: int = 2
+    learning_rate: float = 3e-4
+    n_mapped: int = 2000
+    n_calibration: int = 200
+    seed: int = 0
+
+
+def tune_search(
+    search: SearchAttack,
+    base: ProbeMLCAttack,
+    encoders: tuple[Encoder, Encoder],
+    texts: tuple[Sequence[str], Sequence[str]],
+    plan: SearchPlan,
+    on_progress: OnProgress = no_progress,
+) -> SearchAttack:
+    """Return a copy of a search over another classifier, with all that it judges by.
+
+    Correctors are trained on from those that it has; without any it goes on without.
+
+    Parameters
+    ----------
+    base : ProbeMLCAttack
+        The classifier to put underneath, of the same vocabulary.
+    encoders : (queried, attacked)
+        What encodes the words that are tried, and what the vectors under attack come from.
+    texts : (known, held)
+        Auxiliary texts, and others that neither classifier nor correctors were trained on.
+    """
+    queried, attacked = encoders
+    known, held = texts
+    settings = {name: getattr(search, name) for name in settings_of(type(search))}
+    tuned = SearchAttack(**settings)
+    bind(tuned, queried, base.vocabulary_)
+    tuned.base_ = base
+    corrections = getattr(search, "corrections_", None)
+    start = [] if corrections is None else corrections.correctors
+    tuned.corrections_ = Corrections(base.model_, base.vocabulary_, tuned.size_factor)
+    if start:
+        changed = substitute_words(
+            known[: plan.n_corrected], base.vocabulary_, seed=plan.seed + 101
+        )
+        width = start[0].residual[0].out_features
+        tuned.corrections_.fit(
+            queried,
+            changed,
+            attacked.encode(changed),
+            CorrectionPlan(
+                n_rounds=len(start),
+                hidden=width,
+                epochs=plan.epochs,
+                learning_rate=plan.learning_rate,
+                seed=plan.seed,
+            ),
+            start=start,
+            on_progress=lambda f, m: on_progress(0.5 * f, m),
+        )
+    return tuned.fit_judgement(
+        queried,
+        held[: plan.n_calibration],
+        known[: plan.n_mapped],
+        lambda f, m: on_progress(0.5 + 0.5 * f, m),
+        attacked=attacked,
+    )

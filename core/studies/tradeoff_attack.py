@@ -1,0 +1,218 @@
+"""The attackers of the trade-off: each knows the defence, its settings and the encoder.
+
+All are judged by `evaluate` on the same targets and words:
+
+- `tuned`: the classifier that ships for the encoder, or one trained anew, trained on with protected
+  vectors of the auxiliary texts, which a linear map has led back to the encoder's own space;
+- `search`: the re-embedding search over that classifier, with the defence between it and the
+  vectors: what is certain of the defence is applied to the words that it tries, noise is not;
+- `tokens`: the words of the released text, or of the tokens nearest to the released token vectors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.classifiers.tuned import paired, tune
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.released import ReleasedTokens, TokenReader
+from core.attacks.inversion.search.attack import SearchAttack
+from core.attacks.inversion.search.tuned import SearchPlan, tune_search
+from core.attacks.inversion.shipped import load_attack, shipped_folder
+from core.defences.metric_dp.mechanisms import TextPrivatizer
+from core.defences.registry import DEFENCES, make_defence
+from core.encoders.cache import CachedEncoder
+from core.encoders.white_box import require_white_box
+from core.metrics import wilson_interval
+from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from core.results import Score
+from core.specs import DefenceSpec, settings_of
+from core.studies.cell_attacks import attack_of
+from core.studies.rows import Cell
+from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
+from core.studies.tradeoff_texts import AttackersTexts
+
+__all__ = ["ATTACKERS", "attack_scores", "draws_noise", "protect"]
+
+ATTACKERS = ("tuned", "search", "tokens")
+"""In the order in which they are met; `tokens` attacks what releases tokens."""
+
+N_COPIES = 3
+"""Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
+EPOCHS, LEARNING_RATE = 3, 5e-4
+"""Of training on; see docs/decisions/0014-the-trade-offs-attacker.md."""
+
+
+def draws_noise(defence: str) -> bool:
+    """Whether a defence draws noise, so that a text never has the same vector twice."""
+    kind = DEFENCES[defence].kind
+    return "seed" in kind.__dataclass_fields__ and "seed" not in settings_of(kind)
+
+
+def protect(cell: Cell, encoder: Encoder) -> Encoder:
+    """Return an encoder behind the cell's defence, whose noise is drawn by the cell's seed."""
+    settings = dict(cell["defence_settings"])
+    if "seed" in DEFENCES[cell["defence"]].kind.__dataclass_fields__:
+        settings["seed"] = cell["seed"]
+    return make_defence(DefenceSpec.of(cell["defence"], settings)).protect(encoder)
+
+
+def attack_scores(
+    cell: Cell, encoder: Encoder, texts: AttackersTexts
+) -> tuple[dict[str, Score], dict[str, Any]]:
+    """Return what each attacker reads, beside guessing, and the seconds that each took."""
+    scene = _Scene.of(cell, encoder, texts)
+    scores: dict[str, Score] = {}
+    seconds: dict[str, float] = {}
+    start = time.perf_counter()
+    base = _tuned(cell, scene)
+    found: dict[str, tuple[InversionAttack, Encoder]] = {}
+    for name in ATTACKERS:
+        if name not in cell["attackers"]:
+            continue
+        if name == "tuned":
+            found[name] = (scene.on_protected(base, scene.own), scene.protected)
+        elif name == "search":
+            found[name] = (_search(cell, scene, base), scene.protected)
+        elif releases_tokens(cell["defence"]):
+            released = _released(cell, encoder)
+            found[name] = (TokenReader(base.vocabulary_).fit(released), released)
+        else:
+            continue
+        attack, attacked = found[name]
+        vectors = scene.target_vectors if attacked is scene.protected else None
+        result = evaluate(
+            attack, attacked, texts.targets, vectors=vectors, seed=cell["seed"], name="sentences"
+        )
+        measured = result.scores.score("token_set_f1", result.baseline.token_set_f1)
+        scores[leakage_measure(name)] = measured
+        seconds[name] = round(time.perf_counter() - start, 1)
+        start = time.perf_counter()
+    if releases_tokens(cell["defence"]):
+        scores[TOKEN_INVERSION] = _token_inversion(cell, encoder, texts.targets)
+    return scores, {"attacker_seconds": seconds}
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The encoder, the encoder behind its defence, and the way back from its vectors."""
+
+    own: Encoder
+    """The encoder itself, what it has encoded remembered on disk."""
+    protected: Encoder
+    queried: Encoder
+    """What the search encodes its own texts with."""
+    lift: Lift
+    texts: AttackersTexts
+    copies: tuple[Vectors, ...]
+    """Of the known texts: protected, led back; several where noise is drawn anew."""
+    target_vectors: Vectors
+    """Of the targets, as they are stored."""
+
+    @classmethod
+    def of(cls, cell: Cell, encoder: Encoder, texts: AttackersTexts) -> _Scene:
+        entry = DEFENCES[cell["defence"]]
+        own = CachedEncoder(encoder)
+        is_noisy, is_last = draws_noise(cell["defence"]), entry.acts_on == "vector"
+        # Vectors of texts as they are can be kept; privatised texts never come twice.
+        protected = protect(cell, own if is_last else encoder)
+        target_vectors = protected.encode(texts.targets)
+        n_copies = N_COPIES if is_noisy and is_last else 1
+        changed = [protected.encode(texts.known) for _ in range(n_copies)]
+        clean = own.encode(texts.known)
+        lift = Lift.fit(np.concatenate(changed), np.concatenate([clean] * n_copies))
+        recalled = _Recalled(encoder)
+        queried: Encoder = recalled
+        if not is_noisy:
+            queried = LiftedEncoder(own, protect(cell, recalled), lift)
+        copies = tuple(lift(vectors) for vectors in changed)
+        return cls(own, protected, queried, lift, texts, copies, target_vectors)
+
+    @property
+    def attacked(self) -> Encoder:
+        """The protected encoder, in the encoder's own space."""
+        return LiftedEncoder(self.own, self.protected, self.lift)
+
+    def on_protected(self, attack: InversionAttack, queried: Encoder) -> LiftedAttack:
+        """Turn an attack that reads the own space on protected vectors."""
+        return LiftedAttack(attack, self.lift, queried, self.protected)
+
+
+class _Recalled:
+    """An encoder that keeps in memory what it has encoded: the search tries lists again."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.fingerprint, self.dimension = (
+            encoder.name,
+            encoder.fingerprint,
+            encoder.dimension,
+        )
+        self._encoder = encoder
+        self._found: dict[str, Vectors] = {}
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in self._found]
+        if new:
+            self._found.update(zip(new, self._encoder.encode(new, on_progress), strict=True))
+        return np.stack([self._found[text] for text in texts])
+
+
+def _tuned(cell: Cell, scene: _Scene) -> ProbeMLCAttack:
+    """Return the classifier for the protected vectors."""
+    known, held = scene.texts.known, scene.texts.held
+    if not cell["start"]:
+        # Words are encoded without the defence: who knows the encoder can.
+        fresh: Any = attack_of(cell)
+        trained: ProbeMLCAttack = fresh.fit(scene.own, known, scene.copies[0])
+        return trained
+    shipped = load_attack(shipped_folder(scene.own, "probe_mlc"))
+    assert isinstance(shipped, ProbeMLCAttack)
+    pairs = paired(shipped.vocabulary_, (known, scene.copies), (held, scene.attacked.encode(held)))
+    return tune(shipped, scene.own, pairs, epochs=EPOCHS, learning_rate=LEARNING_RATE)
+
+
+def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
+    """Return the search over that classifier."""
+    search: Any = SearchAttack()
+    folder = shipped_folder(scene.own, "search")
+    if cell["start"] and (folder / "model.json").exists():
+        search = load_attack(folder)
+    plan = SearchPlan(seed=cell["seed"])
+    texts = (scene.texts.known, scene.texts.held)
+    tuned = tune_search(search, base, (scene.queried, scene.attacked), texts, plan)
+    return scene.on_protected(tuned, scene.queried)
+
+
+def releases_tokens(defence: str) -> bool:
+    """Whether a text or the vectors of its tokens are what leaves the house."""
+    return DEFENCES[defence].acts_on in ("text", "tokens")
+
+
+def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TextPrivatizer:
+    opened = require_white_box(encoder, "Token inversion")
+    defence: Any = make_defence(DefenceSpec.of(cell["defence"], cell["defence_settings"]))
+    candidates = {"candidates": defence.candidates} if hasattr(defence, "candidates") else {}
+    rng = np.random.default_rng([cell["seed"], part])
+    return TextPrivatizer(opened, defence.eta, **candidates, rng=rng)
+
+
+def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:
+    """Return what an attacker holds of texts whose tokens are released."""
+    identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
+    opened = require_white_box(encoder, "The reader of tokens")
+    return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+
+
+def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:
+    """Return the share of tokens that the nearest token to their noisy vectors gives back."""
+    privatizer = _privatizer(cell, encoder, 3)
+    ids = np.array([i for row in privatizer.encoder.token_ids(targets) for i in row])
+    n_back = int((privatizer.tokens(ids) == ids).sum())
+    return Score(100 * n_back / len(ids), wilson_interval(n_back, len(ids)), len(ids), 0.0)

@@ -1,0 +1,107 @@
+"""What vectors behind a defence are still good for, beside the same without it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from core.corpora import split_reference
+from core.defences.registry import DEFENCES
+from core.encoders.cache import CachedEncoder
+from core.protocols import Encoder
+from core.results import Score
+from core.studies.named_texts import NamedTexts
+from core.studies.rows import Cell
+from core.studies.tradeoff_attack import protect
+from core.studies.tradeoff_summary import change_measure, utility_measure
+from core.tasks.labelled import read_labelled
+from core.tasks.outcomes import Outcome, Task
+from core.tasks.pairs import read_pairs
+from core.tasks.searches import SearchTask, read_searches
+
+__all__ = ["contents_of", "open_tasks", "use_scores"]
+
+
+def use_scores(cell: Cell, encoder: Encoder) -> tuple[dict[str, Score], dict[str, Any]]:
+    """Return what each task scores behind the defence, and by how much that differs from none.
+
+    Both are trained and tested on the same texts, and the difference is taken text by text.
+    """
+    own = CachedEncoder(encoder)
+    # Vectors of texts as they are can be kept; privatised texts never come twice.
+    is_last = DEFENCES[cell["defence"]].acts_on == "vector"
+    protected = protect(cell, own if is_last else encoder)
+    scores: dict[str, Score] = {}
+    tasks = open_tasks(cell["tasks"], cell["pairs"], cell["searches"])
+    for task in tasks:
+        sizes = _sizes(task, cell)
+        found = task.outcome(protected, **sizes)
+        usual = _undefended(task, own, **sizes)
+        scores[utility_measure(task.name, task.measure)] = found.score()
+        scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
+    return scores, {"same_texts": [task.name for task in tasks if task.has_official_split]}
+
+
+def _sizes(task: Task, cell: Cell) -> dict[str, int]:
+    n_test = cell["n_test"]
+    if isinstance(task, SearchTask):
+        n_test = min(cell["n_searched"], len(task.queries))
+    return {"n_train": cell["n_train"], "n_test": n_test, "seed": cell["seed"]}
+
+
+_OUTCOMES: dict[tuple[Any, ...], Outcome] = {}
+"""Without a defence, of this process: every defence is held against it."""
+
+
+def _undefended(task: Task, own: Encoder, **sizes: int) -> Any:
+    place = (own.fingerprint, getattr(own, "precision", ""), task, *sizes.values())
+    if place not in _OUTCOMES:
+        if len(_OUTCOMES) > 100:
+            _OUTCOMES.clear()
+        _OUTCOMES[place] = task.outcome(own, **sizes)
+    return _OUTCOMES[place]
+
+
+def open_tasks(
+    tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
+) -> list[Task]:
+    """Return the tasks that are told as NAME=FILE, read once a process."""
+    return [
+        *(_labelled(told) for told in tasks),
+        *(_pairs(told) for told in pairs),
+        *(_searches(told) for told in searches),
+    ]
+
+
+@lru_cache(maxsize=32)
+def _labelled(told: str) -> Task:
+    texts = NamedTexts.of(told)
+    path, column = split_reference(texts.place)
+    return read_labelled(texts.name, Path(path), column)
+
+
+@lru_cache(maxsize=32)
+def _pairs(told: str) -> Task:
+    texts = NamedTexts.of(told)
+    return read_pairs(texts.name, Path(texts.place))
+
+
+@lru_cache(maxsize=32)
+def _searches(told: str) -> Task:
+    texts = NamedTexts.of(told)
+    return read_searches(texts.name, Path(texts.place), texts.column, texts.value)
+
+
+def contents_of(
+    tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
+) -> list[str]:
+    """Return what identifies the texts of each task."""
+    return [_digest(task) for task in open_tasks(tasks, pairs, searches)]
+
+
+@lru_cache(maxsize=64)
+def _digest(task: Task) -> str:
+    return hashlib.sha256(repr(task).encode()).hexdigest()[:16]

@@ -1,0 +1,114 @@
+"""What came of a task, text by text: so that two encoders are compared on the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval, spearman_correlation, spearman_difference
+from core.protocols import Encoder
+from core.results import Interval, Score
+
+__all__ = ["Hits", "Outcome", "Ranks", "Task"]
+
+
+class Outcome(Protocol):
+    """What an encoder reached on each test text."""
+
+    def score(self) -> Score:
+        """Return the mean with its interval and what guessing reaches."""
+        ...
+
+    def change_from(self, other: Self, seed: int = 0) -> Score:
+        """Return how much more than another encoder on the same texts, by a paired bootstrap."""
+        ...
+
+
+class Task(Hashable, Protocol):
+    """Something that vectors are used for.
+
+    Attributes
+    ----------
+    name, measure : str
+        How results call it, and what is measured.
+    has_official_split : bool
+        Whether all runs are tested on the same texts, so that their errors do not average out.
+    """
+
+    measure: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
+    @property
+    def has_official_split(self) -> bool:
+        """Whether all runs are tested on the same texts."""
+        ...
+
+    def outcome(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Outcome:
+        """Return what an encoder reaches; 0 stands for all texts of a side."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Right or wrong on each of n texts.
+
+    Attributes
+    ----------
+    right : ndarray of bool, shape (n,)
+    chance : float
+        Per cent that guessing reaches.
+    """
+
+    right: NDArray[np.bool_]
+    chance: float
+
+    def score(self) -> Score:
+        """Return the per cent right; the interval is that of Clopper and Pearson."""
+        n, n_right = len(self.right), int(self.right.sum())
+        ends = binomtest(n_right, n).proportion_ci(method="exact")
+        interval = Interval(100 * float(ends.low), 100 * float(ends.high))
+        return Score(100 * n_right / n, interval, n, self.chance)
+
+    def change_from(self, other: Hits, seed: int = 0) -> Score:
+        """Return the difference in per cent right."""
+        _check_same(len(self.right), len(other.right))
+        difference = 100 * (self.right.astype(np.float64) - other.right)
+        interval = bootstrap_interval(difference, seed=seed)
+        return Score(float(difference.mean()), interval, len(difference), 0.0)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How n pairs are ranked by an encoder, and by people."""
+
+    cosines: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    seed: int = 0
+
+    def score(self) -> Score:
+        """Return Spearman's correlation × 100; chance is none."""
+        value, ends = spearman_correlation(self.cosines, self.scores, seed=self.seed)
+        interval = Interval(100 * ends.low, 100 * ends.high)
+        return Score(100 * value, interval, len(self.scores), 0.0)
+
+    def change_from(self, other: Ranks, seed: int = 0) -> Score:
+        """Return the difference of the correlations × 100."""
+        _check_same(len(self.scores), len(other.scores))
+        value, ends = spearman_difference(self.cosines, other.cosines, self.scores, seed=seed)
+        interval = Interval(100 * ends.low, 100 * ends.high)
+        return Score(100 * value, interval, len(self.scores), 0.0)
+
+
+def _check_same(n: int, other: int) -> None:
+    if n != other:
+        raise InvalidInputError(f"Outcomes on {n} and on {other} texts cannot be compared.")
