@@ -37,7 +37,7 @@ from core.specs import DefenceSpec, settings_of
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
-from core.studies.tradeoff_texts import AttackersTexts
+from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 
 __all__ = ["ATTACKERS", "attack_scores", "draws_noise", "protect"]
 
@@ -46,8 +46,10 @@ ATTACKERS = ("tuned", "search", "tokens")
 
 N_COPIES = 3
 """Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
-EPOCHS, LEARNING_RATE = 3, 5e-4
-"""Of training on; see docs/decisions/0014-the-trade-offs-attacker.md."""
+N_CALIBRATION = 200
+"""Texts that the search learns its judgement from."""
+EPOCHS, LEARNING_RATE = 6, 2e-3
+"""Of training on; copies count as epochs. docs/decisions/0014-the-trade-offs-attacker.md says why."""
 
 
 def draws_noise(defence: str) -> bool:
@@ -175,7 +177,8 @@ def _tuned(cell: Cell, scene: _Scene) -> ProbeMLCAttack:
     shipped = load_attack(shipped_folder(scene.own, "probe_mlc"))
     assert isinstance(shipped, ProbeMLCAttack)
     pairs = paired(shipped.vocabulary_, (known, scene.copies), (held, scene.attacked.encode(held)))
-    return tune(shipped, scene.own, pairs, epochs=EPOCHS, learning_rate=LEARNING_RATE)
+    epochs = -(-EPOCHS // len(scene.copies))
+    return tune(shipped, scene.own, pairs, epochs=epochs, learning_rate=LEARNING_RATE)
 
 
 def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
@@ -184,7 +187,8 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     folder = shipped_folder(scene.own, "search")
     if cell["start"] and (folder / "model.json").exists():
         search = load_attack(folder)
-    plan = SearchPlan(seed=cell["seed"])
+    n = cell["n_auxiliary"] // 100  # a small run learns its judgement from few texts as well
+    plan = SearchPlan(seed=cell["seed"], n_calibration=min(max(n, LEAST_HELD), N_CALIBRATION))
     texts = (scene.texts.known, scene.texts.held)
     tuned = tune_search(search, base, (scene.queried, scene.attacked), texts, plan)
     return scene.on_protected(tuned, scene.queried)

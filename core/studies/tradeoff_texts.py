@@ -14,12 +14,21 @@ from core.corpora import bundled_sentences, load_corpus
 from core.errors import InvalidInputError
 from core.text import words
 
-__all__ = ["N_HELD", "AttackersTexts", "auxiliary_texts", "draw_texts", "folded"]
+__all__ = [
+    "LEAST_HELD",
+    "N_HELD",
+    "AttackersTexts",
+    "auxiliary_texts",
+    "digest",
+    "draw_texts",
+    "folded",
+]
 
 N_HELD = 1000
 """Texts at most that the attacker sets aside to choose epochs by and to learn to judge from."""
 
 LEAST_HELD = 40
+"""As many at least: the search cannot learn to judge from fewer."""
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class ProbeMLCAttack(MLCAttack):
     start_scale: float = setting(8.0, "Start of A", low=0.0, search=Between(2.0, 20.0, is_log=True))
 
     reads_sparse = False
+    _word_rate = 0.5
 
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
@@ -68,6 +69,6 @@ class ProbeMLCAttack(MLCAttack):
         """Let W move half as fast: it starts in a good place."""
         rest = [p for name, p in self.model_.named_parameters() if name != "words"]
         return [
-            {"params": [self.model_.words], "lr": self.learning_rate / 2},
+            {"params": [self.model_.words], "lr": self._word_rate * self.learning_rate},
             {"params": rest, "lr": self.learning_rate},
         ]

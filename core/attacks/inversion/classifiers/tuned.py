@@ -17,6 +17,9 @@ from core.text import Vocabulary
 
 __all__ = ["paired", "tune"]
 
+WORD_RATE = 0.1
+"""Of the learning rate, for the word vectors: they know their words from far more texts."""
+
 
 def paired(
     vocabulary: Vocabulary,
@@ -81,6 +84,7 @@ def tune(
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     settings |= {"epochs": epochs, "learning_rate": learning_rate}
     tuned = ProbeMLCAttack(**settings).load_state(*attack.state())
+    tuned._word_rate = WORD_RATE
     model = tuned.model_
     if model.residual is not None:
         model.residual.dropout.p = tuned.dropout

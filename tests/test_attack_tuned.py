@@ -1,0 +1,142 @@
+"""Attacks that go on from trained ones, on vectors that were changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.classifiers.tuned import paired, tune
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.released import ReleasedTokens, TokenReader
+from core.attacks.inversion.search.attack import SearchAttack
+from core.attacks.inversion.search.tuned import SearchPlan, tune_search
+from core.defences.vectors import GaussianNoise, RandomProjection
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.text import Vocabulary, word_set
+
+
+@pytest.fixture(scope="module")
+def parts(small_texts: list[str]) -> tuple[list[str], list[str], list[str]]:
+    distinct = list(dict.fromkeys(small_texts))
+    return distinct[:250], distinct[250:310], distinct[310:]
+
+
+@pytest.fixture(scope="module")
+def plain(tiny_encoder: TransformerEncoder, parts: Any) -> ProbeMLCAttack:
+    return ProbeMLCAttack(
+        vocabulary_size=40, hidden=16, epochs=30, substitutions=0, device="cpu"
+    ).fit(tiny_encoder, parts[0])
+
+
+def test_a_map_undoes_what_is_linear_and_nothing_else() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 8)).astype(np.float32)
+    turn = rng.standard_normal((8, 8)).astype(np.float32)
+    np.testing.assert_allclose(Lift.fit(x @ turn + 3, x)(x @ turn + 3), x, atol=1e-2)
+    np.testing.assert_allclose(Lift.fit(x, x)(x), x, atol=1e-4)
+
+
+def test_a_map_shrinks_noise_as_wieners_filter_does() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20_000, 3)).astype(np.float32)
+    noisy = x + 2 * rng.standard_normal(x.shape).astype(np.float32)
+    # Variance 1 under noise of variance 4: 1/(1 + 4).
+    np.testing.assert_allclose(Lift.fit(noisy, x).weight, np.eye(3) / 5, atol=0.03)
+
+
+def test_a_map_needs_pairs() -> None:
+    with pytest.raises(InvalidInputError, match="at least 20 pairs, got 5 and 5"):
+        Lift.fit(np.ones((5, 2), np.float32), np.ones((5, 2), np.float32))
+
+
+def test_what_was_trained_goes_on_where_vectors_are_changed(
+    tiny_encoder: TransformerEncoder, plain: ProbeMLCAttack, parts: Any
+) -> None:
+    known, held, targets = parts
+    protected = RandomProjection(dimension=24).protect(tiny_encoder)
+    changed = protected.encode(known)
+    lift = Lift.fit(changed, tiny_encoder.encode(known))
+    own = LiftedEncoder(tiny_encoder, protected, lift)
+    pairs = paired(plain.vocabulary_, (known, [lift(changed)]), (held, own.encode(held)))
+    before = plain.model_.words.detach().clone()
+    tuned = tune(plain, tiny_encoder, pairs, epochs=6, learning_rate=5e-3)
+
+    def f1(attack: Any) -> float:
+        lifted = LiftedAttack(attack, lift, tiny_encoder, protected)
+        return evaluate(lifted, protected, targets).scores.token_set_f1
+
+    assert f1(tuned) > f1(plain) + 1
+    assert bool((plain.model_.words == before).all()), "the one that it began with is as it was"
+
+
+def test_training_on_that_only_spoils_is_undone(
+    tiny_encoder: TransformerEncoder, plain: ProbeMLCAttack, parts: Any
+) -> None:
+    known, held, _ = parts
+    vectors = tiny_encoder.encode(known)
+    shuffled = vectors[np.random.default_rng(0).permutation(len(vectors))]
+    pairs = paired(plain.vocabulary_, (known, [shuffled]), (held, tiny_encoder.encode(held)))
+    spoiled = tune(plain, tiny_encoder, pairs, epochs=2, learning_rate=1.0)
+    tried = tiny_encoder.encode(held[:5])
+    np.testing.assert_allclose(
+        spoiled.model_.probabilities(tried), plain.model_.probabilities(tried), atol=1e-3
+    )
+
+
+def test_copies_of_noise_have_the_words_of_their_texts(
+    tiny_encoder: TransformerEncoder, plain: ProbeMLCAttack, parts: Any
+) -> None:
+    known, held, _ = parts
+    noisy = GaussianNoise(sigma=0.1, seed=0).protect(tiny_encoder)
+    copies = [noisy.encode(known) for _ in range(2)]
+    pairs = paired(plain.vocabulary_, (known, copies), (held, noisy.encode(held)))
+    n = len(pairs.rows) // 2
+    assert pairs.vectors.shape == (2 * n, 32)
+    assert all(np.array_equal(a, b) for a, b in zip(pairs.rows[:n], pairs.rows[n:], strict=True))
+    assert not np.allclose(pairs.vectors[:n], pairs.vectors[n:])
+
+
+def test_what_chooses_the_epoch_is_not_trained_on(plain: ProbeMLCAttack, parts: Any) -> None:
+    known, _, _ = parts
+    vectors = np.zeros((len(known), 32), np.float32)
+    with pytest.raises(InvalidInputError, match="3 texts are to be trained on and to choose by"):
+        paired(plain.vocabulary_, (known, [vectors]), (known[:3], vectors[:3]))
+
+
+def test_the_search_goes_on_from_its_correctors(
+    tiny_encoder: TransformerEncoder, parts: Any
+) -> None:
+    known, held, targets = parts
+    search = SearchAttack(
+        vocabulary_size=40, base_epochs=20, base_substitutions=0, n_candidates=6, n_rounds=1,
+        corrector_hidden=8, corrector_epochs=1,
+    ).fit(tiny_encoder, known)  # fmt: skip
+    noisy = GaussianNoise(sigma=0.05, seed=0).protect(tiny_encoder)
+    lift = Lift.fit(noisy.encode(known), tiny_encoder.encode(known))
+    attacked = LiftedEncoder(tiny_encoder, noisy, lift)
+    plan = SearchPlan(n_corrected=200, n_mapped=100, n_calibration=60)
+    found = tune_search(search, search.base_, (tiny_encoder, attacked), (known, held), plan)
+    assert len(found.corrections_.correctors) == len(search.corrections_.correctors) == 1
+    assert found.corrections_.correctors[0] is not search.corrections_.correctors[0]
+    lifted = LiftedAttack(found, lift, tiny_encoder, noisy)
+    result = evaluate(lifted, noisy, targets)
+    assert result.scores.token_set_f1 > result.baseline.token_set_f1 + 5
+    assert result.n_queries_mean > 1
+
+
+def test_released_tokens_are_read_as_they_are(tiny_encoder: TransformerEncoder, parts: Any) -> None:
+    words = Vocabulary.count(parts[0])
+    released = ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same")
+    reader = TokenReader(words).fit(released)
+    answers = reader.invert(released, released.encode(parts[2]))
+    for text, answer in zip(parts[2], answers, strict=True):
+        assert answer.word_set == word_set(text) & words.index.keys()
+    unknown = tiny_encoder.token_ids(["minister"])[0][0]
+    other = ReleasedTokens(tiny_encoder, lambda ids: np.full_like(ids, unknown), identity="one")
+    (lost,) = TokenReader(words).fit(other).invert(other, other.encode([parts[2][0]]))
+    assert lost.word_set == {"minister"}

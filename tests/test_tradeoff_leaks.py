@@ -1,0 +1,194 @@
+"""The trade-off as an experiment: nobody is scored on what they know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.lifted import Lift
+from core.attacks.inversion.shipped import text_mark
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.studies import tradeoff_attack
+from core.studies.rows import Cell
+from core.studies.tradeoff import TradeoffStudy
+from core.studies.tradeoff_attack import attack_scores
+from core.studies.tradeoff_texts import AttackersTexts, draw_texts, folded
+from core.studies.tradeoff_use import use_scores
+from core.tasks.labelled import LabelledTask
+from core.text import Vocabulary
+
+SMALL = (("vocabulary_size", 40), ("hidden", 8), ("epochs", 2), ("device", "cpu"))
+
+
+def cell_of(defence: str, attackers: tuple[str, ...] = ("tuned",), **settings: Any) -> Cell:
+    study = TradeoffStudy(defences=(defence,), attackers=attackers, attack_settings=SMALL)
+    cell = {**study._attacked(), "defence": defence, "defence_settings": settings, "seed": 0}
+    return {**cell, "n_auxiliary": 200}
+
+
+@pytest.fixture
+def texts(small_texts: list[str]) -> AttackersTexts:
+    distinct = list({folded(text): text for text in small_texts}.values())
+    return draw_texts(distinct, 200, 60, 0)
+
+
+def test_nothing_that_is_attacked_or_set_aside_is_trained_on(texts: AttackersTexts) -> None:
+    known, held, targets = ({folded(t) for t in part} for part in texts.parts)
+    assert (len(known), len(targets)) == (200, 60) and len(held) >= 40
+    assert not (known & targets or known & held or held & targets)
+
+
+@pytest.mark.parametrize("parts", [("known", "targets"), ("held", "targets"), ("known", "held")])
+def test_a_text_on_two_sides_is_refused(texts: AttackersTexts, parts: tuple[str, str]) -> None:
+    one, other = parts
+    shouted = getattr(texts, one)[0].upper().replace(" ", ", ")
+    with pytest.raises(InvalidInputError, match="1 texts are"):
+        replace(texts, **{other: (*getattr(texts, other), shouted)})
+
+
+def test_the_seed_changes_the_targets_not_what_is_known(small_texts: list[str]) -> None:
+    distinct = list({folded(text): text for text in small_texts}.values())
+    one, other = draw_texts(distinct, 200, 60, 0), draw_texts(distinct, 200, 60, 1)
+    assert one.known == other.known and one.targets != other.targets
+
+
+def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(
+    small_texts: list[str],
+) -> None:
+    distinct = list({folded(text): text for text in small_texts}.values())
+    marks = {text_mark(text) for text in distinct[:100]}
+    found = draw_texts(distinct, 200, 50, 0, held_out=marks)
+    assert {text_mark(t) for t in (*found.targets, *found.held)} <= marks
+    assert not {text_mark(t) for t in found.known} & marks
+    with pytest.raises(InvalidInputError, match="--auxiliary"):
+        draw_texts(distinct, 200, 90, 0, held_out=marks)
+
+
+def test_who_knows_by_heart_reads_no_more_than_a_guess(
+    tiny_encoder: TransformerEncoder, texts: AttackersTexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted attacker who answers all that it was trained on, and nothing else."""
+    seen: set[bytes] = set()
+
+    class ByHeart:
+        vocabulary_ = Vocabulary.count(texts.known)
+
+        def invert(self, encoder: Any, vectors: Any, on_progress: Any = None) -> Any:
+            hits = [row.round(3).tobytes() in seen for row in np.asarray(vectors)]
+            assert not any(hits), "a target is a text that it was trained on"
+            return whole.invert(encoder, vectors)
+
+    def planted(cell: Cell, scene: Any) -> Any:
+        nonlocal whole
+        seen.update(row.round(3).tobytes() for row in scene.copies[0])
+        whole = trained(cell, scene)
+        return ByHeart()
+
+    whole: Any = None
+    trained = tradeoff_attack._tuned
+    monkeypatch.setattr(tradeoff_attack, "_tuned", planted)
+    attack_scores(cell_of("none"), tiny_encoder, texts)
+    assert len(seen) > 150
+
+
+def test_the_attacker_is_trained_on_protected_vectors(
+    tiny_encoder: TransformerEncoder, texts: AttackersTexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the attacker's map is fitted on is what the defence makes of the known texts."""
+    fitted: list[tuple[Any, Any]] = []
+    whole = Lift.fit.__func__
+
+    def fit(cls: type[Lift], changed: Any, unchanged: Any) -> Lift:
+        fitted.append((changed, unchanged))
+        return whole(cls, changed, unchanged)
+
+    monkeypatch.setattr(Lift, "fit", classmethod(fit))
+    attack_scores(cell_of("truncation", dimension=16), tiny_encoder, texts)
+    ((changed, unchanged),) = fitted
+    clean = tiny_encoder.encode(texts.known)
+    np.testing.assert_allclose(unchanged, clean, atol=1e-5)
+    np.testing.assert_allclose(changed, clean[:, :16], atol=1e-5)
+
+
+def test_every_attacker_is_scored_on_the_targets_alone(
+    tiny_encoder: TransformerEncoder, texts: AttackersTexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[tuple[str, ...]] = []
+
+    def look(attack: Any, encoder: Any, given: Any, **more: Any) -> Any:
+        scored.append(tuple(given))
+        return evaluate(attack, encoder, given, **more)
+
+    monkeypatch.setattr(tradeoff_attack, "evaluate", look)
+    names = ("tuned", "search", "tokens")
+    scores, told = attack_scores(cell_of("text_to_text", names, eta=50.0), tiny_encoder, texts)
+    assert scored == [texts.targets] * 3 and set(told["attacker_seconds"]) == set(names)
+    measured = {scores[f"token_set_f1: {name}"].n for name in names}
+    chances = {scores[f"token_set_f1: {name}"].chance for name in names}
+    assert len(measured) == 1 == len(chances), "all face the same words"
+
+
+class ByText:
+    """Encodes each text as a random vector of its own: a classifier can only learn by heart."""
+
+    name, dimension, fingerprint = "by text", 400, "t"
+
+    def encode(self, texts: Any, on_progress: Any = None) -> Any:
+        return np.stack(
+            [np.random.default_rng(list(text.encode())).standard_normal(400) for text in texts]
+        ).astype(np.float32)
+
+
+@pytest.mark.parametrize("is_official", [True, False])
+def test_what_was_learned_by_heart_is_no_use_on_other_texts(is_official: bool) -> None:
+    rng = np.random.default_rng(0)
+    texts = tuple(f"text {i}" for i in range(600))
+    labels = tuple(map(str, rng.integers(0, 2, 600)))
+    splits = tuple("train" if i < 350 else "test" for i in range(600)) if is_official else ()
+    task = LabelledTask("heart", texts, labels, splits)
+    found = task.score(ByText(), seed=1)
+    assert found.ci95.low < 50 < found.ci95.high + 3
+    known, held = task.parts(seed=1)
+    assert not set(known) & set(held) and len(held) == (250 if is_official else 120)
+
+
+def test_a_text_that_is_on_both_sides_is_not_trained_on() -> None:
+    task = LabelledTask("t", ("a", "b", "c", "a", "d"), ("0", "1", "0", "0", "1"),
+                        ("train", "train", "train", "test", "test"))  # fmt: skip
+    known, held = task.parts(seed=0)
+    assert sorted(known) == [1, 2] and sorted(held) == [3, 4]
+
+
+def test_folds_are_others_under_each_seed_and_the_same_for_each_defence() -> None:
+    task = LabelledTask("t", tuple(map(str, range(100))), ("0", "1") * 50)
+    tested = [set(task.parts(seed=seed)[1]) for seed in range(5)]
+    assert set.union(*tested) == set(range(100)) and sum(map(len, tested)) == 100
+    assert all(np.array_equal(*(task.parts(seed=3)[i] for _ in range(2))) for i in range(2))
+
+
+def test_a_defence_is_held_against_none_on_the_same_texts(
+    tiny_encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch, small_texts: list[str]
+) -> None:
+    labels = tuple("yes" if "minister" in text.lower() else "no" for text in small_texts)
+    task = LabelledTask("m", tuple(small_texts), labels)
+    asked: list[list[str]] = []
+    whole = LabelledTask.outcome
+
+    def look(self: LabelledTask, encoder: Any, **sizes: int) -> Any:
+        asked.append([self.texts[i] for side in self.parts(**sizes) for i in side])
+        return whole(self, encoder, **sizes)
+
+    monkeypatch.setattr(LabelledTask, "outcome", look)
+    monkeypatch.setattr("core.studies.tradeoff_use.open_tasks", lambda *told: [task])
+    cell = {"defence": "gaussian", "defence_settings": {"sigma": 9.0}, "seed": 2, "tasks": [],
+            "pairs": [], "searches": [], "n_train": 0, "n_test": 0, "n_searched": 9}  # fmt: skip
+    scores, told = use_scores(cell, tiny_encoder)
+    assert len(asked) == 2 and asked[0] == asked[1]
+    change = scores["change of accuracy: m"]
+    assert change.ci95.low <= change.value <= change.ci95.high and change.value < 0
+    assert told == {"same_texts": []}
