@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import CoreError
+from core.studies.tradeoff_choice import choose
 from core.text import check_text
 from dashboard import cache
 from dashboard.calm import show_error
@@ -18,15 +19,19 @@ address = state.address(found.tasks)
 address.adopt()
 
 headline = st.container()
-task = controls.task_picker(found)
+task, share = controls.task_picker(found), controls.share_picker()
 address.warn_of_refused()
-state.choose_first(found.points.index(views.best_point(found, task)))
-views.finding(headline, found, task)
-clicked = views.picture(found, task)
+state.adopt_click(views.figure_key(task))
+state.follow(found.points.index(choose(found, task, share).shown))
+views.finding(headline, found, task, share)
+views.picture(found, task)
+
+st.header("All tasks", anchor=False)
+views.all_tasks(found, share)
 explain.how_it_is_computed(found)
 
 st.header("See it on a sentence", anchor=False)
-chosen = controls.setting_picker(found, clicked)
+chosen = controls.setting_picker(found)
 sentence_input()
 sample_buttons()
 try:

@@ -73,7 +73,7 @@ PAGES: dict[str, Callable[[], Address]] = {
 }
 VIEWS: dict[str, dict[str, Any]] = {
     "names": {"names_sentences": TEXT, "names_names": "Ada Q\nTom, Orrin", "names_attack": "msp"},
-    "tradeoff": {"sentence": TEXT, "task": "TREC"},
+    "tradeoff": {"sentence": TEXT, "task": "TREC", "share_to_keep": 80},
     "deniability": {"sentence": TEXT, "eta": 15.5},
     "representations": {
         "rep_encoder": ["tfidf", "minilm"], "rep_attack": ["msp"], "rep_domain": "in",

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.figures.tradeoff import attacker_said
+from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
-from dashboard import state
+from dashboard import cache, state
 from dashboard.tradeoff import state as tradeoff_state
 
 TEXT = "The harbour master counted twelve ships."
@@ -32,9 +35,63 @@ def html(page: AppTest) -> str:
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
-    assert "leaks least of what stays useful" in page.title[0].value and not page.error
-    n_points = len(load_tradeoff(SHIPPED / "minilm.json").points)
-    assert len(page.dataframe[0].value) == n_points
+    assert not page.error
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    chosen = choose(found, found.tasks[0])
+    told = "leaks least of what stays useful" if chosen.helps else "No defence here helps much"
+    assert told in page.title[0].value
+    tasks, points = (frame.value for frame in page.dataframe)
+    assert len(tasks) == len(found.tasks) and len(points) == len(found.points)
+    assert set(points["by"]) == {attacker_said(p.attacker) for p in found.points}
+
+
+def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
+    page = opened()
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    shown = [found.points.index(choose(found, task).shown) for task in found.tasks]
+    other = next(i for i, point in enumerate(shown) if point != shown[0])
+
+    def box() -> int:
+        return page.selectbox(key=tradeoff_state.POINT_KEY).value
+
+    assert box() == shown[0]
+    page.session_state[tradeoff_state.TASK_KEY] = found.tasks[other]
+    page.run()
+    assert box() == shown[other], "another task, another headline: the box follows"
+    page.session_state[tradeoff_state.SHARE_KEY] = 99
+    page.run()
+    assert box() == found.points.index(choose(found, found.tasks[other], 0.99).shown)
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(7).run()
+    page.session_state[tradeoff_state.TASK_KEY] = found.tasks[0]
+    page.run()
+    assert box() == 7, "what the reader picked stands"
+    page.button(key="forget_pick").click().run()
+    assert box() == found.points.index(choose(found, found.tasks[0], 0.99).shown)
+
+
+def test_where_nothing_surely_keeps_enough_the_page_says_so(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    base = found.undefended
+    poor = [p for p in found.points if p.label == "to 24 dimensions"]
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, *poor)))
+    page = opened()
+    assert page.title[0].value == "No defence here helps much"
+    assert "surely keeps 90%" in " ".join(m.value for m in page.markdown)
+    assert page.selectbox(key=tradeoff_state.POINT_KEY).value == 0
+
+
+def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    points = tuple(replace(p, leaks={"tuned": p.leakage, "search": p.leakage})
+                   for p in found.points)  # fmt: skip
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=points))
+    page = opened()
+    assert not [name for name in page.dataframe[1].value if name.startswith("by: ")]
+    page.toggle(key="each_attacker").set_value(True).run()
+    shown = [name for name in page.dataframe[1].value if name.startswith("by: ")]
+    assert shown == ["by: tuned classifier", "by: re-embedding search"]
 
 
 def test_a_link_opens_task_and_text(opened: Open) -> None:

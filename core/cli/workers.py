@@ -55,6 +55,8 @@ _HELD = {
     "encoder": "encoder",
     "tasks": "labelled",
     "pairs": "pairs",
+    "searches": "searches",
+    "auxiliary": "corpus",
     "corpus": "texts",
 }
 """What entries of a cell hold that name files."""

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.defences.registry import DEFENCES
 from core.figures.style import BASELINE, GRID, error_bars, style
 from core.registry import look_of
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.tasks.names import task_said
 
-__all__ = ["tradeoff_figure"]
+__all__ = ["attacker_said", "tradeoff_figure"]
+
+_ATTACKERS = {
+    "tuned": "tuned classifier",
+    "search": "re-embedding search",
+    "tokens": "reader of released tokens",
+}
+
+
+def attacker_said(name: str) -> str:
+    """Return what an attacker of the study is called where people read it.
+
+    Examples
+    --------
+    >>> attacker_said("search"), attacker_said("probe_mlc")
+    ('re-embedding search', 'Probe-started classifier')
+    """
+    entry = INVERSION_ATTACKS.get(name)
+    return _ATTACKERS.get(name, entry.title if entry else name)
 
 
 def tradeoff_figure(
@@ -38,13 +58,23 @@ def tradeoff_figure(
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         clickmode="event+select",
     )
-    measure = "correlation with people, × 100" if task.startswith("STS") else "accuracy, per cent"
-    figure.update_xaxes(title=f"useful: {task}, {measure} →", gridcolor=GRID, zeroline=False)
+    measure = found.measures.get(task, "")
+    figure.update_xaxes(
+        title=f"useful: {task_said(task)}, {_UNITS.get(measure, measure)} →",
+        gridcolor=GRID,
+        zeroline=False,
+    )
     figure.update_yaxes(
         title="leaks: words recovered, F1 →", gridcolor=GRID, zeroline=False, rangemode="tozero"
     )
     return figure
 
+
+_UNITS = {
+    "accuracy": "accuracy, per cent",
+    "spearman": "correlation with people, × 100",
+    "recall@1": "found first, per cent",
+}
 
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 
@@ -76,9 +106,11 @@ def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: 
         name=title,
         line={"color": colour, "width": 1.5},
         marker={"symbol": symbol, "size": size, "color": colour},
-        customdata=[[i, point.label or title] for i, point in members],
+        customdata=[
+            [i, point.label or title, attacker_said(point.attacker)] for i, point in members
+        ],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
-        "<extra></extra>",
+        "<br>to the %{customdata[2]}<extra></extra>",
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
     )

@@ -117,10 +117,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """All points of a study, and the facts of its making."""
+    """All points of a study, and the facts of its making.
+
+    Attributes
+    ----------
+    measures : dict
+        Task to what is measured of it, such as `accuracy`.
+    """
 
     points: tuple[Point, ...]
     facts: dict[str, Any]
+    measures: dict[str, str] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[str]:
@@ -221,7 +228,10 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts = {name: facts[name] for name in _FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
-    return Tradeoff(points, facts)
+    named = dict.fromkeys(measure for row in rows for measure in row.scores)
+    split = [measure.partition(": ") for measure in named]
+    measures = {t: m for m, colon, t in split if colon and m != LEAKAGE and _CHANGE not in m}
+    return Tradeoff(points, facts, measures)
 
 
 def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:

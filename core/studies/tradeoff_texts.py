@@ -27,7 +27,7 @@ __all__ = [
 N_HELD = 1000
 """Texts at most that the attacker sets aside to choose epochs by and to learn to judge from."""
 
-LEAST_HELD = 40
+LEAST_HELD = 20
 """As many at least: the search cannot learn to judge from fewer."""
 
 

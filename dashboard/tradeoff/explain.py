@@ -5,28 +5,25 @@ from __future__ import annotations
 import streamlit as st
 
 from core.defences.registry import DEFENCES
-from core.studies.tradeoff_summary import Tradeoff
+from core.figures.tradeoff import attacker_said
+from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
 
 __all__ = ["caveats", "how_it_is_computed"]
 
 
 def how_it_is_computed(found: Tradeoff) -> None:
     """Draw on what the figure rests."""
-    facts, base = found.facts, found.undefended
-    tests = next(iter(base.utility.values()))
+    facts = found.facts
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
-            f"- **Useful**: the encoder stays as it is. A linear (ridge) classifier is trained on "
-            f"the protected vectors of {facts['n_train']:,} texts and tested on "
-            f"{facts['n_test']:,} others, a random subset of each task, under "
-            f"{tests.n_seeds} seeds. STS-b: Spearman's correlation of the cosine with human "
-            f"scores on {facts['n_test']:,} pairs.\n"
-            f"- **Leaks**: the probe-started classifier, trained anew *on protected vectors* of "
-            f"{facts['n_auxiliary']:,} sentences, attacks {facts['n_targets']:,} others. It knows "
-            "the defence, and the encoder. With so few sentences it reads less than the attacks "
-            "of the other pages; between defences the comparison is fair.\n"
+            f"- **Useful**: the encoder stays as it is, under {len(facts['seeds'])} seeds. "
+            f"{use_said(facts)} Every defence is trained and tested on the same texts.\n"
+            f"- **Leaks**: what the strongest attacker reads, {_named(found)}; "
+            f"{attack_said(facts)}\n"
             "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "
             "and the spread between seeds.\n"
+            "- **The headline** counts usefulness by the lower end of its interval and leakage by "
+            "the upper end: the best of many points would else be the luckiest of them.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
         )
         for name in dict.fromkeys(point.defence for point in found.points):
@@ -34,6 +31,12 @@ def how_it_is_computed(found: Tradeoff) -> None:
             st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
             if entry.formula:
                 st.latex(entry.formula)
+
+
+def _named(found: Tradeoff) -> str:
+    """Return the attackers in words."""
+    names = [attacker_said(name) for name in found.attackers]
+    return names[0] if len(names) == 1 else f"of {len(names)}: {', '.join(names)}"
 
 
 def caveats() -> None:

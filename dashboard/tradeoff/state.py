@@ -6,19 +6,40 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.studies.tradeoff_choice import SHARE
 from dashboard.address import Address, Parameter
 from dashboard.state import text_parameter
 
-__all__ = ["POINT_KEY", "TASK_KEY", "address", "adopt_click", "choose_first", "chosen_point"]
+__all__ = [
+    "POINT_KEY",
+    "SHARES",
+    "SHARE_KEY",
+    "TASK_KEY",
+    "address",
+    "adopt_click",
+    "chosen_point",
+    "follow",
+    "forget_pick",
+    "has_picked",
+    "pick",
+]
 
 TASK_KEY = "task"
 POINT_KEY = "point"
+SHARE_KEY = "share_to_keep"
+
+SHARES = range(50, 100)
+"""Per cent of the usefulness that may be asked for."""
+
+_PICKED = "point_picked"
 
 
 def address(tasks: Sequence[str]) -> Address:
-    """Return what an address may ask for: `?text=…&task=SST-2`."""
+    """Return what an address may ask for: `?text=…&task=SST-2&keep=80`."""
     task = Parameter(name="task", key=TASK_KEY, default=tasks[0], options=tasks)
-    return Address("tradeoff", (text_parameter(), task))
+    keep = Parameter(name="keep", key=SHARE_KEY, default=round(100 * SHARE), options=SHARES,
+                     hint="50 to 99")  # fmt: skip
+    return Address("tradeoff", (text_parameter(), task, keep))
 
 
 def chosen_point() -> int:
@@ -26,13 +47,36 @@ def chosen_point() -> int:
     return int(st.session_state.get(POINT_KEY, 0))
 
 
-def choose_first(point: int) -> None:
-    """Show this setting on the sentence unless the visitor has chosen one."""
-    st.session_state.setdefault(POINT_KEY, point)
+def follow(point: int) -> None:
+    """Show the headline's setting as long as the visitor has picked none."""
+    if POINT_KEY not in st.session_state:  # the page was left since
+        forget_pick()
+    if not has_picked():
+        st.session_state[POINT_KEY] = point
 
 
-def adopt_click(clicked: int | None) -> None:
-    """Choose the point that was clicked, once per click."""
-    if clicked is not None and clicked != st.session_state.get("_clicked_point"):
+def has_picked() -> bool:
+    """Whether the visitor has picked a setting."""
+    return bool(st.session_state.get(_PICKED))
+
+
+def pick() -> None:
+    """Note that the visitor has picked a setting: it stands when the headline changes."""
+    st.session_state[_PICKED] = True
+
+
+def forget_pick() -> None:
+    """Let the setting follow the headline again."""
+    st.session_state[_PICKED] = False
+
+
+def adopt_click(figure: str) -> None:
+    """Choose the point that was clicked in a figure, once a click, before anything is drawn."""
+    event = st.session_state.get(figure)
+    points = event.selection.points if event else []
+    clicked = next((int(p["customdata"][0]) for p in points if p.get("customdata")), None)
+    seen = f"_clicked_in_{figure}"
+    if clicked is not None and clicked != st.session_state.get(seen):
         st.session_state[POINT_KEY] = clicked
-    st.session_state["_clicked_point"] = clicked
+        pick()
+    st.session_state[seen] = clicked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import streamlit as st
 from core.defences.metric_dp.promise import HARDLY, Promises, odds_said
 from core.defences.metric_dp.promised import EXAMPLE, is_promising
 from core.defences.registry import DEFENCES, make_defence
-from core.figures.tradeoff import tradeoff_figure
+from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.specs import DefenceSpec
+from core.studies.tradeoff_choice import Choice, choose, helps
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.tasks.names import task_said
 from dashboard import cache, compiling, markup
 from dashboard.charts import chart_config
 from dashboard.deniability.state import noise_seed
@@ -20,44 +23,54 @@ from dashboard.deniability.views import opened_sentence, privatised_card
 from dashboard.inversion import answers
 from dashboard.inversion.views import vector_panel
 from dashboard.promise import promises_of, show_promises
+from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.state import chosen_point
 
 __all__ = [
-    "best_point",
+    "all_tasks",
     "example",
+    "figure_key",
     "finding",
     "picture",
     "table",
 ]
 
-_KEPT = 0.9
-"""Of the way from chance to the undefended encoder: what the headline calls kept."""
+_MOST_ALIKE = 3
 
 
-def finding(slot: Any, found: Tradeoff, task: str) -> None:
-    """Draw the answer to the page's question: the best that keeps most of the usefulness."""
-    base, best = found.undefended, best_point(found, task)
-    if DEFENCES[best.defence].is_baseline:
-        slot.title("No defence keeps its usefulness and hides words", anchor=False)
-    else:
-        saved = base.leakage.value - best.leakage.value
-        name = f"{DEFENCES[best.defence].title} {best.label}".strip()
-        slot.title(f"{name} leaks least of what stays useful", anchor=False)
-        slot.markdown(
-            f"An attacker who knows the defence recovers words with an F1 of "
-            f"**{best.leakage.said(0)}** instead of **{base.leakage.said(0)}**, {saved:.0f} points "
-            f"less; {task} keeps **{best.utility[task].said(0)}** of {base.utility[task].said(0)} "
-            f"(95 % intervals in brackets). Of {len(found.points)} settings measured, it is the "
-            "one with the least leakage among those that keep "
-            f"{_KEPT:.0%} of the way from chance "
-            "to no defence; where intervals overlap, others do as well."
-        )
-        if is_promising(best.defence):
-            show_promises(_promises(best), slot)
+def finding(slot: Any, found: Tradeoff, task: str, share: float) -> None:
+    """Draw the answer to the page's question: what surely leaks less and stays surely useful."""
+    choice = choose(found, task, share)
+    best = choice.best
+    if best is None or not choice.helps:
+        slot.title("No defence here helps much", anchor=False)
+        slot.markdown(_no_help(choice, task, share))
         return
+    saved = choice.base.leakage.value - best.leakage.value
+    slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
     slot.markdown(
-        f"Every setting that leaks less loses more than {1 - _KEPT:.0%} of the way from no defence "
-        f"to chance on {task}."
+        f"The strongest attacker who knows the defence recovers words with an F1 of "
+        f"**{best.leakage.said(0)}** instead of **{choice.base.leakage.said(0)}**, {saved:.0f} "
+        f"points less; {task_said(task)} keeps **{best.utility[task].said(0)}** of "
+        f"{choice.base.utility[task].said(0)} (95 % intervals in brackets). {_alike(choice)}"
+    )
+    slot.markdown(_promised_or_not(choice, share))
+    if choice.promising is not None and is_promising(choice.promising.defence):
+        show_promises(_promises(choice.promising), slot)
+
+
+def _no_help(choice: Choice, task: str, share: float) -> str:
+    if choice.best is None:
+        return (
+            f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
+            f"{task_said(task)}: the lower end of each interval lies below. "
+            "Ask for less, or more texts would have to be measured."
+        )
+    return (
+        f"Of the settings that surely keep {share:.0%} of the usefulness for {task_said(task)}, "
+        f"{point_said(choice.best)} leaks least: an F1 of **{choice.best.leakage.said(0)}** to the "
+        f"strongest attacker, against **{choice.base.leakage.said(0)}** without a defence. The "
+        "difference is within the noise of the measurement."
     )
 
 
@@ -66,31 +79,92 @@ def _promises(point: Point, text: str = EXAMPLE) -> Promises:
     return promises_of(point.defence, float(dict(point.settings)["eta"]), text, answers.ENCODER)
 
 
-def best_point(found: Tradeoff, task: str) -> Point:
-    """Return the setting that leaks least among those that keep most of the usefulness."""
-    base = found.undefended.utility[task]
-    wanted = base.chance + _KEPT * (base.value - base.chance)
-    keeping = [p for p in found.points if p.utility[task].value >= wanted]
-    return min(keeping, key=lambda p: p.leakage.value)
+def _alike(choice: Choice) -> str:
+    """Say what cannot be told apart from the best."""
+    if not choice.alike:
+        return ""
+    named = ", ".join(point_said(point) for point in choice.alike[:_MOST_ALIKE])
+    more = len(choice.alike) - _MOST_ALIKE
+    return f"Not told apart from it: {named}{f' and {more} more' if more > 0 else ''}."
 
 
-def picture(found: Tradeoff, task: str) -> int | None:
-    """Draw the figure and return the index of the point that was clicked, if any."""
-    event = st.plotly_chart(
+def _promised_or_not(choice: Choice, share: float) -> str:
+    """Say whether the best promises anything, and what the best that does comes to."""
+    if choice.promising is None:
+        return (
+            "It promises nothing: it was measured against the attackers that were tried. No "
+            f"defence that promises something surely keeps {share:.0%}."
+        )
+    leaks = f"an F1 of {choice.promising.leakage.said(0)}"
+    if choice.best is choice.promising:
+        return f"It promises something: {DEFENCES[choice.promising.defence].guarantee}."
+    told = "" if helps(choice.promising, choice.base) else ", not told apart from no defence"
+    return (
+        "It promises nothing: it was measured against the attackers that were tried. Of the "
+        f"defences that promise something, {point_said(choice.promising)} leaks least: "
+        f"{leaks}{told}."
+    )
+
+
+def figure_key(task: str) -> str:
+    """Return the key of the figure of a task."""
+    return f"tradeoff-{task}"
+
+
+def picture(found: Tradeoff, task: str) -> None:
+    """Draw the figure; a click in it chooses a setting."""
+    st.plotly_chart(
         tradeoff_figure(found, task, chosen=chosen_point()),
-        key=f"tradeoff-{task}",
+        key=figure_key(task),
         on_select="rerun",
         selection_mode="points",
         config=chart_config(),
         alt=f"Words recovered against usefulness for {task}, a line for each defence; the table "
         "below holds the same numbers",
     )
-    points = event.selection.points if event else []
     st.caption("Down is private, right is useful. Click a point to see a sentence at its setting.")
-    for point in points:
-        if point.get("customdata"):
-            return int(point["customdata"][0])
-    return None
+
+
+def all_tasks(found: Tradeoff, share: float) -> None:
+    """Draw what the headline would be for each task."""
+    rows = []
+    for task in found.tasks:
+        choice = choose(found, task, share)
+        rows.append(
+            {
+                "task": task_said(task),
+                "plain": choice.base.utility[task].value,
+                "promising": _least_said(choice.promising, choice.base),
+                "measured": _least_said(choice.measured, choice.base),
+            }
+        )
+    columns = st.column_config
+    st.dataframe(
+        rows,
+        key="all_tasks",
+        hide_index=True,
+        column_config={
+            "task": columns.TextColumn("Useful for", pinned=True),
+            "plain": columns.NumberColumn("No defence scores", format="%.1f"),
+            "promising": columns.TextColumn(
+                "Leaks least of those that promise something",
+                help="Words recovered by the strongest attacker, F1 [95 % interval]",
+            ),
+            "measured": columns.TextColumn("Leaks least of the others"),
+        },
+    )
+    leak = found.undefended.leakage.said(0)
+    st.caption(
+        f"Of the settings that surely keep {share:.0%} of the usefulness, the one that surely "
+        f"leaks least; without a defence the F1 is {leak}."
+    )
+
+
+def _least_said(point: Point | None, base: Point) -> str:
+    if point is None:
+        return "none keeps enough"
+    told = "" if helps(point, base) else ", not told apart from no defence"
+    return f"{point_said(point)}: {point.leakage.said(0)}{told}"
 
 
 def example(point: Point, text: str) -> None:
@@ -133,7 +207,10 @@ def example(point: Point, text: str) -> None:
 
 
 def table(found: Tradeoff, task: str) -> None:
-    """Draw all points as a table."""
+    """Draw all points as a table, by the strongest attacker; each attacker on demand."""
+    shows_each = len(found.attackers) > 1 and st.toggle(
+        "What each attacker reads", key="each_attacker", persist_state="session"
+    )
     rows = [
         {
             "defence": DEFENCES[point.defence].title,
@@ -142,6 +219,8 @@ def table(found: Tradeoff, task: str) -> None:
             "useful, 95 %": point.utility[task].ci95.said(),
             "leaks": round(point.leakage.value, 1),
             "leaks, 95 %": point.leakage.ci95.said(),
+            "by": attacker_said(point.attacker),
+            **(_each(point, found.attackers) if shows_each else {}),
             "promise": _promises(point).nearest.odds if is_promising(point.defence) else "none",
             "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         }
@@ -157,6 +236,7 @@ def table(found: Tradeoff, task: str) -> None:
             "strength": columns.TextColumn("Strength"),
             "useful": columns.NumberColumn(f"{task}", format="%.1f"),
             "leaks": columns.NumberColumn("Words recovered, F1", format="%.1f"),
+            "by": columns.TextColumn("Strongest attacker"),
             "promise": columns.TextColumn(
                 "Promise: odds up to",
                 help="By what odds the output may tell two inputs apart: a token from its nearest "
@@ -170,3 +250,11 @@ def table(found: Tradeoff, task: str) -> None:
             ),
         },
     )
+
+
+def _each(point: Point, attackers: Sequence[str]) -> dict[str, str]:
+    """Return what each attacker reads, with its interval."""
+    return {
+        f"by: {attacker_said(name)}": point.leaks[name].said() if name in point.leaks else ""
+        for name in attackers
+    }

@@ -32,7 +32,7 @@ class SearchPlan:
         Texts that nothing was trained on, to learn the judgement from.
     """
 
-    n_corrected: int = 4000
+    n_corrected: int = 2000
     epochs: int = 2
     learning_rate: float = 3e-4
     n_mapped: int = 2000
