@@ -19,7 +19,9 @@ from core.studies.rows import Cell, Row
 from core.studies.tradeoff import TradeoffStudy
 from core.studies.tradeoff_summary import load_tradeoff, summarise
 from core.tasks.labelled import LabelledTask, read_labelled
+from core.tasks.outcomes import Hits, Ranks
 from core.tasks.pairs import PairTask, read_pairs
+from core.tasks.searches import SearchTask, read_searches
 
 
 class ByNumber:
@@ -205,9 +207,9 @@ def test_a_cell_changes_with_its_texts_alone_not_with_their_order_of_reading(
 
 def test_defences_are_named_or_given_at_a_strength() -> None:
     assert tuple(chosen_defences(TradeoffStudy().defences)) == GRID
-    one, *rest = chosen_defences(["gaussian:sigma=0.3", "rounding"])
+    one, *rest = chosen_defences(["gaussian:sigma=0.3", "gaussian"])
     assert dict(one.settings) == {"sigma": 0.3}
-    assert [dict(spec.settings)["decimals"] for spec in rest] == [2, 1]
+    assert [dict(spec.settings)["sigma"] for spec in rest] == [0.02, 0.05, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -283,3 +285,60 @@ def test_files_are_checked_before_anything_is_measured(
     assert "NAME=FILE" in core(*given, "--tasks", "=minister.parquet").refusal()
     refused = core(*given, "--tasks", "m=minister.parquet", "--attack", "prob_mlc").refusal()
     assert "--attack must be of" in refused and "probe_mlc" in refused
+
+
+def test_the_small_preset_runs_from_what_is_bundled(core: Any, tmp_path: Path) -> None:
+    preset = Path(__file__).parents[1] / "docs" / "presets" / "tradeoff-small.spec.json"
+    out = tmp_path / "small.json"
+    rows = core("study", "--spec", preset, "--out", out, "--json").json()["rows"]
+    assert [row["defence"] for row in rows] == ["none", "truncation"]
+    found = load_tradeoff(out)
+    assert found.attackers == ["tuned", "search"] and found.tasks == []
+    assert found.undefended.leakage.value > found.undefended.leakage.chance
+    assert "| truncation | to 96 dimensions |" in out.with_suffix(".md").read_text()
+
+
+def test_a_text_is_found_again_by_its_twin_alone(tmp_path: Path) -> None:
+    rows = {"question1": ["0.1", "1.1", "2.1", "0.1"], "question2": ["0.11", "1.12", "2.13", "9"],
+            "style": ["natural", "natural", "other", "natural"]}  # fmt: skip
+    pd.DataFrame(rows).to_parquet(tmp_path / "q.parquet")
+    task = read_searches("Q", tmp_path / "q.parquet")
+    assert (task.queries, task.stored) == (("0.1", "1.1", "2.1"), ("0.11", "1.12", "2.13"))
+    found = task.score(ByNumber(), seed=0)
+    assert (found.value, found.n) == (100, 3) and found.chance == pytest.approx(100 / 3)
+    few = read_searches("Q", tmp_path / "q.parquet", "style", "natural")
+    assert few.queries == ("0.1", "1.1")
+    wrong = SearchTask("Q", ("0.1", "1.1"), ("1.12", "0.11"))
+    assert wrong.score(ByNumber(), seed=0).value == 0
+    with pytest.raises(InvalidInputError, match="needs 9 pairs of texts, and has 3"):
+        task.score(ByNumber(), n_test=9, seed=0)
+    with pytest.raises(InvalidInputError, match="style is 'none'"):
+        read_searches("Q", tmp_path / "q.parquet", "style", "none")
+
+
+def test_an_official_split_is_honoured(tmp_path: Path) -> None:
+    rows = {"text": [f"text {i}" for i in range(9)], "label": [0, 1, 0, 1, 0, 1, None, None, None],
+            "split": ["train"] * 4 + ["dev"] * 2 + ["test"] * 3}  # fmt: skip
+    pd.DataFrame(rows).to_parquet(tmp_path / "s.parquet")
+    task = read_labelled("s", tmp_path / "s.parquet")
+    known, held = task.parts(seed=0)
+    assert sorted(known) == [0, 1, 2, 3] and sorted(held) == [4, 5], "the test has no labels"
+    assert task.has_official_split and all(
+        np.array_equal(np.sort(task.parts(seed=s)[1]), np.sort(held)) for s in range(3)
+    )
+
+
+def test_the_difference_is_taken_text_by_text() -> None:
+    right = np.arange(100) % 10 != 0
+    worse = right & (np.arange(100) % 20 != 1)
+    change = Hits(worse, 50.0).change_from(Hits(right, 50.0))
+    assert change.value == pytest.approx(-5) and change.n == 100
+    paired = change.ci95.high - change.ci95.low
+    alone = Hits(right, 50.0).score().ci95
+    assert paired < alone.high - alone.low, "what both get wrong is no doubt of the difference"
+    truth = np.arange(50.0)
+    same = Ranks(truth, truth).change_from(Ranks(truth, truth))
+    assert (same.value, same.ci95.low, same.ci95.high) == (0, 0, 0)
+    assert Ranks(-truth, truth).change_from(Ranks(truth, truth)).value == pytest.approx(-200)
+    with pytest.raises(InvalidInputError, match="100 and on 99"):
+        Hits(right, 50.0).change_from(Hits(right[1:], 50.0))

@@ -42,7 +42,9 @@ class Named(Protocol):
     """What weights are found by: an encoder, or its name before it is opened."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Of the encoder."""
+        ...
 
 
 def _name_of(attack: TrainedAttack) -> str:
