@@ -152,7 +152,7 @@ def spearman_correlation(
     seed : int
         Of the 1,000 resamples.
     """
-    drawn = np.random.default_rng([seed, 1]).integers(0, len(one), (1000, len(one)))
+    drawn = _resamples(len(one), seed)
     low, high = np.percentile(_correlations(one[drawn], two[drawn]), [2.5, 97.5])
     value = _correlations(one[None], two[None])[0]
     return float(value), Interval(float(low), float(high))
@@ -170,7 +170,7 @@ def spearman_difference(
     The difference of the two correlations, and its 95 % interval by a bootstrap that draws the
     same pairs for both, 1,000 times.
     """
-    drawn = np.random.default_rng([seed, 1]).integers(0, len(truth), (1000, len(truth)))
+    drawn = _resamples(len(truth), seed)
 
     def correlations(rows: NDArray[np.int64]) -> NDArray[np.float64]:
         return _correlations(one[rows], truth[rows]) - _correlations(other[rows], truth[rows])
@@ -178,6 +178,11 @@ def spearman_difference(
     low, high = np.percentile(correlations(drawn), [2.5, 97.5])
     value = correlations(np.arange(len(truth))[None])[0]
     return float(value), Interval(float(low), float(high))
+
+
+def _resamples(n: int, seed: int) -> NDArray[np.int64]:
+    """Return which of n pairs each of 1,000 bootstraps draws."""
+    return np.random.default_rng([seed, 1]).integers(0, n, (1000, n))
 
 
 def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ class Mutant:
 
 _DP = "core/defences/metric_dp"
 _INV = "core/attacks/inversion"
+_TRADEOFF = "core/studies/tradeoff"
 
 MUTANTS: tuple[Mutant, ...] = (
     # The noise that is promised
@@ -96,8 +97,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a word's weight that forgets how many hold it", "core/metrics.py",
            "np.log((n + 1) / (c + 1))", "np.log((n + 1) / 2)", ("tests/test_metrics.py",)),
     Mutant("seeds make an interval too narrow", "core/metrics.py",
-           "np.sqrt(max(within, float(values.var(ddof=1))) / len(values))",
-           "np.sqrt(min(within, float(values.var(ddof=1))) / len(values))",
+           "max(within, between) / len(values)", "min(within, between) / len(values)",
            ("tests/test_metrics.py",)),
     Mutant("words that the attack cannot name are left out of all words", f"{_INV}/evaluation.py",
            "all_words = [word_set(text) - known.stop_words for text in sample]",
@@ -149,6 +149,24 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("cross-domain attackers know the target's own texts", "core/studies/domains.py",
            'own = known_sentences.texts if domain == "in" else',
            'own = known_sentences.texts if domain else', ("tests/test_leaks.py",)),
+    Mutant("a trade-off attacker trained on undefended vectors", f"{_TRADEOFF}_attack.py",
+           "[protected.encode(texts.known) for _ in range(n_copies)]",
+           "[own.encode(texts.known)[:, : protected.dimension] for _ in range(n_copies)]",
+           ("tests/test_tradeoff.py",)),
+    Mutant("a trade-off attacker scored on its training sentences", f"{_TRADEOFF}_attack.py",
+           "attack, attacked, texts.targets, vectors=vectors",
+           "attack, attacked, texts.known[:60], vectors=None",
+           ("tests/test_tradeoff_leaks.py",)),
+    Mutant("trade-off targets drawn from known texts", f"{_TRADEOFF}_texts.py",
+           "chosen(held), chosen(order[:n_targets])", "chosen(held), chosen(known[:n_targets])",
+           ("tests/test_tradeoff_leaks.py",)),
+    Mutant("trade-off targets that shipped weights were trained on", f"{_TRADEOFF}_texts.py",
+           "_apart(texts, n_targets) if held_out is None else _marked(texts, held_out)",
+           "_apart(texts, n_targets)", ("tests/test_tradeoff_leaks.py",)),
+    Mutant("usefulness tested on its training texts", "core/tasks/labelled.py",
+           "_some(known, n_train, rng), _some(held, n_test, rng)",
+           "_some(known, n_train, rng), _some(known, n_test, rng)",
+           ("tests/test_tradeoff_leaks.py",)),
     Mutant("an encoder fitted on another file is taken up", "core/studies/domains.py",
            '{**fit_on, "contents": list(contents), "settings"', '{**fit_on, "settings"',
            ("tests/test_named_studies.py",)),

@@ -150,6 +150,7 @@ STUDIES: dict[str, StudyEntry] = {
         "defences: what each costs and what it saves",
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
+        version=2,
     ),
 }
 

@@ -34,9 +34,6 @@ USUAL: dict[str, Any] = {"vocabulary_size": 20_000, "epochs": 12, "hidden": 512,
                          "substitutions": 0}  # fmt: skip
 """Settings of a classifier that is trained anew, where none ships for the encoder."""
 
-VERSION = 1
-"""Of the attackers: raised when what they would answer changes, so that no old cell is taken."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TradeoffStudy:
@@ -114,7 +111,7 @@ class TradeoffStudy:
                     + similar(name, ATTACKERS)
                 )
         ships = EncoderSpec(name=self.encoder)
-        return {**self._shared("attack"), "version": VERSION, "attack": self.attack,
+        return {**self._shared("attack"), "attack": self.attack,
                 "attackers": list(self.attackers), "auxiliary": self.auxiliary,
                 "contents": _auxiliary_digest(self.auxiliary),
                 "start": shipped_digest(ships, self.attack) if self.auxiliary else "",
