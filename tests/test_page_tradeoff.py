@@ -138,5 +138,5 @@ def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: 
     assert f"At η = {eta:g} the output can tell" in told and "odds of up to" in told
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(0).run()
     assert "odds of up to" not in " ".join(m.value for m in page.markdown)
-    table = page.dataframe[0].value
+    table = page.dataframe[1].value
     assert "10^" in table["promise"][index] and table["promise"][0] == "none"

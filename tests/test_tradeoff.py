@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,14 @@ def minister(small_texts: list[str], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def texts_are_read_anew() -> Iterator[None]:
+    """Keep the sentences that one test puts in place of the bundled ones from the next."""
+    tradeoff_texts.auxiliary_texts.cache_clear()
+    yield
+    tradeoff_texts.auxiliary_texts.cache_clear()
+
+
 SMALL = (("vocabulary_size", 40), ("hidden", 16), ("device", "cpu"))
 
 
@@ -102,7 +111,6 @@ def study(
     monkeypatch.setattr(
         tradeoff_texts, "bundled_sentences", lambda: list(dict.fromkeys(small_texts))
     )
-    tradeoff_texts.auxiliary_texts.cache_clear()
     return TradeoffStudy(
         tasks=(f"minister={minister}",),
         encoder=f"mlm:{tiny_bert}",
