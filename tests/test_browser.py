@@ -288,7 +288,7 @@ def test_a_click_on_a_point_shows_a_sentence_at_its_setting(visit: Visit) -> Non
     page = visit.open("/tradeoff", text=TEXT, task="SUBJ").page
     figure = page.locator(".js-plotly-plot").first
     figure.wait_for()
-    sync_api.expect(page.get_by_text("SUBJ keeps")).to_be_visible()
+    sync_api.expect(page.get_by_text("(SUBJ) keeps").first).to_be_visible()
     figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
     chosen = page.get_by_role("combobox", name="Defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 75")
