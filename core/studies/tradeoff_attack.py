@@ -49,7 +49,7 @@ N_COPIES = 3
 N_CALIBRATION = 200
 """Texts that the search learns its judgement from."""
 EPOCHS, LEARNING_RATE = 6, 2e-3
-"""Of training on; copies count as epochs (docs/decisions/0014-the-trade-offs-attacker.md)."""
+"""Of training on; copies count as epochs (docs/decisions/0015-the-trade-offs-attacker.md)."""
 
 
 def draws_noise(defence: str) -> bool:
