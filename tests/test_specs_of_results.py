@@ -51,6 +51,13 @@ def test_there_are_specifications() -> None:
     assert len(SPECS) > 10
 
 
+def test_every_table_of_a_study_has_its_specification() -> None:
+    names = {path.name.removesuffix(".spec.json") for path in SPECS}
+    tables = {path.name.removesuffix(".json") for path in RESULTS.glob("*.json")}
+    tables = {name for name in tables if not name.endswith((".spec", ".fit"))}
+    assert tables - names <= {"faults", "mutants"}, "those are of tools, not of studies"
+
+
 @pytest.mark.parametrize("path", SPECS, ids=name_of)
 def test_a_specification_describes_a_study_and_is_what_the_study_writes(
     path: Path, monkeypatch: pytest.MonkeyPatch
