@@ -23,7 +23,7 @@ SECRET = "Tarnquell hid the ledger behind the organ."
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
     page = visit.open("/names", **params).page
-    sync_api.expect(headline(page)).to_contain_text("the surname was read from the vector alone")
+    sync_api.expect(headline(page)).to_contain_text("The vector alone gives away the surname in")
     page.locator(".js-plotly-plot").first.wait_for()
     return page
 
@@ -71,7 +71,7 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     page = visit.open("/names", attack="search", text=text, names="Ada Quell\nTom Orrin").page
     page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
     page.reload()
-    sync_api.expect(headline(page)).to_contain_text("the surname was read from the vector alone")
+    sync_api.expect(headline(page)).to_contain_text("The vector alone gives away the surname in")
     sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()
 
 

@@ -45,7 +45,7 @@ def told(page: AppTest) -> str:
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
-    assert "the surname was read from the vector alone" in page.title[0].value and not page.error
+    assert "The vector alone gives away the surname in" in page.title[0].value and not page.error
     assert "95 % interval" in told(page) and "of the 5 surnames" in told(page)
     matrix, probes = (frame.value for frame in page.dataframe[:2])
     assert len(matrix) == 25 and len(probes) == 3

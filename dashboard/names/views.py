@@ -50,11 +50,11 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     own, other = matrix.diagonal(), matrix.exchanged()
     n_known = sum(count > 0 for count in found.training_counts)
     n_read = (
-        f"In {round(own.value * own.n / 100)} of {own.n} sentences the surname was"
+        f"the surname in {round(own.value * own.n / 100)} of {own.n} sentences"
         if own.n
-        else f"{other.value:.0f} % of the surnames put in were"
+        else f"{other.value:.0f} % of the surnames put in"
     )
-    slot.title(f"{n_read} read from the vector alone", anchor=False)
+    slot.title(f"The vector alone gives away {n_read}", anchor=False)
     by = INVERSION_ATTACKS[attack].title.lower()
     slot.markdown(
         f"Every name is put into every sentence, and the {by} reads each vector. From the "
