@@ -17,7 +17,7 @@ def point(defence: str, eta: float | None, useful: float, leak: float) -> Point:
             "one": Score(useful, Interval(useful - 5, useful + 5), 100, 50.0),
             "two": Score(60.0, Interval(55.0, 65.0), 100, 20.0),
         },
-        Score(leak, Interval(leak - 1, leak + 1), 100, 3.0),
+        {"probe_mlc": Score(leak, Interval(leak - 1, leak + 1), 100, 3.0)},
         Score(12.0, Interval(11.0, 13.0), 100) if eta else None,
     )
 
