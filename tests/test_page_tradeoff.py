@@ -8,9 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_choice import choose
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_tradeoff
 from dashboard import cache, state
 from dashboard.tradeoff import state as tradeoff_state
+from dashboard.tradeoff import views
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
@@ -140,3 +141,18 @@ def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: 
     assert "odds of up to" not in " ".join(m.value for m in page.markdown)
     table = page.dataframe[1].value
     assert "10^" in table["promise"][index] and table["promise"][0] == "none"
+
+
+@pytest.mark.parametrize(("n_texts", "is_said"), [(3000, True), (20_000, False)])
+def test_an_attacker_that_learnt_from_few_texts_is_called_a_lower_bound(
+    n_texts: int, is_said: bool
+) -> None:
+    said: list[str] = []
+
+    class Slot:
+        def warning(self, text: str, icon: str) -> None:
+            said.append(text)
+
+    views._say_if_weak(Slot(), Tradeoff((), {"n_auxiliary": n_texts}))
+    assert bool(said) is is_said
+    assert not said or ("A lower bound" in said[0] and "3,000" in said[0])

@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 _MOST_ALIKE = 3
+_ENOUGH = 20_000
+"""Sentences from which an attacker is not called weak for what it was taught."""
 
 
 def finding(slot: Any, found: Tradeoff, task: str, share: float) -> None:
@@ -45,6 +47,7 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float) -> None:
     if best is None or not choice.helps:
         slot.title("No defence here helps much", anchor=False)
         slot.markdown(_no_help(choice, task, share))
+        _say_if_weak(slot, found)
         return
     saved = choice.base.leakage.value - best.leakage.value
     slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
@@ -57,6 +60,19 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float) -> None:
     slot.markdown(_promised_or_not(choice, share))
     if choice.promising is not None and is_promising(choice.promising.defence):
         show_promises(_promises(choice.promising), slot)
+    _say_if_weak(slot, found)
+
+
+def _say_if_weak(slot: Any, found: Tradeoff) -> None:
+    """Say where the attacker learnt from few texts: what it does not read is not thereby safe."""
+    n_texts = found.facts.get("n_auxiliary", _ENOUGH)
+    if n_texts < _ENOUGH:
+        slot.warning(
+            f"A lower bound: the attacker of these figures learnt from {n_texts:,} sentences. The "
+            "attacks of the inversion page learnt from many times as many and read more without a "
+            "defence; behind one they would read more, too.",
+            icon=":material/info:",
+        )
 
 
 def _no_help(choice: Choice, task: str, share: float) -> str:
