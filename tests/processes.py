@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -35,3 +37,26 @@ def end(process: subprocess.Popen[Any]) -> None:
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
+
+
+def wait_until(
+    condition: Callable[[], bool],
+    process: subprocess.Popen[Any] | None = None,
+    *,
+    seconds: float = 60.0,
+) -> None:
+    """Wait for what takes less, however busy the machine is; a process must run meanwhile."""
+    end_of_patience = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, "the process has ended"
+        assert time.monotonic() < end_of_patience
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs: one that is dead and not yet waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from processes import started
+from processes import started, wait_until
 
 from core.attacks.inversion.registry import make_attack
 from core.corpora.document import Document
@@ -230,11 +229,7 @@ new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=sys.argv[1])
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
     with started([sys.executable, "-c", KILLED, tmp_path], cwd=root) as process:
-        deadline = time.monotonic() + 200
-        while not (tmp_path / "model.json").exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until((tmp_path / "model.json").exists, process, seconds=200)
         process.kill()
     texts = chapters(30)
     resumed = new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=str(tmp_path))

@@ -13,6 +13,7 @@ import job_work
 import numpy as np
 import processes
 import pytest
+from processes import runs, wait_until
 
 from core.errors import InvalidInputError
 from core.jobs import Job, Jobs, JobState, Patience, running
@@ -55,22 +56,6 @@ def seen(jobs: Jobs, job_id: str) -> Job:
     job = jobs.view(job_id)
     assert job is not None
     return job
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def runs(pid: int) -> bool:
-    """Return whether a process runs: one that is dead and not yet waited for does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def started(jobs: Jobs, folder: Path, **settings: str) -> str:

@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import started
+from processes import runs, started, wait_until
 
 from core.errors import InvalidInputError, StoppedError
 from core.store import read_json
@@ -137,19 +136,12 @@ run_cells([{"x": 1}, {"x": 2}, {"x": 3}], endless, Path(sys.argv[1]), n_jobs=2)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_study(tmp_path: Path, how: signal.Signals) -> None:
     with started([sys.executable, "-c", LEFT_ALONE, tmp_path], cwd=ROOT) as study:
-        wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2)
+        wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2, seconds=120)
         study.send_signal(how)
         study.wait(60)
         for mark in tmp_path.glob("pid-*"):
-            pid = mark.name.removeprefix("pid-")
-            wait_until(lambda pid=pid: not Path("/proc", pid).exists())  # type: ignore[misc]
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+            pid = int(mark.name.removeprefix("pid-"))
+            wait_until(lambda pid=pid: not runs(pid), seconds=120)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -167,10 +159,8 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> Non
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(n_jobs)]
     with started(command, cwd=ROOT) as process:
-        deadline = time.monotonic() + 120
-        while len(list((tmp_path / "cells").glob("*.json"))) < 3:
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.02)
+        cells = tmp_path / "cells"
+        wait_until(lambda: len(list(cells.glob("*.json"))) >= 3, process, seconds=120)
         process.kill()
     finished = [str(read_json(path)["cell"]["x"]) for path in (tmp_path / "cells").glob("*.json")]
     assert 3 <= len(finished) < 12

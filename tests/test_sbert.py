@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from processes import started
+from processes import started, wait_until
 
 from core.attacks.inversion.registry import make_attack
 from core.encoders.sbert.encoder import SentenceBERT
@@ -170,11 +169,7 @@ SentenceBERT(base=sys.argv[1], **small).fit_pairs(*scored(), checkpoint_dir=sys.
 def test_a_killed_training_resumes_to_the_same_weights(tiny_bert: Path, tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
     with started([sys.executable, "-c", KILLED, tiny_bert, tmp_path], cwd=root) as process:
-        deadline = time.monotonic() + 200
-        while not (tmp_path / "model.json").exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until((tmp_path / "model.json").exists, process, seconds=200)
         process.kill()
     small = SMALL | {"epochs": 30}
     resumed = SentenceBERT(base=str(tiny_bert), **small)

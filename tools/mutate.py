@@ -130,8 +130,9 @@ def main() -> int:
     chosen = [m for m in MUTANTS if not arguments.names or m.name in arguments.names]
     with tempfile.TemporaryDirectory() as folder:
         places: SimpleQueue[Path] = SimpleQueue()
-        for i in range(arguments.jobs):
-            places.put(_copy(Path(folder, str(i))))
+        copies = [_copy(Path(folder, str(i))) for i in range(arguments.jobs)]
+        for copy in copies:
+            places.put(copy)
 
         def work(mutant: Mutant) -> Verdict:
             place = places.get()
@@ -143,10 +144,11 @@ def main() -> int:
                   f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
             return verdict
 
-        healthy, told = _tested(sorted({t for m in chosen for t in m.tests}), _peek(places))
-        if healthy != _PASSED:
-            print(f"The tests fail without any mutant: {told}", file=sys.stderr)
-            return 1
+        for tests in dict.fromkeys(mutant.tests for mutant in chosen):
+            healthy, told = _tested(tests, copies[0])
+            if healthy != _PASSED:
+                print(f"The tests fail without any mutant: {told}", file=sys.stderr)
+                return 1
         with ThreadPoolExecutor(arguments.jobs) as pool:
             verdicts = list(pool.map(work, chosen))
     if not arguments.names:
@@ -157,12 +159,6 @@ def main() -> int:
     n_killed = sum(v.is_killed for v in verdicts)
     print(f"{n_killed} of {len(verdicts)} killed")
     return 0 if n_killed >= 0.95 * len(verdicts) else 1
-
-
-def _peek(places: SimpleQueue[Path]) -> Path:
-    place = places.get()
-    places.put(place)
-    return place
 
 
 if __name__ == "__main__":

@@ -58,18 +58,26 @@ class Lift:
                 f"{len(changed)} and {len(unchanged)} vectors."
             )
         n = len(changed) - max(1, len(changed) // 10)
-        tried = [cls._solve(changed[:n], unchanged[:n], penalty) for penalty in PENALTIES]
+        tried = cls._solve(changed[:n], unchanged[:n], PENALTIES)
         errors = [float(np.mean((lift(changed[n:]) - unchanged[n:]) ** 2)) for lift in tried]
-        return cls._solve(changed, unchanged, PENALTIES[int(np.argmin(errors))])
+        (best,) = cls._solve(changed, unchanged, [PENALTIES[int(np.argmin(errors))]])
+        return best
 
     @classmethod
-    def _solve(cls, changed: Vectors, unchanged: Vectors, penalty: float) -> Lift:
+    def _solve(cls, changed: Vectors, unchanged: Vectors, penalties: Sequence[float]) -> list[Lift]:
+        """Return the map under each penalty; the sums over all rows are the same for all."""
         nu, mu = changed.mean(0, dtype=np.float64), unchanged.mean(0, dtype=np.float64)
         x, y = changed - nu, unchanged - mu
-        gram = x.T @ x
-        ridge = penalty * max(float(np.trace(gram)) / len(gram), 1e-12)
-        weight = np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y)
-        return cls(weight.astype(np.float32), nu.astype(np.float32), mu.astype(np.float32))
+        gram, products = x.T @ x, x.T @ y
+        scale = max(float(np.trace(gram)) / len(gram), 1e-12)
+        weights = (
+            np.linalg.solve(gram + penalty * scale * np.eye(len(gram)), products)
+            for penalty in penalties
+        )
+        return [
+            cls(weight.astype(np.float32), nu.astype(np.float32), mu.astype(np.float32))
+            for weight in weights
+        ]
 
     def __call__(self, vectors: Vectors) -> Vectors:
         """Return the vectors led back, shape (n, d)."""
