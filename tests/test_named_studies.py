@@ -16,7 +16,7 @@ from core.studies import eos, layers, paragraphs, scaling
 from core.studies.domains import check_contents, content_of, open_domain
 from core.studies.encoders import EncoderStudy
 from core.studies.passages import open_passages
-from core.studies.registry import run_study
+from core.studies.registry import cells_of, run_study
 from core.studies.rows import Row
 from core.text import word_set, words
 
@@ -193,7 +193,7 @@ def test_an_encoder_in_a_folder_counts_by_what_it_holds(tmp_path: Path) -> None:
         save_encoder(make_encoder("hashing").fit(texts), folder, training={"n": len(texts)})
         study = EncoderStudy(target=__file__, other=__file__, encoders=(f"hashing:{folder}",),
                              attacks=("probe",), domains=("in",))  # fmt: skip
-        return study.cells()[0]
+        return cells_of("encoders", study)[0]
 
     first, again, other = cell(["a"] * 30), cell(["a"] * 30), cell(["a"] * 31)
     assert first == again and first != other

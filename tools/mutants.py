@@ -197,7 +197,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "gather_paragraphs(known.sentences(), *n_words)",
            ("tests/test_leaks.py", "-k", "paragraphs")),
     Mutant("a version is not part of a cell", "core/studies/registry.py",
-           "**precision_of(cell), **versions_of(name, cell)}", "**precision_of(cell)}",
+           "            **versions_of(name, cell),\n", "",
            ("tests/test_versions.py",)),
     Mutant("cells of any order of entries are different", "core/studies/runner.py",
            "sort_keys=True, ensure_ascii=False", "sort_keys=False, ensure_ascii=False",

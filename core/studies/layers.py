@@ -17,7 +17,7 @@ from core.metrics import score_words
 from core.protocols import InversionAttack, WhiteBoxEncoder
 from core.specs import REQUIRED, EncoderSpec, setting
 from core.studies.cell_attacks import score_row, settings_for
-from core.studies.domains import DOMAINS, check_contents, content_of, encoder_content, open_domain
+from core.studies.domains import DOMAINS, check_contents, content_of, open_domain
 from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, word_set
@@ -71,7 +71,6 @@ class LayerStudy:
                 "other": self.other,
                 "contents": [content_of(self.target), content_of(self.other)],
                 "encoder": encoder,
-                **encoder_content(encoder),
                 "domain": domain,
                 "layer": layer,
                 "equation": equation,

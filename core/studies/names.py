@@ -21,7 +21,6 @@ from core.studies.domains import (
     DOMAINS,
     check_contents,
     content_of,
-    encoder_content,
     open_domain,
     open_encoder,
 )
@@ -79,8 +78,7 @@ class NameStudy:
                   "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
                   "held_share": self.held_share, "label": self.label_column}  # fmt: skip
         return [
-            {**shared, "encoder": encoder, **encoder_content(encoder),
-             "attack": attack, "domain": domain,
+            {**shared, "encoder": encoder, "attack": attack, "domain": domain,
              "name_sentences": n, "seed": seed, "part": part,
              "settings": settings_for(attack, self.attack_settings)}
             for domain in self.domains

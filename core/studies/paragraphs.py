@@ -20,7 +20,6 @@ from core.studies.domains import (
     DOMAINS,
     check_contents,
     content_of,
-    encoder_content,
     encoder_settings,
     open_encoder,
 )
@@ -93,7 +92,6 @@ class ParagraphStudy:
                 "contents": [content_of(self.target), content_of(self.other)],
                 "encoder": encoder,
                 "encoder_settings": encoder_settings(encoder),
-                **encoder_content(encoder),
                 "attack": attack,
                 "domain": domain,
                 "trained_on": trained_on,

@@ -18,10 +18,11 @@ from core.encoders.registry import ENCODERS
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.registry import Entry
+from core.studies.domains import encoder_content
 from core.studies.rows import Cell, Row
 from core.studies.runner import Measure, run_cells
 
-__all__ = ["STUDIES", "Study", "StudyEntry", "precision_of", "run_study", "versions_of"]
+__all__ = ["STUDIES", "Study", "StudyEntry", "cells_of", "precision_of", "run_study", "versions_of"]
 
 
 _FAMILIES: dict[str, Mapping[str, Entry]] = {
@@ -179,6 +180,19 @@ def precision_of(cell: Cell) -> dict[str, str]:
     return {} if precision == "float32" else {"precision": precision}
 
 
+def cells_of(name: str, study: Study) -> list[Cell]:
+    """Return what a study measures, with what decides it beside the study's own settings."""
+    return [
+        {
+            **cell,
+            **encoder_content(str(cell.get("encoder", ""))),
+            **precision_of(cell),
+            **versions_of(name, cell),
+        }
+        for cell in study.cells()
+    ]
+
+
 def run_study(
     name: str,
     study: Study,
@@ -194,7 +208,7 @@ def run_study(
     InvalidInputError
         The settings leave nothing to measure.
     """
-    cells = [{**cell, **precision_of(cell), **versions_of(name, cell)} for cell in study.cells()]
+    cells = cells_of(name, study)
     if not cells:
         raise InvalidInputError(
             f"The settings of {name} leave nothing to measure. Name more encoders or attacks."

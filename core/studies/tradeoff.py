@@ -19,7 +19,6 @@ from core.protocols import Encoder
 from core.specs import EncoderSpec, setting
 from core.studies.cell_attacks import settings_for
 from core.studies.defence_grid import GRID, chosen_defences
-from core.studies.domains import encoder_content
 from core.studies.named_texts import check_names
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff_attack import ATTACKERS, attack_scores
@@ -97,7 +96,7 @@ class TradeoffStudy:
 
     def _shared(self, part: str) -> Cell:
         return {"study": "tradeoff", "part": part, "encoder": self.encoder,
-                **encoder_content(self.encoder), "encoder_precision": self.precision}  # fmt: skip
+                "encoder_precision": self.precision}  # fmt: skip
 
     def _attacked(self) -> Cell:
         if self.attack != "probe_mlc":
