@@ -131,7 +131,10 @@ MUTANTS: tuple[Mutant, ...] = (
            ("tests/test_probe.py",)),
     Mutant("the farthest sentences vote", f"{_INV}/retrieval.py",
            "np.argpartition(-cosine, k - 1", "np.argpartition(cosine, k - 1",
-           ("tests/test_contract_attacks.py", "-k", "retrieval")),
+           ("tests/test_retrieval.py",)),
+    Mutant("near sentences weigh as far ones", f"{_INV}/retrieval.py",
+           "np.exp((similarity - similarity.max(1, keepdims=True)) / self.temperature)",
+           "np.ones_like(similarity)", ("tests/test_retrieval.py",)),
     # Who may know what
     Mutant("targets drawn from known documents", "core/studies/domains.py",
            "targets = held.sentences().without(known_sentences).texts",
