@@ -25,6 +25,8 @@ Query = list[tuple[str, str]]
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _MOST_TOLD, _MOST_CHARACTERS = 5, 80
 """How many refused values are told, and how much of each: an address may hold anything."""
+_MOST_OFFERED = 12
+"""Options that are named beside what was refused."""
 
 
 class NotOffered(ValueError):
@@ -57,7 +59,7 @@ class Parameter:
     write : callable
         From the value to the text in a link; None leaves the parameter out.
     hint : str
-        Markdown told beside what was refused: what there is.
+        Markdown told beside what was refused: what there is. Without one, a few options are named.
     """
 
     name: str
@@ -90,6 +92,13 @@ class Parameter:
             if str(option) == value:
                 return option
         raise NotOffered
+
+    def offered(self) -> str:
+        """Return what there is, as Markdown; nothing where that is too much to name."""
+        options = self.options or ()
+        if self.hint or not 0 < len(options) <= _MOST_OFFERED:
+            return self.hint
+        return plain(f"{self.name} can be {', '.join(map(str, options))}.")
 
     def stands(self) -> Any:
         """Return the value in the session; of a list, in no order."""
@@ -171,7 +180,7 @@ class Address:
         if len(self.refused) > _MOST_TOLD:
             told.append(f"and {len(self.refused) - _MOST_TOLD} more")
         wrong = {name for name, _ in self.refused}
-        hints = [p.hint for p in self.parameters if p.hint and p.name in wrong]
+        hints = [p.offered() for p in self.parameters if p.name in wrong and p.offered()]
         asked = f"The address asks for what does not exist here: {plain(', '.join(told))}."
         st.warning(" ".join([asked, *hints, *beside]), icon=":material/link_off:")
 

@@ -235,6 +235,15 @@ def test_what_is_refused_is_told_until_its_control_moves(session: Session) -> No
     assert len(session.told) == 1 and not session.query
 
 
+def test_what_there_is_instead_is_named_where_it_is_not_much(session: Session) -> None:
+    session.open({"size": ["4"]})
+    example().adopt()
+    example().warn_of_refused()
+    assert session.told[0].endswith(plain("size can be 1, 2, 3."))
+    many = Parameter(name="row", key="row", options=range(1000))
+    assert many.offered() == ""
+
+
 def test_repeated_names_are_a_list_or_the_last_counts(session: Session) -> None:
     session.open({"size": ["1", "3"], "colour": ["blue", "red,blue", " red "], "text": ["a", "b"]})
     example().adopt()

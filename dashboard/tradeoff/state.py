@@ -38,7 +38,7 @@ def address(tasks: Sequence[str]) -> Address:
     """Return what an address may ask for: `?text=…&task=SST-2&keep=80`."""
     task = Parameter(name="task", key=TASK_KEY, default=tasks[0], options=tasks)
     keep = Parameter(name="keep", key=SHARE_KEY, default=round(100 * SHARE), options=SHARES,
-                     hint="50 to 99")  # fmt: skip
+                     hint=f"keep runs from {SHARES[0]} to {SHARES[-1]}.")  # fmt: skip
     return Address("tradeoff", (text_parameter(), task, keep))
 
 
