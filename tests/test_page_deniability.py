@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.cli.privatize import MECHANISMS
+from core.defences.metric_dp.audit.mechanism import MakeDefence, shipped
 from core.defences.metric_dp.eta_grid import eta_steps
+from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
 from core.jobs import JobState
 from core.specs import EncoderSpec
 from dashboard import cache, policy, state
+from dashboard.deniability import explain
 from dashboard.deniability import state as defence_state
 
 TEXT = "The harbour master counted twelve ships."
@@ -305,6 +309,28 @@ def test_the_audit_is_behind_how_this_is_computed(opened: Open) -> None:
     page = opened(text=TEXT)
     assert any("core audit-mechanism" in c.value for c in page.caption)
     page.button(key="audit").click().run()
-    (told,) = [m.value for m in page.markdown if m.value.startswith("**Its audit**")]
-    assert "at η = 75" in told and "4,000 draws" in told
+    (told,) = [m.value for m in page.markdown if m.value.startswith("**Their audit**")]
+    assert "at η = 75" in told and told.count("not refuted by ") == 3
+    assert all(DEFENCES[name].title in told for name in MECHANISMS)
+
+
+def test_a_mechanism_that_is_refuted_is_told_so(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def careless(name: str, eta: float) -> MakeDefence:
+        noisy = eta if name != "sequence_representation" else 1.2 * eta
+        return shipped(name, noisy)
+
+    monkeypatch.setattr(explain, "shipped", careless)
+    explain._audits_at.clear()
+    page = opened(text=TEXT)
+    page.button(key="audit").click().run()
+    (told,) = [m.value for m in page.markdown if m.value.startswith("**Their audit**")]
+    (line,) = [line for line in told.splitlines() if ": refuted by" in line]
+    assert "Sequence representation" in line and "release nothing until it passes" in line
+    explain._audits_at.clear()
+
+
+def test_what_differential_privacy_is_stands_beside(opened: Open) -> None:
+    page = opened(text=TEXT)
     assert any("Ordinary differential privacy" in m.value for m in page.markdown)
