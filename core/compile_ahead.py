@@ -6,13 +6,15 @@ and it takes the time of an import.
 
 from __future__ import annotations
 
-import numpy as np
+import os
 
 __all__ = ["compile_loops"]
 
 
 def compile_loops() -> None:
     """Compile the loops of the deniability engine, on an encoder of a few made-up tokens."""
+    import numpy as np
+
     from core.defences.deniability.engine import DeniabilityEngine
 
     vectors = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
@@ -22,4 +24,6 @@ def compile_loops() -> None:
 
 
 if __name__ == "__main__":
+    if hasattr(os, "nice"):  # the first page comes first; what is imported below takes a second
+        os.nice(19)
     compile_loops()
