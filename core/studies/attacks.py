@@ -165,7 +165,7 @@ def _place(cell: Cell, encoder: Encoder) -> _Place:
     """Return the texts of a cell, those under attack drawn."""
     is_held_out = cell["auxiliary"] == "held-out"
     shipped = shipped_vocabulary(encoder)
-    marks = shipped_held_out(encoder) if is_held_out or cell["trained_on"] else frozenset[str]()
+    marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["trained_on"] else ())
     names = ("target", "where", "trained_on", "near", "seed")
     split = _held_out if is_held_out else _by_document
     auxiliary, apart = split(
