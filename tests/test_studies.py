@@ -136,7 +136,7 @@ def test_targets_repeat_nothing_that_the_weights_were_trained_on(
     pool.write_text("\n".join(f"Now {text}" for text in bundled[:400:2]), encoding="utf-8")
     study = attacks.AttackStudy(target=str(study_file), attacks=("prior",), auxiliary=("cross",))
     (without,) = run_study("attacks", study, tmp_path)
-    (row,) = run_study("attacks", replace(study, trained_on=str(pool)), tmp_path)
+    (row,) = run_study("attacks", replace(study, shipped_texts=str(pool)), tmp_path)
     assert row["n_near_duplicates"] >= 15 > without["n_near_duplicates"]
     assert row["n"] <= without["n"] - 15 and row["unit"] == "document"
     assert row["n_documents"] <= row["n"]

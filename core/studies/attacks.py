@@ -66,7 +66,7 @@ class AttackStudy:
     n: int = setting(500, "sentences under attack", low=1)
     n_slow: int = setting(50, "sentences for attacks that take seconds each", low=1)
     seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
-    trained_on: str = setting(
+    shipped_texts: str = setting(
         "",
         "where it is at hand, what the shipped weights were trained on: no target repeats it",
         holds="corpus",
@@ -85,13 +85,13 @@ class AttackStudy:
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
         encoder = _encoder(self.precision)
-        read = [name for name in (self.target, self.trained_on) if name]
+        read = [name for name in (self.target, self.shipped_texts) if name]
         vocabulary = "\n".join(shipped_vocabulary(encoder).words)
         return [
             {
                 "study": "attacks",
                 "target": self.target,
-                "trained_on": self.trained_on,
+                "shipped_texts": self.shipped_texts,
                 "contents": [content_of(name) for name in read],
                 "where": self.where,
                 "near": self.near,
@@ -165,8 +165,8 @@ def _place(cell: Cell, encoder: Encoder) -> _Place:
     """Return the texts of a cell, those under attack drawn."""
     is_held_out = cell["auxiliary"] == "held-out"
     shipped = shipped_vocabulary(encoder)
-    marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["trained_on"] else ())
-    names = ("target", "where", "trained_on", "near", "seed")
+    marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else ())
+    names = ("target", "where", "shipped_texts", "near", "seed")
     split = _held_out if is_held_out else _by_document
     auxiliary, apart = split(
         **{name: cell[name] for name in names}, marks=marks, contents=tuple(cell["contents"])
@@ -190,7 +190,7 @@ def _drawn(texts: Sequence[str], cell: Cell) -> list[int]:
 def _held_out(
     target: str,
     where: str,
-    trained_on: str,
+    shipped_texts: str,
     near: float,
     seed: int,
     marks: frozenset[str],
@@ -205,14 +205,14 @@ def _held_out(
         tuple(d.author for d in held),
     )
     known = _unmarked([d.text for d in _corpus(target, "").documents], marks)
-    return (), keep_apart(sentences, chain(known, _trained_on(trained_on, marks)), near)
+    return (), keep_apart(sentences, chain(known, _shipped_texts(shipped_texts, marks)), near)
 
 
 @lru_cache(maxsize=2)
 def _by_document(
     target: str,
     where: str,
-    trained_on: str,
+    shipped_texts: str,
     near: float,
     seed: int,
     marks: frozenset[str],
@@ -222,11 +222,11 @@ def _by_document(
     known, held = _corpus(target, where).split_by_document((0.9, 0.1), seed=seed)
     auxiliary = known.sentences()
     targets = held.sentences().without(auxiliary)
-    texts = chain(auxiliary.texts, _trained_on(trained_on, marks))
+    texts = chain(auxiliary.texts, _shipped_texts(shipped_texts, marks))
     return auxiliary.texts, keep_apart(targets, texts, near)
 
 
-def _trained_on(reference: str, marks: frozenset[str]) -> Iterator[str]:
+def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
     """Yield what the shipped weights were trained on, where that is at hand, by sentence."""
     if not reference:
         return

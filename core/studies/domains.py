@@ -143,8 +143,8 @@ def check_contents(cell: Cell) -> None:
         Another file lies at the path.
     """
     used = ["target"]
-    if cell.get("trained_on"):
-        used.append("trained_on")
+    if cell.get("shipped_texts"):
+        used.append("shipped_texts")
     elif cell.get("domain") == "cross" or "near" in cell:  # what is attacked repeats none of these
         used.append("other")
     for name, content in zip(used, cell["contents"], strict=False):
