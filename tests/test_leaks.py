@@ -19,7 +19,6 @@ from toy_attack import ENTRY, EchoAttack
 
 from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.corpora.passages import Sentences
 from core.encoders.transformer import TransformerEncoder
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.ranges import Between
@@ -193,7 +192,6 @@ def test_what_nearly_repeats_a_known_text_would_be_found(
 def test_sentences_that_stand_on_both_sides_would_be_found(
     study: str, articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sentences, "without", lambda self, other: self)
     monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
     for row in STUDIES[study](articles, tmp_path):
         assert row.scores["token_set_f1"].value > 0.0

@@ -31,7 +31,8 @@ class Apart:
     sentences : Sentences
         Those that repeat nothing that is known.
     n_near_duplicates : int
-        Those that were dropped.
+        Those that were dropped: different documents share sentences (boilerplate, quotations),
+        word for word or nearly.
     documents : tuple of str or None
         The document of each that is left, where several came from one; else each is its own.
     """

@@ -221,9 +221,8 @@ def _by_document(
     """Return the sentences of nine documents of ten, and those of the others that repeat none."""
     known, held = _corpus(target, where).split_by_document((0.9, 0.1), seed=seed)
     auxiliary = known.sentences()
-    targets = held.sentences().without(auxiliary)
     texts = chain(auxiliary.texts, _shipped_texts(shipped_texts, marks))
-    return auxiliary.texts, keep_apart(targets, texts, near)
+    return auxiliary.texts, keep_apart(held.sentences(), texts, near)
 
 
 def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:

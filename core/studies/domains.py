@@ -101,8 +101,7 @@ def open_domain(
     known, held = open_corpus(target).split_by_document((1 - held_share, held_share), seed=seed)
     known_sentences = known.sentences()
     others = _sentences_of(other, content_of(other)) if other != target else ()
-    targets = held.sentences().without(known_sentences)
-    apart = keep_apart(targets, (*known_sentences.texts, *others), near)
+    apart = keep_apart(held.sentences(), (*known_sentences.texts, *others), near)
     own = known_sentences.texts if domain == "in" else others or open_corpus(other).texts
     drawn = apart.take(_rows(len(apart.sentences), n_targets, np.random.default_rng([seed, 8])))
     distinct = tuple(dict.fromkeys(own))

@@ -72,7 +72,7 @@ def open_passages(
     known_sentences = known.sentences()
     others = open_corpus(other).texts if other != target else ()
     texts = (*known_sentences.texts, *others)
-    apart = keep_apart(held.sentences().without(known_sentences), texts, near)
+    apart = keep_apart(held.sentences(), texts, near)
     targets = gather_paragraphs(apart.sentences, *n_words)
     drawn = _articles(known if domain == "in" else open_corpus(other), n_auxiliary, seed)
     paragraphs = drawn.paragraphs(*n_words)
