@@ -90,6 +90,9 @@ def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
     known, others = ({documents[t] for t in part} for part in (found.known, found.targets))
     assert found.documents is not None and not known & others
     assert set(found.documents) == others and len(found.documents) == 40
+    assert found.facts["unit"] == "document" and found.facts["n_documents"] == len(others)
+    elsewhere = draw_texts(distinct, 200, 40, 0, documents={"another text": "a"})
+    assert elsewhere.facts["unit"] == "sentence", "of none of these texts is the document known"
     alone = draw_texts(distinct, 200, 40, 0)
     assert alone.documents is None
     assert {documents[t] for t in alone.known} & {documents[t] for t in alone.targets}

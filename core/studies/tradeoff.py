@@ -157,9 +157,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         near=cell["near"],
     )
     scores, told = attack_scores(cell, encoder, texts)
-    told["n_near_duplicates"] = texts.n_near_duplicates
-    told["unit"] = "document" if texts.documents else "sentence"
-    return [Row(scores=scores, facts=facts | told)]
+    return [Row(scores=scores, facts=facts | told | texts.facts)]
 
 
 def _check(is_same: bool) -> None:

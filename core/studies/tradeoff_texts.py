@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,14 @@ class AttackersTexts:
                     f"{len(both)} texts are {name}: no figure would say what is read of texts "
                     "that are not known. Give other auxiliary texts."
                 )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a row says of them."""
+        found = {"n_near_duplicates": self.n_near_duplicates, "unit": "sentence"}
+        if self.documents is None:
+            return found
+        return found | {"unit": "document", "n_documents": len(set(self.documents))}
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:
@@ -152,7 +161,9 @@ def draw_texts(
         Too few texts.
     """
     marks = None if held_out is None else frozenset(held_out)
-    own = tuple((documents or {}).get(text, f"row {i}") for i, text in enumerate(texts))
+    if documents is None or documents.keys().isdisjoint(texts):
+        documents = {}
+    own = tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts))
     sides = _sides(tuple(texts), own, n_targets, marks, near)
     if len(sides.apart) < n_targets + LEAST_HELD:
         what = "that the weights were not trained on" if held_out is not None else "to set aside"
