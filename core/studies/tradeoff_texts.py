@@ -81,7 +81,7 @@ class AttackersTexts:
     @property
     def facts(self) -> dict[str, Any]:
         """What a row says of them."""
-        found = {"n_near_duplicates": self.n_near_duplicates, "unit": "sentence"}
+        found: dict[str, Any] = {"n_near_duplicates": self.n_near_duplicates, "unit": "sentence"}
         if self.documents is None:
             return found
         return found | {"unit": "document", "n_documents": len(set(self.documents))}
