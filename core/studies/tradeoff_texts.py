@@ -165,17 +165,7 @@ def draw_texts(
         documents = {}
     own = tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts))
     sides = _sides(tuple(texts), own, n_targets, marks, near)
-    if len(sides.apart) < n_targets + LEAST_HELD:
-        what = "that the weights were not trained on" if held_out is not None else "to set aside"
-        raise InvalidInputError(
-            f"The attack needs {n_targets + LEAST_HELD} texts {what}, and the auxiliary texts "
-            f"hold {len(sides.apart)}. Name others by --auxiliary, or fewer by --n-targets."
-        )
-    if len(sides.rest) < n_known:
-        raise InvalidInputError(
-            f"The attack is trained on {n_known:,} texts, and {len(sides.rest):,} are left beside "
-            "those under attack. Name others by --auxiliary, or fewer by --n-auxiliary."
-        )
+    _check_enough(sides, n_known, n_targets, has_marks=held_out is not None)
     known = np.random.default_rng([0, 2]).permutation(sides.rest)[:n_known]
     order = np.random.default_rng([seed, 3]).permutation(sides.apart).tolist()
 
@@ -200,6 +190,20 @@ class _Sides:
     apart: tuple[int, ...]
     rest: tuple[int, ...]
     n_near_duplicates: int
+
+
+def _check_enough(sides: _Sides, n_known: int, n_targets: int, *, has_marks: bool) -> None:
+    if len(sides.apart) < n_targets + LEAST_HELD:
+        what = "that the weights were not trained on" if has_marks else "to set aside"
+        raise InvalidInputError(
+            f"The attack needs {n_targets + LEAST_HELD} texts {what}, and the auxiliary texts "
+            f"hold {len(sides.apart)}. Name others by --auxiliary, or fewer by --n-targets."
+        )
+    if len(sides.rest) < n_known:
+        raise InvalidInputError(
+            f"The attack is trained on {n_known:,} texts, and {len(sides.rest):,} are left beside "
+            "those under attack. Name others by --auxiliary, or fewer by --n-auxiliary."
+        )
 
 
 @lru_cache(maxsize=2)
