@@ -6,7 +6,7 @@ Scores are percentages in [0, 100] averaged over samples, as Corò (2022, §4.3.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, rankdata
 
 from core.errors import InvalidInputError
-from core.results import Interval, Score, Scores
+from core.results import NO_INTERVAL, Interval, Score, Scores
 
 __all__ = [
     "bootstrap_interval",
@@ -64,27 +64,58 @@ def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
 
 
 def bootstrap_interval(
-    values: NDArray[np.float64], *, seed: int = 0, n_resamples: int = 2000, level: float = 0.95
+    values: NDArray[np.float64],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
 ) -> Interval:
     """Return the percentile bootstrap interval of the mean of independent samples.
+
+    Implements the bootstrap of clusters (Davison & Hinkley 1997, §3.8, strategy 1) where samples
+    come in groups: whole groups are drawn, and the mean is that of all samples in them.
 
     Parameters
     ----------
     values : ndarray of float64, shape (n,)
+    groups : sequence, optional
+        Of each sample, what it comes from: samples of one group are not independent. Every sample
+        is one of its own where it is left out.
     seed : int
         Of the resampling.
+
+    Returns
+    -------
+    Interval
+        NO_INTERVAL where several samples are all of one group: nothing tells how groups differ.
     """
     if len(values) == 0:
         raise InvalidInputError("A bootstrap interval needs at least one sample, got none.")
+    sums, counts = _by_group(values, groups)
+    if len(sums) == 1 < len(values):
+        return NO_INTERVAL
     rng = np.random.default_rng(seed)
-    means = np.concatenate(
-        [
-            values[rng.integers(len(values), size=(100, len(values)))].mean(1)
-            for _ in range(max(1, n_resamples // 100))
-        ]
-    )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    means = []
+    for _ in range(max(1, n_resamples // 100)):
+        drawn = rng.integers(len(sums), size=(100, len(sums)))
+        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
+
+
+def _by_group(
+    values: NDArray[np.float64], groups: Sequence[Hashable] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sum and the number of the values of each group."""
+    if groups is None:
+        return values, np.ones(len(values))
+    if len(groups) != len(values):
+        raise InvalidInputError(f"{len(groups)} groups for {len(values)} samples.")
+    numbers: dict[Hashable, int] = {}
+    rows = np.array([numbers.setdefault(group, len(numbers)) for group in groups])
+    sums = np.bincount(rows, weights=values).astype(np.float64)
+    return sums, np.bincount(rows).astype(np.float64)
 
 
 def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:
@@ -200,6 +231,7 @@ def score_words(
     *,
     revealing: Sequence[AbstractSet[str]] | None = None,
     weights: Mapping[str, float] | None = None,
+    groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> Scores:
     """Score the answers of an attack against the true word sets.
@@ -212,6 +244,8 @@ def score_words(
         The names and numbers of each sample, scored by recall apart.
     weights : mapping, optional
         α_w; by default `idf_weights(targets)`.
+    groups : sequence, optional
+        The document of each sample, where samples come in documents: intervals are of documents.
     seed : int
         Of the bootstrap.
 
@@ -222,6 +256,8 @@ def score_words(
     """
     if len(answers) != len(targets):
         raise InvalidInputError(f"{len(answers)} answers for {len(targets)} targets.")
+    if groups is not None and len(groups) != len(targets):
+        raise InvalidInputError(f"{len(groups)} groups for {len(targets)} targets.")
     kept = [i for i, target in enumerate(targets) if target]
     if not kept:
         raise InvalidInputError(
@@ -235,18 +271,24 @@ def score_words(
     )
     names = [(revealing[i] & targets[i], answers[i]) for i in kept] if revealing else []
     n_names, name_recall = _recall_of(names)
+    units = None if groups is None else [groups[i] for i in kept]
+
+    def interval(values: NDArray[np.float64]) -> Interval:
+        return bootstrap_interval(values, groups=units, seed=seed)
+
     return Scores(
         n=len(kept),
+        n_documents=None if units is None else len(set(units)),
         precision=float(plain[:, 0].mean()),
-        precision_ci95=bootstrap_interval(plain[:, 0], seed=seed),
+        precision_ci95=interval(plain[:, 0]),
         recall=float(plain[:, 1].mean()),
-        recall_ci95=bootstrap_interval(plain[:, 1], seed=seed),
+        recall_ci95=interval(plain[:, 1]),
         token_set_f1=float(plain[:, 2].mean()),
-        token_set_f1_ci95=bootstrap_interval(plain[:, 2], seed=seed),
+        token_set_f1_ci95=interval(plain[:, 2]),
         weighted_precision=float(weighted[:, 0].mean()),
         weighted_recall=float(weighted[:, 1].mean()),
         weighted_f1=float(weighted[:, 2].mean()),
-        weighted_f1_ci95=bootstrap_interval(weighted[:, 2], seed=seed),
+        weighted_f1_ci95=interval(weighted[:, 2]),
         exact_set_rate=100 * float(np.mean([targets[i] == answers[i] for i in kept])),
         n_names=n_names,
         name_recall=name_recall,

@@ -204,6 +204,13 @@ class Scores:
     """Recall over capitalised words and numbers alone; NaN where the samples hold none."""
     mean_words_true: float
     mean_words_answered: float
+    n_documents: int | None = None
+    """Documents that the samples come from, of which intervals are; None where each is its own."""
+
+    @property
+    def unit(self) -> str:
+        """What intervals are of: `document` or `sentence`."""
+        return "sentence" if self.n_documents is None else "document"
 
     def score(self, measure: str, chance: float = math.nan) -> Score:
         """Return one of the numbers with its interval, beside what guessing reaches."""
@@ -227,7 +234,7 @@ class EvaluationResult:
     vocabulary_size: int
     vocabulary_coverage: float
     """Share of the targets' words that are in the attack's vocabulary (the rest is not scored)."""
-    unrestricted_f1: float
+    unrestricted: Score
     """F1 when words outside the vocabulary count as missed."""
     sentences_per_second: float
     device: str
@@ -237,6 +244,11 @@ class EvaluationResult:
     """The library that encodes many texts at once."""
     n_queries_mean: float = 0.0
     training: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def unrestricted_f1(self) -> float:
+        """F1 when words outside the vocabulary count as missed, without its interval."""
+        return self.unrestricted.value
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-able nested dictionaries."""

@@ -29,6 +29,9 @@ def test_evaluate_prints_the_documented_json(
     assert result["baseline"].keys() >= SCORE_FIELDS
     low, high = result["token_set_f1_ci95"]
     assert 0 <= low <= result["token_set_f1"] <= high <= 100
+    low, high = result["unrestricted_f1_ci95"]
+    assert 0 <= low <= result["unrestricted_f1"] <= high <= 100 and result["unit"] == "sentence"
+    assert result["unrestricted_f1"] == result["unrestricted_f1_baseline"], "the prior is its own"
     low, high = result["recall_ci95"]
     assert low <= result["recall"] <= high
     # The prior is its own baseline, and no text holds a capital or a digit.
@@ -50,6 +53,8 @@ def test_evaluate_prints_a_table(core: Any, trained: Path, tiny_bert: Path, corp
     assert outcome.status == 0
     assert "prior only" in outcome.out
     assert "sentences/s" in outcome.out
+    (line,) = [line for line in outcome.out.splitlines() if "every word" in line]
+    assert "[" in line, "with its interval"
 
 
 def test_evaluate_reads_tables_with_a_text_column(

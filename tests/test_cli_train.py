@@ -7,11 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import spawn
 from processes import end
 
+from core.attacks.inversion.train import TrainingPlan, split_held_out
+from core.corpora.near_duplicates import near_duplicates
 from core.corpora.sentences import split_sentences
+from core.errors import InvalidInputError
+from core.specs import AttackSpec
 from core.store import load_artifact
 from core.text import words
 
@@ -42,6 +47,26 @@ def test_train_writes_an_attack_with_its_record(
     line = core(*arguments, "--limit", 300).refusal()
     assert "holds another trained attack" in line
     assert core(*arguments).out.startswith(f"{out}: mlc on mlm:")
+
+
+def test_held_out_texts_are_of_other_documents_and_repeat_none() -> None:
+    rng = np.random.default_rng(0)
+    letters = [a + b for a in "bcdfghjk" for b in "aeiou"]
+    texts = [" ".join(rng.choice(letters, 12)) for _ in range(300)]
+    texts += [f"again {text}" for text in texts[:100]]
+    documents = [str(i // 8) for i in range(300)] + [f"copy {i}" for i in range(100)]
+    plan = TrainingPlan(attack=AttackSpec(name="prior"), corpus="c", corpus_hash="h", n_held_out=30)
+    own = dict(zip(texts, documents, strict=True))
+    known, held = split_held_out(texts, plan, documents)
+    assert 5 < len(held) <= 30 and not {own[t] for t in known} & {own[t] for t in held}
+    assert not near_duplicates(held, known)
+    assert len({own[text] for text in held}) < len(held), "documents of several texts are drawn"
+    known, held = split_held_out(texts, plan)
+    assert {own[t] for t in known} & {own[t] for t in held} and not near_duplicates(held, known)
+    known, held = split_held_out(texts[:300], plan, ["one"] * 300)
+    assert (len(known), len(held)) == (270, 30), "a single document is drawn from by sentence"
+    with pytest.raises(InvalidInputError, match="nearly repeats"):
+        split_held_out([f"{texts[0]} {i}" for i in range(10, 40)], plan)
 
 
 def test_train_takes_the_rows_and_lengths_that_are_asked_for(

@@ -155,13 +155,6 @@ def test_wrong_bounds_are_refused(bounds: tuple[int, int]) -> None:
         corpus_of("a").paragraphs(*bounds)
 
 
-def test_without_leaves_out_what_the_other_holds() -> None:
-    train = corpus_of(f"{EIGHT}.").sentences()
-    test = corpus_of(f"{numbered(1, 8)} {EIGHT}. {numbered(2, 8)}").sentences()
-    assert test.without(train).texts == (numbered(1, 8), numbered(2, 8))
-    assert test.without(train).document_ids == ("0", "0")
-
-
 def test_paragraphs_join_consecutive_sentences_of_one_document() -> None:
     # 4 × 40 words give 160: a paragraph closes at the fourth; 30 + 30 more are too few.
     first = [numbered(i, 40) for i in range(4)]

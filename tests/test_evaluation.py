@@ -81,6 +81,11 @@ def test_scores_of_a_hand_worked_evaluation() -> None:
     # Unrestricted: {pear, fig} on {pear, apple} 1/2; {fig, mango} on {fig, for, zanzibar}
     # P 1/2, R 1/3, F1 2/5; {pear} 1.
     assert result.unrestricted_f1 == pytest.approx(100 * (1 / 2 + 2 / 5 + 1) / 3)
+    # The best constant answer {pear, apple}: 1, 0 of {fig, for, zanzibar}, 2/3; the stop words of
+    # the fourth text are left out. The same samples, so that intervals are of the same means.
+    assert result.unrestricted.chance == pytest.approx(100 * (1 + 0 + 2 / 3) / 3)
+    assert result.unrestricted.n == 3
+    assert result.unrestricted.ci95.low <= result.unrestricted_f1 <= result.unrestricted.ci95.high
     assert (result.attack, result.encoder, result.texts) == ("ScriptedAttack", "rows", "fruit")
     assert (result.seed, result.vocabulary_size, result.n_queries_mean) == (5, 3, 7)
     assert result.settings == {"strength": 0.5}
@@ -100,6 +105,18 @@ def test_baseline_is_the_best_constant_answer_to_the_same_targets() -> None:
     itself = evaluate(prior, RowEncoder(TEXTS), TEXTS)
     assert itself.attack == "prior"
     assert itself.scores.token_set_f1 == itself.baseline.token_set_f1
+
+
+def test_intervals_are_of_documents_where_these_are_given() -> None:
+    attack, encoder = scripted()
+    plain = evaluate(attack, encoder, TEXTS)  # type: ignore[arg-type]
+    whole = evaluate(attack, encoder, TEXTS, documents=["a", "b", "a", "c"])  # type: ignore[arg-type]
+    assert (whole.scores.unit, whole.scores.n_documents) == ("document", 2)
+    assert whole.baseline.n_documents == 2 and plain.scores.unit == "sentence"
+    assert whole.scores.token_set_f1 == plain.scores.token_set_f1
+    # F1 is 1/2 and 1 in document a, 1 in b: only a and a, a and b, or b and b are drawn.
+    assert whole.scores.token_set_f1_ci95.low == pytest.approx(75)
+    assert plain.scores.token_set_f1_ci95.low == pytest.approx(50)
 
 
 def test_second_vocabulary_restricts_targets_answers_and_baseline() -> None:

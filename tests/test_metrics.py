@@ -120,6 +120,68 @@ def test_bootstrap_interval_covers_the_mean_as_often_as_it_says() -> None:
     assert 0.89 <= hits / 300 <= 0.99
 
 
+def reference_interval(values: np.ndarray, groups: list[str], seed: int) -> tuple[float, float]:
+    """The bootstrap of clusters, spelled out: draw groups, pool their samples, take the mean."""
+    rng = np.random.default_rng(seed)
+    names = list(dict.fromkeys(groups))
+    members = {
+        name: [v for v, g in zip(values, groups, strict=True) if g == name] for name in names
+    }
+    means = []
+    for _ in range(20):
+        for row in rng.integers(len(names), size=(100, len(names))):
+            pooled = [value for i in row for value in members[names[i]]]
+            means.append(sum(pooled) / len(pooled))
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def test_an_interval_of_documents_draws_whole_documents() -> None:
+    values = np.array([10.0, 20.0, 90.0, 40.0, 50.0, 60.0, 5.0])
+    groups = ["a", "a", "b", "c", "c", "c", "d"]
+    found = bootstrap_interval(values, groups=groups, seed=3)
+    assert (found.low, found.high) == pytest.approx(reference_interval(values, groups, 3))
+    # Two documents, of one sample and of three: means of the four draws are 0, 75, 75 and 100.
+    extreme = bootstrap_interval(np.array([0.0, 100, 100, 100]), groups=["a", "b", "b", "b"])
+    assert (extreme.low, extreme.high) == (0, 100)
+    alone = bootstrap_interval(values, groups=range(7), seed=3)
+    assert alone == bootstrap_interval(values, seed=3)
+    assert math.isnan(bootstrap_interval(values, groups=["a"] * 7).low)
+    with pytest.raises(InvalidInputError, match="2 groups for 7 samples"):
+        bootstrap_interval(values, groups=["a", "b"])
+
+
+def test_an_interval_of_documents_is_wider_where_their_sentences_are_alike() -> None:
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(40), 10)
+    ratios = {"alike": [], "independent": []}  # type: dict[str, list[float]]
+    covered = 0
+    for seed in range(60):
+        shift, noise = rng.normal(0, 10, 40)[groups], rng.normal(0, 10, 400)
+        for name, values in (("alike", 50 + shift + noise), ("independent", 50 + noise)):
+            whole = bootstrap_interval(values, groups=groups.tolist(), seed=seed, n_resamples=500)
+            plain = bootstrap_interval(values, seed=seed, n_resamples=500)
+            ratios[name].append((whole.high - whole.low) / (plain.high - plain.low))
+            covered += name == "alike" and whole.low <= 50 <= whole.high
+    # By theory √(1 + 9 · ½) = 2.3 where half of the variance is between documents, 1 without any.
+    assert 2.0 < np.mean(ratios["alike"]) < 2.6
+    assert 0.9 < np.mean(ratios["independent"]) < 1.1
+    assert covered >= 52, "of 60, at 95 %"
+
+
+def test_scores_say_what_their_intervals_are_of() -> None:
+    targets = [set("ab"), set("ab"), set("cd"), set("cd"), set()]
+    answers = [set("ab"), set("ab"), set(), set(), set()]
+    plain = score_words(answers, targets)
+    whole = score_words(answers, targets, groups=["x", "x", "y", "y", "z"])
+    assert (plain.unit, plain.n_documents) == ("sentence", None)
+    assert (whole.unit, whole.n_documents, whole.n) == ("document", 2, 4)
+    assert (whole.token_set_f1_ci95.low, whole.token_set_f1_ci95.high) == (0, 100)
+    assert plain.token_set_f1 == whole.token_set_f1
+    with pytest.raises(InvalidInputError, match="1 groups for 5 targets"):
+        score_words(answers, targets, groups=["x"])
+
+
 def test_bootstrap_interval_is_repeatable_and_narrows_with_the_level() -> None:
     values = np.random.default_rng(1).normal(size=50)
     assert bootstrap_interval(values, seed=3) == bootstrap_interval(values, seed=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,8 @@ def test_layers_are_cells_of_a_study(articles: str, tmp_path: Path, tiny_bert: P
         (0, "Eq. 5"), (0, "Eq. 7"), (3, "Eq. 5"), (3, "Eq. 7"),
     ]  # fmt: skip
     assert all(row["n"] == 2 and 0 <= row["token_set_f1"] <= 100 for row in rows), rows
-    assert "| 3 | Eq. 7 | 2 |" in layers.markdown(rows)
+    assert re.search(r"\| 3 \| Eq. 7 \| 2 of [12] documents \|", layers.markdown(rows))
+    assert {row["unit"] for row in rows} == {"document"}
     assert len(layers_figure(rows).data) == 2
 
 

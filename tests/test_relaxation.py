@@ -15,6 +15,7 @@ from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError, NotFittedError, StoppedError
 from core.figures.layers import layers_figure
 from core.studies import layers
+from core.studies.domains import Domain
 from core.text import STOP_WORDS, words
 
 TEXTS = [
@@ -244,6 +245,7 @@ def test_a_layer_is_attacked_by_either_equation_and_drawn(
     tiny_bert, small_texts: list[str]
 ) -> None:
     settings = {"Eq. 5": FAST, "Eq. 7": {"penalty": 0.001}}
+    known, targets = tuple(small_texts[:200]), tuple(small_texts[300:303])
     rows = []
     for layer in (0, 3):
         encoder = TransformerEncoder(
@@ -251,7 +253,7 @@ def test_a_layer_is_attacked_by_either_equation_and_drawn(
         )
         for equation, own in settings.items():
             row = layers.attack_layer(
-                equation, encoder, small_texts[300:303], small_texts[:200], seed=0, settings=own
+                equation, encoder, Domain(known, targets), seed=0, settings=own
             )
             rows.append(replace(row, cell={"encoder": "tiny", "domain": "cross", "seed": 0,
                                            "layer": layer, "equation": equation}))  # fmt: skip

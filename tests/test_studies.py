@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,16 @@ import pandas as pd
 import pytest
 
 from core.attacks.inversion import shipped
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.specs import AttackSpec, settings_of
 from core.store import write_json
-from core.studies import attacks
+from core.studies import attacks, domains
 from core.studies.registry import run_study
 from core.studies.rows import failures
+from core.studies.runner import cell_key
+from core.text import Vocabulary
 
 
 @pytest.fixture
@@ -71,6 +77,91 @@ def test_slow_attacks_get_fewer_sentences(
     study = attacks.AttackStudy(target=str(study_file), n=15, n_slow=3, auxiliary=("cross",))
     sizes = {cell["attack"]: cell["n_targets"] for cell in study.cells()}
     assert sizes["msp"] == 15 and sizes["relaxation"] == sizes["staged"] == 3
+
+
+def test_slow_attacks_get_targets_of_the_whole_list() -> None:
+    texts = [f"text {i}" for i in range(500)]
+    cell = {"n_drawn": 400, "n_targets": 400, "seed": 0}
+    whole = attacks._drawn(texts, cell)
+    few = attacks._drawn(texts, {**cell, "n_targets": 40})
+    assert len(whole) == 400 and whole == sorted(set(whole))
+    assert len(few) == 40 and set(few) < set(whole) and few == sorted(few)
+    for quarter in range(4):
+        assert sum(row // 125 == quarter for row in few) >= 3, "not the first of the list"
+    assert few == attacks._drawn(texts, {**cell, "n_targets": 40})
+    other = attacks._drawn(texts, {**cell, "n_targets": 40, "seed": 1})
+    assert set(few) != set(other)
+
+
+def test_cells_hold_all_that_decides_them(
+    study_file: Path, weights: Path, encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = attacks.AttackStudy(target=str(study_file), attacks=("msp", "prior"), seeds=(0, 3))
+    cells = {(c["attack"], c["auxiliary"], c["seed"]): c for c in study.cells()}
+    inside = cells["msp", "in", 3]["settings"]
+    assert inside.keys() == settings_of(INVERSION_ATTACKS["msp"].kind).keys()
+    assert (inside["epochs"], inside["hidden"], inside["seed"]) == (4, 16, 3)
+    assert cells["msp", "cross", 0]["settings"]["epochs"] == 1, "as it ships"
+    before = {name: cell["vocabulary"] for name, cell in cells.items()}
+    assert len(set(before.values())) == 1
+    monkeypatch.setattr(attacks, "shipped_vocabulary", lambda encoder: Vocabulary(("a",), (1,), 1))
+    assert {cell["vocabulary"] for cell in study.cells()}.isdisjoint(before.values())
+
+
+def test_a_default_that_changes_makes_another_cell(
+    study_file: Path, weights: Path, encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = attacks.AttackStudy(target=str(study_file), attacks=("retrieval",), auxiliary=("in",))
+    (before,) = study.cells()
+    kind = INVERSION_ATTACKS["retrieval"].kind
+    whole = attacks.make_attack
+
+    def other(spec: AttackSpec) -> Any:
+        made = whole(spec)
+        made.n_neighbors += 1
+        return made
+
+    assert "n_neighbors" in settings_of(kind)
+    monkeypatch.setattr(attacks, "make_attack", other)
+    (after,) = study.cells()
+    assert cell_key(before) != cell_key(after)
+
+
+def test_targets_repeat_nothing_that_the_weights_were_trained_on(
+    study_file: Path, weights: Path, encoder: TransformerEncoder, tmp_path: Path,
+    bundled: list[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(attacks, "shipped_held_out", lambda encoder: frozenset[str]())
+    pool = tmp_path / "pool.txt"
+    pool.write_text("\n".join(f"Now {text}" for text in bundled[:400:2]), encoding="utf-8")
+    study = attacks.AttackStudy(target=str(study_file), attacks=("prior",), auxiliary=("cross",))
+    (without,) = run_study("attacks", study, tmp_path)
+    (row,) = run_study("attacks", replace(study, shipped_texts=str(pool)), tmp_path)
+    assert row["n_near_duplicates"] >= 15 > without["n_near_duplicates"]
+    assert row["n"] <= without["n"] - 15 and row["unit"] == "document"
+    assert row["n_documents"] <= row["n"]
+    assert f"{row['n']} of {row['n_documents']} documents" in attacks.markdown([row])
+    pool.write_text("Something else.", encoding="utf-8")
+    domains.content_of.cache_clear()
+    with pytest.raises(InvalidInputError, match="other texts than where"):
+        attacks.measure(row.cell, tmp_path)
+
+
+def test_held_out_texts_that_nearly_repeat_others_are_left_out(
+    weights: Path, encoder: TransformerEncoder, tmp_path: Path, bundled: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    held = bundled[:400:10]
+    texts = [*held, *(f"Now {text}" for text in held[:12]), *bundled[5:400:10]]
+    path = tmp_path / "pool.parquet"
+    pd.DataFrame({"text": texts}).to_parquet(path)
+    marks = frozenset(map(shipped.text_mark, held))
+    monkeypatch.setattr(attacks, "shipped_held_out", lambda encoder: marks)
+    study = attacks.AttackStudy(target=str(path), attacks=("prior",), auxiliary=("held-out",))
+    (row,) = run_study("attacks", study, tmp_path)
+    assert row["n_near_duplicates"] == 12 and row["n"] <= 28 and row["unit"] == "sentence"
+    assert row["unrestricted_f1"]["value"] <= row["token_set_f1"]
+    assert row.said("unrestricted_f1") in attacks.markdown([row])
 
 
 def test_held_out_cells_take_the_marked_texts_alone(

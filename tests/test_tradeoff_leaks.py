@@ -11,9 +11,10 @@ import pytest
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift
 from core.attacks.inversion.shipped import text_mark
+from core.corpora.near_duplicates import near_duplicates
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
-from core.studies import tradeoff_attack
+from core.studies import tradeoff_attack, tradeoff_texts
 from core.studies.rows import Cell
 from core.studies.tradeoff import TradeoffStudy
 from core.studies.tradeoff_attack import attack_scores
@@ -55,6 +56,46 @@ def test_the_seed_changes_the_targets_not_what_is_known(small_texts: list[str]) 
     distinct = list({folded(text): text for text in small_texts}.values())
     one, other = draw_texts(distinct, 200, 60, 0), draw_texts(distinct, 200, 60, 1)
     assert one.known == other.known and one.targets != other.targets
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_what_nearly_repeats_another_side_is_not_attacked(
+    small_texts: list[str], starts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distinct = list({folded(text): text for text in small_texts}.values())
+    texts = [*distinct, *(f"Truly {text}" for text in distinct[::4])]
+    marks = {text_mark(text) for text in texts[: len(distinct) // 2]} if starts else None
+
+    def repeated(found: AttackersTexts) -> int:
+        known = [text for text in texts if text not in {*found.targets, *found.held}]
+        return len(near_duplicates([*found.targets, *found.held], known)) + len(
+            near_duplicates(found.held, found.targets)
+        )
+
+    found = draw_texts(texts, 150, 40, 0, held_out=marks)
+    known = near_duplicates([*found.targets, *found.held], found.known)
+    assert not known and found.n_near_duplicates > 10
+    assert not near_duplicates(found.held, found.targets)
+    monkeypatch.setattr(tradeoff_texts, "near_duplicates", lambda texts, known, near: frozenset())
+    tradeoff_texts._sides.cache_clear()
+    leaky = draw_texts(texts, 150, 40, 0, held_out=marks)
+    tradeoff_texts._sides.cache_clear()
+    assert repeated(leaky) > 5, "else the check could not fail"
+
+
+def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
+    distinct = list({folded(text): text for text in small_texts}.values())
+    documents = {text: f"article {i // 8}" for i, text in enumerate(distinct)}
+    found = draw_texts(distinct, 200, 40, 0, documents=documents)
+    known, others = ({documents[t] for t in part} for part in (found.known, found.targets))
+    assert found.documents is not None and not known & others
+    assert set(found.documents) == others and len(found.documents) == 40
+    assert found.facts["unit"] == "document" and found.facts["n_documents"] == len(others)
+    elsewhere = draw_texts(distinct, 200, 40, 0, documents={"another text": "a"})
+    assert elsewhere.facts["unit"] == "sentence", "of none of these texts is the document known"
+    alone = draw_texts(distinct, 200, 40, 0)
+    assert alone.documents is None
+    assert {documents[t] for t in alone.known} & {documents[t] for t in alone.targets}
 
 
 def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(

@@ -19,7 +19,7 @@ from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 
 if TYPE_CHECKING:
-    from core.results import EvaluationResult, Scores
+    from core.results import EvaluationResult, Score, Scores
     from core.text import Vocabulary
 
 __all__ = ["add_arguments", "result_json", "run", "scores_json"]
@@ -106,7 +106,9 @@ def result_json(result: EvaluationResult) -> dict[str, Any]:
         "n_queries_mean": result.n_queries_mean,
         "vocabulary_size": result.vocabulary_size,
         "vocabulary_coverage": result.vocabulary_coverage,
-        "unrestricted_f1": result.unrestricted_f1,
+        **result.unrestricted.to_record("unrestricted_f1"),
+        "unrestricted_f1_baseline": result.unrestricted.chance,
+        "unit": result.scores.unit,
         "seed": result.seed,
         "device": result.device,
         "encoder_precision": result.precision,
@@ -132,13 +134,18 @@ def _show(result: EvaluationResult) -> None:
     print(f"{result.attack} on {result.encoder}, {result.scores.n} texts of {result.texts}")
     print(f"  {'':<22}{'attack':>8}  {'95 % interval':<15}{'prior only':>12}")
     for title, name in _ROWS.items():
-        score = result.scores.score(name, getattr(result.baseline, name))
-        interval = str(score.ci95) if score.has_interval else ""
-        print(f"  {title:<22}{score.value:8.1f}  {interval:<15}{score.chance:12.1f}")
+        _print_score(title, result.scores.score(name, getattr(result.baseline, name)))
+        if name == "token_set_f1":
+            _print_score("F1, every word", result.unrestricted)
     print(
         f"  {result.sentences_per_second:,.0f} sentences/s from vector to words; "
         f"{100 * result.vocabulary_coverage:.1f} % of the words are in the vocabulary"
     )
+
+
+def _print_score(title: str, score: Score) -> None:
+    interval = str(score.ci95) if score.has_interval else ""
+    print(f"  {title:<22}{score.value:8.1f}  {interval:<15}{score.chance:12.1f}")
 
 
 _ROWS = {

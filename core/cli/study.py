@@ -87,8 +87,9 @@ def _declare(parser: argparse.ArgumentParser, entry: StudyEntry) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure what is not measured yet and write the rows."""
     from core.store import cache_dir, prepare_place, write_json
-    from core.studies.registry import run_study
+    from core.studies.registry import cells_of, run_study
     from core.studies.rows import failures
+    from core.studies.small_samples import notes_on_size
     from core.studies.tables import write_rows
 
     name = study_name(arguments.name)
@@ -96,6 +97,9 @@ def run(arguments: argparse.Namespace) -> None:
     study = study_from(arguments, entry.kind)
     prepare_place(arguments.out)
     folder = cache_dir("studies", entry.folder or name)
+    notes = notes_on_size(cells_of(name, study))
+    for note in notes:
+        show_note(note)
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
         rows = run_study(name, study, folder, n_jobs=n_jobs, on_progress=on_progress)
     rows = without_folders(rows)
@@ -106,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
         _draw(entry, rows, arguments.out)
     if arguments.json:
-        show_json({"study": name, "rows": [row.to_dict() for row in rows]})
+        show_json({"study": name, "notes": notes, "rows": [row.to_dict() for row in rows]})
     else:
         print(table, end="")
     if failed:

@@ -78,8 +78,10 @@ def run(arguments: argparse.Namespace) -> None:
             n_held_out=arguments.held_out,
         )
         encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
-        texts = corpus.sentences(arguments.min_words, arguments.max_words).texts
-        record = train_attack(plan, encoder, texts, arguments.out, on_progress)
+        found = corpus.sentences(arguments.min_words, arguments.max_words)
+        record = train_attack(
+            plan, encoder, found.texts, arguments.out, on_progress, documents=found.document_ids
+        )
     show_notes(corpus, arguments.corpus)
     if arguments.json:
         show_json({"out": str(arguments.out), **record})

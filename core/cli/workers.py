@@ -57,6 +57,7 @@ _HELD = {
     "pairs": "pairs",
     "searches": "searches",
     "auxiliary": "corpus",
+    "shipped_texts": "corpus",
     "corpus": "texts",
 }
 """What entries of a cell hold that name files."""

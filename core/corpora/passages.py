@@ -32,15 +32,6 @@ class Sentences:
         columns = (self.texts, self.document_ids, self.labels, self.authors)
         return Sentences(*(tuple(column[i] for i in rows) for column in columns))  # type: ignore[arg-type]
 
-    def without(self, other: Sentences) -> Sentences:
-        """Return the sentences whose text `other` does not hold.
-
-        Different documents share sentences (boilerplate, quotations), so a test set of other
-        documents may still hold sentences of the training set.
-        """
-        known = frozenset(other.texts)
-        return self.take([i for i, text in enumerate(self.texts) if text not in known])
-
 
 @dataclass(frozen=True)
 class Paragraph:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion.evaluation import evaluate, restrict, sample_texts
+import numpy as np
+
+from core.attacks.inversion.evaluation import evaluate, restrict, sample_rows
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.attacks.inversion.shipped import (
     open_attack,
@@ -18,17 +22,20 @@ from core.attacks.inversion.shipped import (
     shipped_vocabulary,
     text_mark,
 )
-from core.corpora import Columns, Corpus, load_corpus, split_reference
+from core.corpora import Columns, Corpus, Sentences, load_corpus, split_reference
+from core.corpora.sentences import MAX_SEGMENT_WORDS, split_sentences
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.protocols import Encoder, InversionAttack
+from core.protocols import Encoder
+from core.results import Score
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting, settings_of
+from core.studies.apart import Apart, keep_apart, near_setting
 from core.studies.cell_attacks import score_row
-from core.studies.domains import check_contents, content_of
+from core.studies.domains import check_contents, content_of, open_corpus
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
-from core.text import STOP_WORDS, Vocabulary
+from core.text import STOP_WORDS, Vocabulary, check_texts
 
 __all__ = ["AUXILIARY", "AttackStudy", "markdown", "measure"]
 
@@ -59,6 +66,12 @@ class AttackStudy:
     n: int = setting(500, "sentences under attack", low=1)
     n_slow: int = setting(50, "sentences for attacks that take seconds each", low=1)
     seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    shipped_texts: str = setting(
+        "",
+        "where it is at hand, what the shipped weights were trained on: no target repeats it",
+        holds="corpus",
+    )
+    near: float = near_setting()
     keep_stop_words: bool = setting(False, "count stop words as words to find", paper="SR20")
     epochs: int = setting(4, "of attacks that are trained here", low=1)
     substitutions: int = setting(1, "likewise; copies of texts with words exchanged", low=0)
@@ -72,12 +85,16 @@ class AttackStudy:
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
         encoder = _encoder(self.precision)
+        read = [name for name in (self.target, self.shipped_texts) if name]
+        vocabulary = "\n".join(shipped_vocabulary(encoder).words)
         return [
             {
                 "study": "attacks",
                 "target": self.target,
-                "contents": [content_of(self.target)],
+                "shipped_texts": self.shipped_texts,
+                "contents": [content_of(name) for name in read],
                 "where": self.where,
+                "near": self.near,
                 "encoder": encoder.name,
                 "encoder_fingerprint": encoder.fingerprint,
                 "encoder_precision": str(getattr(encoder, "precision", "float32")),
@@ -87,18 +104,38 @@ class AttackStudy:
                 "n_drawn": self.n,
                 "seed": seed,
                 "keep_stop_words": self.keep_stop_words,
-                **self._weights(attack, source, encoder),
+                "vocabulary": hashlib.sha256(vocabulary.encode()).hexdigest()[:16],
+                **self._weights(attack, source, seed, encoder),
             }
             for source in self.auxiliary
             for attack in self.attacks
             for seed in self.seeds
         ]
 
-    def _weights(self, attack: str, source: str, encoder: Encoder) -> dict[str, Any]:
-        """Return what decides an attack's weights."""
-        if source == "in":
-            return {"epochs": self.epochs, "substitutions": self.substitutions}
-        return {"weights": shipped_digest(encoder, attack)[:16]}
+    def _weights(self, attack: str, source: str, seed: int, encoder: Encoder) -> dict[str, Any]:
+        """Return what decides an attack's weights and answers: all its settings, defaults too."""
+        settings = dict(shipped_settings(encoder, attack))
+        if source != "in":
+            digest = shipped_digest(encoder, attack)[:16]
+            return {"weights": digest, "settings": _resolved(attack, settings)}
+        given = {"epochs": self.epochs, "substitutions": self.substitutions}
+        known = settings_of(INVERSION_ATTACKS[attack].kind)
+        if "keep_stop_words" in known:
+            settings["keep_stop_words"] = self.keep_stop_words
+        if "validation_share" in known:
+            settings["validation_share"] = 0.05
+        if "seed" in known:
+            settings["seed"] = seed
+        if attack != "mlc":  # the paper's attack, as it ships, exchanges no words
+            asked = given | {f"base_{name}": value for name, value in given.items()}
+            settings |= {name: value for name, value in asked.items() if name in known}
+        return {**given, "settings": _resolved(attack, settings)}
+
+
+def _resolved(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return all settings of an attack, some of them given."""
+    made = make_attack(AttackSpec.of(attack, settings))
+    return {name: getattr(made, name) for name in settings_of(type(made))}
 
 
 @lru_cache(maxsize=2)
@@ -117,26 +154,91 @@ def _corpus(target: str, where: str) -> Corpus:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an attack is measured: the texts it may know, those it must not, the words counted."""
+    """Where an attack is measured: the texts it may know, those under attack, the words counted."""
 
     auxiliary: Sequence[str]
-    targets: list[str]
+    apart: Apart
     scope: Vocabulary
 
 
 def _place(cell: Cell, encoder: Encoder) -> _Place:
-    corpus, n, seed = _corpus(cell["target"], cell["where"]), cell["n_drawn"], cell["seed"]
+    """Return the texts of a cell, those under attack drawn."""
+    is_held_out = cell["auxiliary"] == "held-out"
     shipped = shipped_vocabulary(encoder)
-    if cell["auxiliary"] == "held-out":
-        marks = shipped_held_out(encoder)
-        held_out = [d.text for d in corpus.documents if text_mark(d.text) in marks]
-        return _Place([], sample_texts(held_out, n, seed), shipped)
-    known, held = corpus.split_by_document((0.9, 0.1), seed=seed)
-    auxiliary = known.sentences()
-    targets = sample_texts(held.sentences().without(auxiliary).texts, n, seed)
+    marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else ())
+    names = ("target", "where", "shipped_texts", "near", "seed")
+    split = _held_out if is_held_out else _by_document
+    auxiliary, apart = split(
+        **{name: cell[name] for name in names}, marks=marks, contents=tuple(cell["contents"])
+    )
+    drawn = apart.take(_drawn(apart.sentences.texts, cell))
+    if is_held_out:
+        return _Place(auxiliary, drawn, shipped)
     kept = STOP_WORDS if cell["keep_stop_words"] else frozenset[str]()
-    local = Vocabulary.count(auxiliary.texts, stop_words=STOP_WORDS - kept)
-    return _Place(auxiliary.texts, targets, restrict(local, shipped.index.keys() | kept))
+    local = Vocabulary.count(auxiliary, stop_words=STOP_WORDS - kept)
+    return _Place(auxiliary, drawn, restrict(local, shipped.index.keys() | kept))
+
+
+def _drawn(texts: Sequence[str], cell: Cell) -> list[int]:
+    """Return the rows under attack, ascending; the slow attacks' are drawn from the others'."""
+    rows = sample_rows(len(check_texts(texts)), cell["n_drawn"], cell["seed"])
+    few = np.random.default_rng([cell["seed"], 12]).permutation(rows)[: cell["n_targets"]]
+    return sorted(few.tolist())
+
+
+@lru_cache(maxsize=2)
+def _held_out(
+    target: str,
+    where: str,
+    shipped_texts: str,
+    near: float,
+    seed: int,
+    marks: frozenset[str],
+    contents: tuple[str, ...],
+) -> tuple[Sequence[str], Apart]:
+    """Return no text that an attacker could add, and the marked texts that repeat no other."""
+    held = [d for d in _corpus(target, where).documents if text_mark(d.text) in marks]
+    sentences = Sentences(
+        tuple(d.text for d in held),
+        tuple(d.id for d in held),
+        tuple(d.label for d in held),
+        tuple(d.author for d in held),
+    )
+    known = _unmarked([d.text for d in _corpus(target, "").documents], marks)
+    return (), keep_apart(sentences, chain(known, _shipped_texts(shipped_texts, marks)), near)
+
+
+@lru_cache(maxsize=2)
+def _by_document(
+    target: str,
+    where: str,
+    shipped_texts: str,
+    near: float,
+    seed: int,
+    marks: frozenset[str],
+    contents: tuple[str, ...],
+) -> tuple[Sequence[str], Apart]:
+    """Return the sentences of nine documents of ten, and those of the others that repeat none."""
+    known, held = _corpus(target, where).split_by_document((0.9, 0.1), seed=seed)
+    auxiliary = known.sentences()
+    texts = chain(auxiliary.texts, _shipped_texts(shipped_texts, marks))
+    return auxiliary.texts, keep_apart(held.sentences(), texts, near)
+
+
+def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
+    """Yield what the shipped weights were trained on, where that is at hand, by sentence."""
+    if not reference:
+        return
+    corpus = open_corpus(reference)
+    for text in _unmarked([d.text for d in corpus.documents], marks):
+        if text.count(" ") < MAX_SEGMENT_WORDS:
+            yield text
+        else:
+            yield from split_sentences(text, corpus.language)
+
+
+def _unmarked(texts: Sequence[str], marks: frozenset[str]) -> Iterator[str]:
+    return (text for text in texts if text_mark(text) not in marks)
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
@@ -145,19 +247,23 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     encoder = _encoder(cell["encoder_precision"])
     place = _place(cell, encoder)
     if cell["auxiliary"] == "in":
-        attack = _train(cell, encoder, place.auxiliary, folder / "training" / cell_key(cell))
+        made = make_attack(AttackSpec.of(cell["attack"], cell["settings"]))
+        checkpoint = folder / "training" / cell_key(cell)
+        attack = made.fit(encoder, place.auxiliary, checkpoint_dir=str(checkpoint))
     else:
         attack = open_attack(cell["attack"], encoder)
     result = evaluate(
         attack,
         encoder,
-        place.targets[: cell["n_targets"]],
+        place.apart.sentences.texts,
         seed=cell["seed"],
         vocabulary=place.scope,
+        documents=place.apart.documents,
         name=Path(split_reference(cell["target"])[0]).stem,
     )
     facts = {
         "n_auxiliary": len(place.auxiliary) if cell["auxiliary"] == "in" else None,
+        "n_near_duplicates": place.apart.n_near_duplicates,
         "vocabulary_size": result.vocabulary_size,
         "n_queries_mean": result.n_queries_mean,
         "sentences_per_second": result.sentences_per_second,
@@ -165,37 +271,31 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "texts": result.texts,
         "encoder_backend": str(getattr(encoder, "backend", "torch")),
     }
-    more = {
+    more: dict[str, float | Score] = {
         "weighted_f1": result.scores.weighted_f1,
-        "unrestricted_f1": result.unrestricted_f1,
+        "unrestricted_f1": result.unrestricted,
     }
     return [score_row(result.scores, result.baseline.token_set_f1, more=more, facts=facts)]
 
 
-def _train(cell: Cell, encoder: Encoder, texts: Sequence[str], checkpoint: Path) -> InversionAttack:
-    """Fit an attack with its shipped settings on the target's own domain."""
-    name = cell["attack"]
-    settings = dict(shipped_settings(encoder, name))
-    known = settings_of(INVERSION_ATTACKS[name].kind)
-    if "keep_stop_words" in known:
-        settings["keep_stop_words"] = cell["keep_stop_words"]
-    if "validation_share" in known:
-        settings["validation_share"] = 0.05
-    given = {"epochs": cell["epochs"], "substitutions": cell["substitutions"]}
-    given |= {f"base_{name}": value for name, value in given.items()}
-    if name != "mlc":  # the paper's attack, as it ships, exchanges no words
-        settings |= {key: value for key, value in given.items() if key in known}
-    attack = make_attack(AttackSpec.of(name, settings))
-    return attack.fit(encoder, texts, checkpoint_dir=str(checkpoint))
-
-
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, scores ×100 with 95 % bootstrap intervals of F1."""
-    columns = ("attack", "auxiliary texts", *SCORE_COLUMNS, "weighted F1", "prior F1")
+    columns = (
+        "attack",
+        "auxiliary texts",
+        *SCORE_COLUMNS,
+        "F1, every word",
+        "weighted F1",
+        "prior F1",
+    )
     lines = markdown_table(
         columns,
         (
-            (row["attack"], AUXILIARY[row["auxiliary"]], *score_cells(row, "weighted_f1", "chance"))
+            (
+                row["attack"],
+                AUXILIARY[row["auxiliary"]],
+                *score_cells(row, "unrestricted_f1", "weighted_f1", "chance"),
+            )
             for row in rows
         ),
     )

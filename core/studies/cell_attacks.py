@@ -88,15 +88,15 @@ def score_row(
     scores: Scores,
     prior_f1: float,
     *,
-    more: Mapping[str, float] | None = None,
+    more: Mapping[str, float | Score] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Row:
     """Return the row of an attack's scores on words, beside what guessing reaches.
 
     Parameters
     ----------
-    more : mapping of str to float, optional
-        Further scores on the same targets, without an interval.
+    more : mapping of str to float or Score, optional
+        Further scores on the same targets; mere numbers have no interval.
     facts : mapping, optional
         See `Row`.
     """
@@ -104,6 +104,15 @@ def score_row(
         "precision": Score(scores.precision, n=scores.n),
         "recall": Score(scores.recall, n=scores.n),
         "token_set_f1": scores.score("token_set_f1", prior_f1),
-        **{name: Score(value, n=scores.n) for name, value in (more or {}).items()},
+        **{
+            name: value if isinstance(value, Score) else Score(value, n=scores.n)
+            for name, value in (more or {}).items()
+        },
     }
-    return Row(scores=found, facts={**(facts or {}), "n": scores.n})
+    return Row(scores=found, facts={**(facts or {}), **_sample(scores)})
+
+
+def _sample(scores: Scores) -> dict[str, Any]:
+    """Return how many texts were scored, and what intervals are of."""
+    found = {"n": scores.n, "unit": scores.unit}
+    return found if scores.n_documents is None else found | {"n_documents": scores.n_documents}

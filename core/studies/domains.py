@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.corpora import Columns, load_corpus, split_reference
+from core.corpora.near_duplicates import THRESHOLD
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
@@ -20,6 +21,7 @@ from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import settings_of
 from core.store import digest_file
+from core.studies.apart import keep_apart
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
 
@@ -51,10 +53,16 @@ class Domain:
         Sentences to fit encoders and attacks on.
     targets : tuple of str
         Sentences under attack: of documents, and in words, that `auxiliary` does not hold.
+    documents : tuple of str or None
+        The document of each target, where several came from one.
+    n_near_duplicates : int
+        Sentences that could not be drawn: they nearly repeat one that is known.
     """
 
     auxiliary: tuple[str, ...]
     targets: tuple[str, ...]
+    documents: tuple[str, ...] | None = None
+    n_near_duplicates: int = 0
 
 
 @lru_cache(maxsize=4)
@@ -66,8 +74,11 @@ def open_domain(
     n_targets: int,
     seed: int,
     held_share: float = 0.1,
+    near: float = THRESHOLD,
 ) -> Domain:
     """Return the texts of a domain; the targets are the same for both domains.
+
+    None of them nearly repeats a sentence that is known in either.
 
     Parameters
     ----------
@@ -77,22 +88,37 @@ def open_domain(
         Sentences drawn; all where there are fewer.
     held_share : float
         Share of the target's documents that are attacked; the rest is known in-domain.
+    near : float
+        From where on a sentence nearly repeats another; see `core.corpora.near_duplicates`.
 
     Raises
     ------
     InvalidInputError
-        No such domain, or a corpus that cannot be read.
+        No such domain, a corpus that cannot be read, or no sentence that repeats none.
     """
     if domain not in DOMAINS:
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
     known, held = open_corpus(target).split_by_document((1 - held_share, held_share), seed=seed)
     known_sentences = known.sentences()
-    targets = held.sentences().without(known_sentences).texts
-    own = known_sentences.texts if domain == "in" else open_corpus(other).sentences().texts
+    others = _sentences_of(other, content_of(other)) if other != target else ()
+    apart = keep_apart(held.sentences(), (*known_sentences.texts, *others), near)
+    own = known_sentences.texts if domain == "in" else others or open_corpus(other).texts
+    drawn = apart.take(_rows(len(apart.sentences), n_targets, np.random.default_rng([seed, 8])))
+    distinct = tuple(dict.fromkeys(own))
+    chosen = _rows(len(distinct), n_auxiliary, np.random.default_rng([seed, 7]))
     return Domain(
-        _draw(own, n_auxiliary, np.random.default_rng([seed, 7])),
-        _draw(targets, n_targets, np.random.default_rng([seed, 8])),
+        tuple(distinct[i] for i in chosen),
+        drawn.sentences.texts,
+        drawn.documents,
+        drawn.n_near_duplicates,
     )
+
+
+@lru_cache(maxsize=2)
+def _sentences_of(corpus: str, content: str) -> tuple[str, ...]:
+    """Return the sentences of a corpus of that content."""
+    found: tuple[str, ...] = open_corpus(corpus).texts
+    return found
 
 
 @lru_cache(maxsize=8)
@@ -115,7 +141,11 @@ def check_contents(cell: Cell) -> None:
     InvalidInputError
         Another file lies at the path.
     """
-    used = ("target", "other") if cell.get("domain") == "cross" else ("target",)
+    used = ["target"]
+    if cell.get("shipped_texts"):
+        used.append("shipped_texts")
+    elif cell.get("domain") == "cross" or "near" in cell:  # what is attacked repeats none of these
+        used.append("other")
     for name, content in zip(used, cell["contents"], strict=False):
         if content_of(cell[name]) != content:
             raise InvalidInputError(
@@ -132,11 +162,9 @@ def open_corpus(name: str) -> Any:
     return load_corpus(name)
 
 
-def _draw(texts: tuple[str, ...], n: int, rng: np.random.Generator) -> tuple[str, ...]:
-    distinct = list(dict.fromkeys(texts))
-    if n >= len(distinct):
-        return tuple(distinct)
-    return tuple(distinct[i] for i in sorted(rng.choice(len(distinct), n, replace=False)))
+def _rows(n_all: int, n: int, rng: np.random.Generator) -> list[int]:
+    """Return n of the rows, ascending; all where there are no more."""
+    return sorted(rng.choice(n_all, n, replace=False).tolist()) if n < n_all else list(range(n_all))
 
 
 def encoder_content(name: str) -> dict[str, str]:

@@ -16,7 +16,9 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
 from core.protocols import Access
+from core.results import Score
 from core.specs import REQUIRED, setting
+from core.studies.apart import near_setting
 from core.studies.cell_attacks import (
     attack_said,
     fit_attack,
@@ -84,6 +86,7 @@ class EncoderStudy:
         (40_000,), "sentences to train on; several make a curve", low=1, flag="n-auxiliary"
     )
     n_targets: int = setting(500, "sentences under attack", low=1)
+    near: float = near_setting()
     seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
     attack_settings: tuple[tuple[str, Any], ...] = setting(
         (), "a setting of every attack that has it", flag="set"
@@ -127,6 +130,7 @@ class EncoderStudy:
                 "domain": domain,
                 "n_auxiliary": size,
                 "n_targets": self.n_targets,
+                "near": self.near,
                 "seed": seed,
                 "settings": self.settings_of(attack) | dict(variant),
             }
@@ -160,12 +164,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names}
-    domain = open_domain(**place)
+    domain = open_domain(**place, near=cell["near"])
     encoder = open_encoder(
         cell["encoder"], place, lambda: domain.auxiliary, folder, contents=cell["contents"]
     )
     attack = fit_attack(cell, encoder, domain.auxiliary)
-    inside = open_domain(**(place | {"domain": "in"})).auxiliary
+    inside = open_domain(**(place | {"domain": "in"}), near=cell["near"]).auxiliary
     own: Vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
     scope = restrict(words_of(cell, inside), own.index.keys())
     result = evaluate(
@@ -174,6 +178,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         domain.targets,
         seed=cell["seed"],
         vocabulary=scope,
+        documents=domain.documents,
         name=Path(cell["target"]).stem,
     )
     # In-domain the two vocabularies are one: nothing new would be attacked.
@@ -184,12 +189,13 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "dimension": encoder.dimension,
         "n_fitted_on": len(domain.auxiliary),
         "vocabulary_size": result.vocabulary_size,
+        "n_near_duplicates": domain.n_near_duplicates,
         **({"chosen": chosen} if chosen else {}),
     }
-    more = {
+    more: dict[str, float | Score] = {
         "weighted_f1": result.scores.weighted_f1,
         "own_vocabulary_f1": wider.scores.token_set_f1,
-        "unrestricted_f1": result.unrestricted_f1,
+        "unrestricted_f1": result.unrestricted,
     }
     return [score_row(result.scores, result.baseline.token_set_f1, more=more, facts=facts)]
 
@@ -197,20 +203,20 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table beside the thesis's figures."""
     columns = ("encoder", "attack", "domain", "fitted on", *SCORE_COLUMNS)
-    more = ("F1, own words", "weighted F1", "prior F1", "paper")
+    more = ("F1, every word", "F1, own words", "weighted F1", "prior F1", "paper")
     lines = markdown_table((*columns, *more), map(_cells, rows))
     lines += [
         "",
         "F1: of the words that both domains know (C22, Table 5.2); *own words*: of all that the "
-        "attacker's texts hold (Table A.2). *Paper*: C22's MSP on Italian news, and S&R's dual "
-        "encoders on novels.",
+        "attacker's texts hold (Table A.2); *every word*: of those that they do not hold, too. "
+        "*Paper*: C22's MSP on Italian news, and S&R's dual encoders on novels.",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _cells(row: Row) -> tuple[object, ...]:
     paper = _paper(row["encoder"], row["attack"], row["domain"])
-    scores = ("own_vocabulary_f1", "weighted_f1", "chance")
+    scores = ("unrestricted_f1", "own_vocabulary_f1", "weighted_f1", "chance")
     head = (row["encoder"], attack_said(row), row["domain"], n_fitted_on(row))
     return (*head, *score_cells(row, *scores, then=[paper]))
 

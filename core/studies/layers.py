@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,8 +17,9 @@ from core.encoders.white_box import require_white_box
 from core.metrics import score_words
 from core.protocols import InversionAttack, WhiteBoxEncoder
 from core.specs import REQUIRED, EncoderSpec, setting
+from core.studies.apart import near_setting
 from core.studies.cell_attacks import score_row, settings_for
-from core.studies.domains import DOMAINS, check_contents, content_of, open_domain
+from core.studies.domains import DOMAINS, Domain, check_contents, content_of, open_domain
 from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, word_set
@@ -57,6 +59,7 @@ class LayerStudy:
     )
     n_auxiliary: int = setting(5_000, "sentences to learn the map of Eq. 7 on", low=1)
     n_targets: int = setting(50, "sentences under attack", low=1)
+    near: float = near_setting()
     seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
     attack_settings: tuple[tuple[str, Any], ...] = setting(
         (), "a setting of either attack, where it has it", flag="set"
@@ -76,6 +79,7 @@ class LayerStudy:
                 "equation": equation,
                 "n_auxiliary": self.n_auxiliary,
                 "n_targets": self.n_targets,
+                "near": self.near,
                 "seed": seed,
                 "settings": USUAL[equation] | settings_for(attack, self.attack_settings),
             }
@@ -96,7 +100,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         The encoder is no white box.
     """
     check_contents(cell)
-    names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed")
+    names = ("target", "other", "domain", "n_auxiliary", "n_targets", "seed", "near")
     domain = open_domain(**{name: cell[name] for name in names})
     opened = load_encoder(EncoderSpec(name=cell["encoder"], layer=cell["layer"]))
     encoder = require_white_box(opened, "the study by layer")
@@ -104,8 +108,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         attack_layer(
             cell["equation"],
             encoder,
-            domain.targets,
-            domain.auxiliary,
+            domain,
             seed=cell["seed"],
             settings=cell["settings"],
         )
@@ -115,8 +118,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def attack_layer(
     equation: str,
     encoder: WhiteBoxEncoder,
-    texts: Sequence[str],
-    auxiliary: Sequence[str],
+    domain: Domain,
     *,
     seed: int,
     settings: dict[str, Any],
@@ -127,11 +129,11 @@ def attack_layer(
     ----------
     equation : str
         One of EQUATIONS.
-    texts : sequence of str
-        The targets, the same at every layer.
-    auxiliary : sequence of str
-        What the map of Eq. 7 is learned on; Eq. 5 learns nothing.
+    domain : Domain
+        The targets, the same at every layer, and what the map of Eq. 7 is learned on; Eq. 5 learns
+        nothing.
     """
+    texts, auxiliary = domain.targets, domain.auxiliary
     attack: InversionAttack
     if equation == "Eq. 5":
         attack = relaxation.RelaxationAttack(seed=seed, **settings).open(encoder)
@@ -142,11 +144,12 @@ def attack_layer(
     answers = attack.invert(encoder, vectors)
     seconds = time.perf_counter() - start
     targets = [word_set(text) - STOP_WORDS for text in texts]
-    scores = score_words([answer.word_set for answer in answers], targets, seed=seed)
+    judge = partial(score_words, groups=domain.documents, seed=seed)
+    scores = judge([answer.word_set for answer in answers], targets)
     prior = PriorAttack().fit_vocabulary(encoder, Vocabulary.count(auxiliary))
     guessed = [answer.word_set for answer in prior.invert(encoder, vectors)]
-    guess = score_words(guessed, targets, seed=seed).token_set_f1
-    return score_row(scores, guess, facts={"seconds_each": seconds / len(texts)})
+    facts = {"seconds_each": seconds / len(texts), "n_near_duplicates": domain.n_near_duplicates}
+    return score_row(scores, judge(guessed, targets).token_set_f1, facts=facts)
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -16,6 +16,7 @@ from core.attacks.inversion.shipped import load_attack, save_attack
 from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, TrainedAttack
 from core.specs import REQUIRED, setting
+from core.studies.apart import near_setting
 from core.studies.cell_attacks import fit_attack, settings_for
 from core.studies.domains import (
     DOMAINS,
@@ -62,6 +63,7 @@ class NameStudy:
     )
     n_auxiliary: int = setting(40_000, "sentences to train on", low=1)
     n_targets: int = setting(300, "sentences of a matrix, as many of each name", low=1)
+    near: float = near_setting()
     held_share: float = setting(0.2, "share of the documents under attack", low=0.01, high=0.99)
     label_column: str = setting("label_name", "column of a document's section, where it has one")
     seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
@@ -76,6 +78,7 @@ class NameStudy:
                   "contents": [content_of(self.target), content_of(self.other)],
                   "names": list(_listed(self.names)), "sizes": list(self.sizes),
                   "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
+                  "near": self.near,
                   "held_share": self.held_share, "label": self.label_column}  # fmt: skip
         return [
             {**shared, "encoder": encoder, "attack": attack, "domain": domain,
@@ -108,8 +111,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "seed", "held_share")
     place = {name: cell[name] for name in names}
-    domain = open_domain(**place, n_targets=10**9)
-    inside = open_domain(**(place | {"domain": "in"}), n_targets=10**9)
+    apart: dict[str, Any] = {"n_targets": 10**9, "near": cell["near"]}
+    domain = open_domain(**place, **apart)
+    inside = open_domain(**(place | {"domain": "in"}), **apart)
     seen, unseen = choose_names(cell, inside)
     known = without_names(domain.auxiliary, unseen)
     added = sentences_with_names(known, seen, cell["name_sentences"], seed=cell["seed"])
@@ -125,7 +129,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         rows = [matrix_row(attack, encoder, domain.targets, these, cell)]
         counted = {"training": count_texts(known, these), "added": count_texts(added, these)}
         rows = [replace(row, facts={**row.facts, **counted}) for row in rows]
-    shared = {"n_fitted_on": len(known), "n_added": len(added)}
+    shared = {"n_fitted_on": len(known), "n_added": len(added),
+              "n_near_duplicates": domain.n_near_duplicates}  # fmt: skip
     return [replace(row, facts={**shared, **row.facts}) for row in rows]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from core.encoders.fitted import FITTED_ON_TEXTS
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack
 from core.specs import REQUIRED, setting
+from core.studies.apart import near_setting
 from core.studies.cell_attacks import attack_said, fit_attack, score_row, settings_for
 from core.studies.domains import (
     DOMAINS,
@@ -74,6 +76,7 @@ class ParagraphStudy:
     )
     n_auxiliary: int = setting(40_000, "sentences known", low=1)
     n_targets: int = setting(500, "paragraphs under attack", low=1)
+    near: float = near_setting()
     n_words: tuple[int, int] = setting(
         (128, 168), "least and greatest length of a paragraph", low=1, flag="paragraph-words"
     )
@@ -97,6 +100,7 @@ class ParagraphStudy:
                 "trained_on": trained_on,
                 "n_auxiliary": self.n_auxiliary,
                 "n_targets": self.n_targets,
+                "near": self.near,
                 "n_words": list(self.n_words),
                 "seed": seed,
                 "settings": settings_for(attack, self.attack_settings),
@@ -120,12 +124,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     check_contents(cell)
     names = ("target", "other", "n_auxiliary", "n_targets", "seed")
     place = {name: cell[name] for name in names} | {"n_words": tuple(cell["n_words"])}
-    passages = open_passages(**place, domain=cell["domain"])
+    passages = open_passages(**place, domain=cell["domain"], near=cell["near"])
     fit_on = {**place, "domain": cell["domain"], "texts": "articles"}
     encoder = open_encoder(
         cell["encoder"], fit_on, lambda: passages.sentences, folder, contents=cell["contents"]
     )
-    scope = _scope(passages, open_passages(**place, domain="in"))
+    scope = _scope(passages, open_passages(**place, domain="in", near=cell["near"]))
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
     attack = fit_attack(cell, encoder, auxiliary)
     prior = _prior(encoder, passages, scope)
@@ -133,6 +137,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "dimension": encoder.dimension,
         "n_fitted_on": len(auxiliary),
         "vocabulary_size": len(scope),
+        "n_near_duplicates": passages.n_near_duplicates,
     }
     return [
         _row(answers, passages, scope, prior, cell["seed"], {"read": reading, **facts})
@@ -179,8 +184,10 @@ def _row(
     facts: dict[str, Any],
 ) -> Row:
     targets = [scope.targets(paragraph.text) for paragraph in passages.targets]
-    scores = score_words([a & scope.index.keys() for a in answers], targets, seed=seed)
-    blind = score_words([prior] * len(targets), targets, seed=seed)
+    documents = [paragraph.document_id for paragraph in passages.targets]
+    judge = partial(score_words, groups=documents, seed=seed)
+    scores = judge([a & scope.index.keys() for a in answers], targets)
+    blind = judge([prior] * len(targets), targets)
     facts = {
         **facts,
         "n_sentences": sum(len(paragraph.sentences) for paragraph in passages.targets),

@@ -8,8 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from core.corpora import Corpus, Paragraph
+from core.corpora.near_duplicates import THRESHOLD
 from core.corpora.passages import gather_paragraphs
 from core.errors import InvalidInputError
+from core.studies.apart import keep_apart
 from core.studies.domains import DOMAINS, open_corpus
 
 __all__ = ["Passages", "open_passages"]
@@ -24,12 +26,15 @@ class Passages:
     sentences, paragraphs : tuple of str
         Auxiliary articles, cut into sentences, and the same joined to paragraphs.
     targets : tuple of Paragraph
-        Under attack; none of their sentences is known.
+        Under attack; none of their sentences is known, not even nearly.
+    n_near_duplicates : int
+        Sentences that were left out of them: they nearly repeat one that is known.
     """
 
     sentences: tuple[str, ...]
     paragraphs: tuple[str, ...]
     targets: tuple[Paragraph, ...]
+    n_near_duplicates: int = 0
 
 
 @lru_cache(maxsize=4)
@@ -41,6 +46,7 @@ def open_passages(
     n_targets: int,
     seed: int,
     n_words: tuple[int, int] = (128, 168),
+    near: float = THRESHOLD,
 ) -> Passages:
     """Return the texts of a domain; the targets are the same for both domains.
 
@@ -52,6 +58,8 @@ def open_passages(
         Paragraphs drawn; all where there are fewer.
     n_words : pair of int
         Least and greatest length of a paragraph.
+    near : float
+        From where on a sentence nearly repeats another; see `core.corpora.near_duplicates`.
 
     Raises
     ------
@@ -61,7 +69,11 @@ def open_passages(
     if domain not in DOMAINS:
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
     known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
-    targets = gather_paragraphs(held.sentences().without(known.sentences()), *n_words)
+    known_sentences = known.sentences()
+    others = open_corpus(other).texts if other != target else ()
+    texts = (*known_sentences.texts, *others)
+    apart = keep_apart(held.sentences(), texts, near)
+    targets = gather_paragraphs(apart.sentences, *n_words)
     drawn = _articles(known if domain == "in" else open_corpus(other), n_auxiliary, seed)
     paragraphs = drawn.paragraphs(*n_words)
     if not targets or not paragraphs:
@@ -76,6 +88,7 @@ def open_passages(
         drawn.sentences().texts,
         tuple(paragraph.text for paragraph in paragraphs),
         tuple(targets[i] for i in rows),
+        apart.n_near_duplicates,
     )
 
 

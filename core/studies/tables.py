@@ -11,6 +11,7 @@ from typing import Any
 
 from core.durable import write_whole
 from core.errors import ArtifactError
+from core.results import Score
 from core.store import read_json, storage_errors, write_json
 from core.studies.rows import Row
 
@@ -62,7 +63,7 @@ def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[obje
         return ("–", f"failed: {row.error}")
     f1 = row.said("token_set_f1", is_bold=True)
     return (
-        row.facts["n"],
+        _sample_said(row),
         *(_plain_score(row, name) for name in ("precision", "recall")),
         f1,
         *(_plain_score(row, name) for name in more),
@@ -70,9 +71,15 @@ def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[obje
     )
 
 
+def _sample_said(row: Row) -> str:
+    """Return how many texts were scored, and of how many documents where intervals are of these."""
+    n, n_documents = row.facts["n"], row.facts.get("n_documents")
+    return str(n) if n_documents is None else f"{n} of {n_documents:,} documents"
+
+
 def _plain_score(row: Row, name: str) -> str:
-    value = row.scores["token_set_f1"].chance if name == "chance" else row.scores[name].value
-    return "" if math.isnan(value) else f"{value:.1f}"
+    score = Score(row.scores["token_set_f1"].chance) if name == "chance" else row.scores[name]
+    return "" if math.isnan(score.value) else score.said()
 
 
 def n_fitted_on(row: Row) -> str:

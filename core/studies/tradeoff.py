@@ -17,13 +17,14 @@ from core.encoders import load_encoder
 from core.errors import InvalidInputError, similar
 from core.protocols import Encoder
 from core.specs import EncoderSpec, setting
+from core.studies.apart import near_setting
 from core.studies.cell_attacks import settings_for
 from core.studies.defence_grid import GRID, chosen_defences
 from core.studies.named_texts import check_names
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff_attack import ATTACKERS, attack_scores
 from core.studies.tradeoff_summary import markdown
-from core.studies.tradeoff_texts import auxiliary_texts, digest, draw_texts
+from core.studies.tradeoff_texts import auxiliary_documents, auxiliary_texts, digest, draw_texts
 from core.studies.tradeoff_use import contents_of, use_scores
 from core.training.record import hardware
 
@@ -67,6 +68,7 @@ class TradeoffStudy:
     )
     n_auxiliary: int = setting(20_000, "sentences to train the attackers on", low=20)
     n_targets: int = setting(300, "sentences under attack", low=1)
+    near: float = near_setting()
     n_train: int = setting(0, "texts of each task to train on at most; 0 for all", low=0)
     n_test: int = setting(0, "texts, or pairs, of each task to test on at most; 0 for all", low=0)
     n_searched: int = setting(2000, "texts to be found among as many others", low=2)
@@ -115,7 +117,8 @@ class TradeoffStudy:
                 "contents": _auxiliary_digest(self.auxiliary),
                 "start": shipped_digest(ships, self.attack) if self.auxiliary else "",
                 "settings": USUAL | settings_for(self.attack, self.attack_settings),
-                "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets}  # fmt: skip
+                "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
+                "near": self.near}  # fmt: skip
 
     def _used(self) -> Cell:
         told = (self.tasks, self.pairs, self.searches)
@@ -150,9 +153,11 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         cell["n_targets"],
         cell["seed"],
         held_out=shipped_held_out(encoder) if cell["start"] else None,
+        documents=auxiliary_documents(cell["auxiliary"]),
+        near=cell["near"],
     )
     scores, told = attack_scores(cell, encoder, texts)
-    return [Row(scores=scores, facts=facts | told)]
+    return [Row(scores=scores, facts=facts | told | texts.facts)]
 
 
 def _check(is_same: bool) -> None:

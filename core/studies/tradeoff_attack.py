@@ -91,8 +91,9 @@ def attack_scores(
         attack, attacked = found[name]
         vectors = scene.target_vectors if attacked is scene.protected else None
         result = evaluate(
-            attack, attacked, texts.targets, vectors=vectors, seed=cell["seed"], name="sentences"
-        )
+            attack, attacked, texts.targets, vectors=vectors, documents=texts.documents,
+            seed=cell["seed"], name="sentences",
+        )  # fmt: skip
         measured = result.scores.score("token_set_f1", result.baseline.token_set_f1)
         scores[leakage_measure(name)] = measured
         seconds[name] = round(time.perf_counter() - start, 1)

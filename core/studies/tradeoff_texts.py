@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from core.attacks.inversion.shipped import text_mark
-from core.corpora import bundled_sentences, load_corpus
+from core.corpora import Sentences, bundled_sentences, load_bundled, load_corpus
+from core.corpora.near_duplicates import THRESHOLD, near_duplicates
 from core.errors import InvalidInputError
+from core.studies.apart import documents_or_none
 from core.text import words
 
 __all__ = [
     "LEAST_HELD",
     "N_HELD",
     "AttackersTexts",
+    "auxiliary_documents",
     "auxiliary_texts",
     "digest",
     "draw_texts",
@@ -43,6 +47,10 @@ class AttackersTexts:
         The attacker's own too, but nothing was trained on them.
     targets : tuple of str
         Under attack.
+    documents : tuple of str or None
+        The document of each target, where several come from one.
+    n_near_duplicates : int
+        Texts that were neither set aside nor attacked: they nearly repeat one of the others.
 
     Raises
     ------
@@ -53,6 +61,8 @@ class AttackersTexts:
     known: tuple[str, ...]
     held: tuple[str, ...]
     targets: tuple[str, ...]
+    documents: tuple[str, ...] | None = None
+    n_near_duplicates: int = 0
 
     def __post_init__(self) -> None:
         """Check that the three have no text in common."""
@@ -67,6 +77,14 @@ class AttackersTexts:
                     f"{len(both)} texts are {name}: no figure would say what is read of texts "
                     "that are not known. Give other auxiliary texts."
                 )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a row says of them."""
+        found: dict[str, Any] = {"n_near_duplicates": self.n_near_duplicates, "unit": "sentence"}
+        if self.documents is None:
+            return found
+        return found | {"unit": "document", "n_documents": len(set(self.documents))}
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:
@@ -88,8 +106,21 @@ def folded(text: str) -> str:
 @lru_cache(maxsize=2)
 def auxiliary_texts(reference: str) -> tuple[str, ...]:
     """Return the sentences that attackers and targets are drawn from, bundled ones by default."""
-    found = load_corpus(reference).texts if reference else bundled_sentences()
+    found = _sentences(reference).texts if reference else bundled_sentences()
     return tuple({folded(text): text for text in found}.values())
+
+
+@lru_cache(maxsize=2)
+def auxiliary_documents(reference: str) -> Mapping[str, str]:
+    """Return the document of each sentence; nothing where they come one by one."""
+    found = _sentences(reference)
+    ids = documents_or_none(found, found)
+    return {} if ids is None else dict(zip(found.texts, ids, strict=True))
+
+
+@lru_cache(maxsize=2)
+def _sentences(reference: str) -> Sentences:
+    return (load_corpus(reference) if reference else load_bundled()).sentences()
 
 
 @lru_cache(maxsize=2)
@@ -105,6 +136,8 @@ def draw_texts(
     seed: int,
     *,
     held_out: Collection[str] | None = None,
+    documents: Mapping[str, str] | None = None,
+    near: float = THRESHOLD,
 ) -> AttackersTexts:
     """Draw the attacker's texts and the targets; the seed changes the targets, not what is known.
 
@@ -115,42 +148,94 @@ def draw_texts(
     held_out : collection of str, optional
         Marks (`text_mark`) of texts that weights were not trained on, where the attack begins with
         such weights: targets and what is set aside are among these.
+    documents : mapping, optional
+        The documents of texts that come in some: what is attacked or set aside is of others than
+        what is known, unless `held_out` says which texts these are.
+    near : float
+        From where on a text nearly repeats another; see `core.corpora.near_duplicates`. Such a
+        text of one side is dropped where the other side may learn from the one that it repeats.
 
     Raises
     ------
     InvalidInputError
         Too few texts.
     """
-    apart = _apart(texts, n_targets) if held_out is None else _marked(texts, held_out)
-    if len(apart) < n_targets + LEAST_HELD:
-        what = "that the weights were not trained on" if held_out is not None else "to set aside"
-        raise InvalidInputError(
-            f"The attack needs {n_targets + LEAST_HELD} texts {what}, and the auxiliary texts "
-            f"hold {len(apart)}. Name others by --auxiliary, or fewer by --n-targets."
-        )
-    taken = {folded(texts[i]) for i in apart}
-    rest = [i for i, text in enumerate(texts) if folded(text) not in taken]
-    if len(rest) < n_known:
-        raise InvalidInputError(
-            f"The attack is trained on {n_known:,} texts, and {len(rest):,} are left beside those "
-            "under attack. Name others by --auxiliary, or fewer by --n-auxiliary."
-        )
-    known = np.random.default_rng([0, 2]).permutation(rest)[:n_known]
-    order = np.random.default_rng([seed, 3]).permutation(apart)
+    marks = None if held_out is None else frozenset(held_out)
+    if documents is None or documents.keys().isdisjoint(texts):
+        documents = {}
+    own = tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts))
+    sides = _sides(tuple(texts), own, n_targets, marks, near)
+    _check_enough(sides, n_known, n_targets, has_marks=held_out is not None)
+    known = np.random.default_rng([0, 2]).permutation(sides.rest)[:n_known]
+    order = np.random.default_rng([seed, 3]).permutation(sides.apart).tolist()
 
     def chosen(rows: Iterable[int]) -> tuple[str, ...]:
         return tuple(texts[i] for i in rows)
 
-    held = order[n_targets : n_targets + N_HELD]
-    return AttackersTexts(chosen(known), chosen(held), chosen(order[:n_targets]))
+    targets, held = chosen(order[:n_targets]), chosen(order[n_targets : n_targets + N_HELD])
+    repeated = near_duplicates(held, targets, near)
+    return AttackersTexts(
+        chosen(known),
+        tuple(text for i, text in enumerate(held) if i not in repeated),
+        targets,
+        tuple(own[i] for i in order[:n_targets]) if documents else None,
+        sides.n_near_duplicates,
+    )
 
 
-def _marked(texts: Sequence[str], held_out: Collection[str]) -> list[int]:
-    marks = frozenset(held_out)
-    return [i for i, text in enumerate(texts) if text_mark(text) in marks]
+@dataclass(frozen=True)
+class _Sides:
+    """The rows that may be attacked or set aside, and those that may be known."""
+
+    apart: tuple[int, ...]
+    rest: tuple[int, ...]
+    n_near_duplicates: int
 
 
-def _apart(texts: Sequence[str], n_targets: int) -> list[int]:
-    """Return as many texts as are attacked and set aside, the same under every seed."""
-    n = min(3 * n_targets + N_HELD, max(n_targets + LEAST_HELD, len(texts) // 3))
-    return np.random.default_rng([0, 1]).permutation(len(texts))[:n].tolist()
+def _check_enough(sides: _Sides, n_known: int, n_targets: int, *, has_marks: bool) -> None:
+    if len(sides.apart) < n_targets + LEAST_HELD:
+        what = "that the weights were not trained on" if has_marks else "to set aside"
+        raise InvalidInputError(
+            f"The attack needs {n_targets + LEAST_HELD} texts {what}, and the auxiliary texts "
+            f"hold {len(sides.apart)}. Name others by --auxiliary, or fewer by --n-targets."
+        )
+    if len(sides.rest) < n_known:
+        raise InvalidInputError(
+            f"The attack is trained on {n_known:,} texts, and {len(sides.rest):,} are left beside "
+            "those under attack. Name others by --auxiliary, or fewer by --n-auxiliary."
+        )
+
+
+@lru_cache(maxsize=2)
+def _sides(
+    texts: tuple[str, ...],
+    documents: tuple[str, ...],
+    n_targets: int,
+    held_out: frozenset[str] | None,
+    near: float,
+) -> _Sides:
+    """Part the texts; of those apart, none repeats one of the rest."""
+    apart = _apart(documents, n_targets) if held_out is None else _marked(texts, held_out)
+    taken = {folded(texts[i]) for i in apart}
+    rest = tuple(i for i, text in enumerate(texts) if folded(text) not in taken)
+    dropped = near_duplicates([texts[i] for i in apart], (texts[i] for i in rest), near)
+    kept = tuple(row for i, row in enumerate(apart) if i not in dropped)
+    return _Sides(kept, rest, len(dropped))
+
+
+def _marked(texts: Sequence[str], held_out: frozenset[str]) -> list[int]:
+    return [i for i, text in enumerate(texts) if text_mark(text) in held_out]
+
+
+def _apart(documents: Sequence[str], n_targets: int) -> list[int]:
+    """Return as many texts as are attacked and set aside, whole documents, under every seed."""
+    n = min(3 * n_targets + N_HELD, max(n_targets + LEAST_HELD, len(documents) // 3))
+    rows: dict[str, list[int]] = {}
+    for i in np.random.default_rng([0, 1]).permutation(len(documents)).tolist():
+        rows.setdefault(documents[i], []).append(i)
+    found: list[int] = []
+    for members in rows.values():
+        if len(found) >= n:
+            break
+        found += members
+    return found

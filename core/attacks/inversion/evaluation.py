@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def evaluate(
     seed: int = 0,
     vocabulary: Vocabulary | None = None,
     vectors: Vectors | None = None,
+    documents: Sequence[Hashable] | None = None,
     name: str = "texts",
     on_progress: OnProgress = no_progress,
 ) -> EvaluationResult:
@@ -66,6 +68,9 @@ def evaluate(
     vectors : float32 array of shape (n, dimension), optional
         The stored embeddings of all n texts, in their order, before any drawing; without them,
         `encoder` makes those of the drawn texts.
+    documents : sequence, optional
+        The document that each of the n texts comes from, where several come from one: intervals
+        are of documents then.
     name : str
         How the result calls the texts.
 
@@ -83,6 +88,7 @@ def evaluate(
     checked = check_texts(texts)
     rows = sample_rows(len(checked), limit, seed)
     sample = [checked[i] for i in rows]
+    groups = None if documents is None else [documents[i] for i in rows]
     known = attack_vocabulary(attack, encoder)
     scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
     if vectors is None:
@@ -104,7 +110,7 @@ def evaluate(
         **_machine(encoder),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
-        **_scored(encoder, sample, answers, (known, scope), seed),
+        **_scored(encoder, sample, answers, (known, scope), groups, seed),
     )
 
 
@@ -125,6 +131,7 @@ def _scored(
     sample: Sequence[str],
     answers: Sequence[Recovery],
     vocabularies: tuple[Vocabulary, Vocabulary],
+    groups: Sequence[Hashable] | None,
     seed: int,
 ) -> dict[str, Any]:
     """Score answers, and the prior-only attacker's, on the words known and those in scope."""
@@ -134,12 +141,14 @@ def _scored(
     revealing = [revealing_words(text) for text in sample]
     blank = np.zeros((1, encoder.dimension), np.float32)
     guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
-    open_answers = [answer.word_set - known.stop_words for answer in answers]
+    judge = partial(score_words, groups=groups, seed=seed)
+    blind = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
+    open_scores = judge([answer.word_set - known.stop_words for answer in answers], all_words)
     return {
-        "scores": score_words(_within(answers, scope), targets, revealing=revealing, seed=seed),
-        "baseline": score_words(_within(guesses, scope), targets, revealing=revealing, seed=seed),
+        "scores": judge(_within(answers, scope), targets, revealing=revealing),
+        "baseline": judge(_within(guesses, scope), targets, revealing=revealing),
         "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
-        "unrestricted_f1": score_words(open_answers, all_words, seed=seed).token_set_f1,
+        "unrestricted": open_scores.score("token_set_f1", blind.token_set_f1),
     }
 
 

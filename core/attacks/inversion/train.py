@@ -13,6 +13,7 @@ import numpy as np
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.attacks.inversion.shipped import load_attack, save_attack
+from core.corpora.near_duplicates import near_duplicates
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
@@ -68,11 +69,19 @@ def train_attack(
     texts: Sequence[str],
     out: Path,
     on_progress: OnProgress = no_progress,
+    *,
+    documents: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Train the attack of a plan, write it to `out` and return its training record.
 
     A run that was killed resumes from `out/checkpoint`; one that had finished is returned as it
     is. `core.encoders.cache.CachedEncoder` keeps the vectors over a kill, too.
+
+    Parameters
+    ----------
+    documents : sequence of str, optional
+        The document of each text, where several come from one: held-out texts are of others than
+        those trained on.
 
     Returns
     -------
@@ -92,7 +101,7 @@ def train_attack(
     if finished is not None:
         _tidy(out)
         return finished
-    known, held_out = split_held_out(texts, plan)
+    known, held_out = split_held_out(texts, plan, documents)
     attack = make_attack(_seeded(plan))
     if not isinstance(attack, TrainedAttack):
         raise InvalidInputError(f"attack {plan.attack.name!r} learns nothing that can be stored.")
@@ -119,8 +128,13 @@ def _tidy(out: Path) -> None:
     clear_leftovers(out)
 
 
-def split_held_out(texts: Sequence[str], plan: TrainingPlan) -> tuple[list[str], list[str]]:
+def split_held_out(
+    texts: Sequence[str], plan: TrainingPlan, documents: Sequence[str] | None = None
+) -> tuple[list[str], list[str]]:
     """Return the training texts and the held-out ones, without repetition between them.
+
+    Held-out texts are of documents that nothing is trained on, where these are told. Texts that
+    nearly repeat one of the training are in neither part.
 
     Raises
     ------
@@ -132,15 +146,47 @@ def split_held_out(texts: Sequence[str], plan: TrainingPlan) -> tuple[list[str],
     if plan.n_held_out < 1:
         raise InvalidInputError(f"held-out must be at least 1, got {plan.n_held_out}.")
     distinct = list(dict.fromkeys(check_texts(texts)))
-    order = np.random.default_rng(plan.seed).permutation(len(distinct))[: plan.limit]
+    order = np.random.default_rng(plan.seed).permutation(len(distinct))[: plan.limit].tolist()
     if len(order) < 10:
         raise InvalidInputError(
             f"Training needs at least 10 different texts, got {len(order)}. "
             "Give a larger corpus or limit."
         )
     n_held_out = min(plan.n_held_out, len(order) // 10)
-    held_out, known = order[:n_held_out], order[n_held_out:]
-    return [distinct[i] for i in sorted(known)], [distinct[i] for i in sorted(held_out)]
+    own = dict(zip(texts, documents or texts, strict=True))
+    held_out, known = _parted(order, [own[text] for text in distinct], n_held_out)
+    training = [distinct[i] for i in sorted(known)]
+    tests = [distinct[i] for i in sorted(held_out)]
+    repeated = near_duplicates(tests, training)
+    left = [text for i, text in enumerate(tests) if i not in repeated]
+    if not left:
+        raise InvalidInputError(
+            "Each held-out text nearly repeats one that would be trained on: no score would say "
+            "what is read of others. Give a corpus of different texts."
+        )
+    return training, left
+
+
+def _parted(
+    order: Sequence[int], documents: Sequence[str], n_held_out: int
+) -> tuple[list[int], list[int]]:
+    """Return rows to hold out and rows to train on, of different documents.
+
+    A document of more than twice the rows that are wanted is trained on. Where all are such, rows
+    are drawn one by one.
+    """
+    members: dict[str, list[int]] = {}
+    for row in order:
+        members.setdefault(documents[row], []).append(row)
+    held_out: list[int] = []
+    taken: set[str] = set()
+    for document, rows in members.items():
+        if len(held_out) < n_held_out and len(held_out) + len(rows) <= 2 * n_held_out:
+            held_out += rows
+            taken.add(document)
+    if not held_out:
+        return list(order[:n_held_out]), list(order[n_held_out:])
+    return held_out[:n_held_out], [row for row in order if documents[row] not in taken]
 
 
 def _seeded(plan: TrainingPlan) -> AttackSpec:

@@ -1,0 +1,145 @@
+"""Texts that nearly repeat a known one: MinHash finds them, their shingles are compared exactly.
+
+Who has learnt a text knows one that differs from it by a word or two. What is read of such a text
+says little about texts that were never seen, so that none may be under attack.
+docs/decisions/0016-texts-that-nearly-repeat-others.md says why the threshold is what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from core.errors import InvalidInputError
+from core.text import words
+
+__all__ = ["SHINGLE_WORDS", "THRESHOLD", "near_duplicates", "shingles", "similarity"]
+
+SHINGLE_WORDS = 3
+"""Consecutive words that two texts have in common, or not."""
+
+THRESHOLD = 0.25
+"""Share of their shingles that two texts have in common where one nearly repeats the other."""
+
+N_HASHES = 256
+"""Values of a MinHash."""
+
+MISSED = 0.005
+"""Chance at most that a pair just at the threshold is not looked at."""
+
+Shingles = frozenset[tuple[str, ...]]
+
+
+def near_duplicates(
+    texts: Sequence[str],
+    known: Iterable[str],
+    threshold: float = THRESHOLD,
+    *,
+    n_words: int = SHINGLE_WORDS,
+) -> frozenset[int]:
+    """Return which of the texts nearly repeat a known one.
+
+    Implements Broder (1997): the resemblance |A ∩ B| / |A ∪ B| of two texts' sets of w-shingles;
+    candidates by MinHash in bands (`datasketch`), each compared exactly.
+    Differs from the paper: shingles are of words as `core.text` has them. The few texts lie in the
+    index, the many known ones pass by, and those are left out before they are hashed of whose
+    shingles a smaller share than the threshold is in any text: they can resemble none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Some hundreds or thousands.
+    known : iterable of str
+        Of any number: only their words are looked at, one text after another.
+    threshold : float
+        Resemblance from which a text counts as a repetition, in (0, 1].
+    n_words : int
+        Of a shingle.
+
+    Raises
+    ------
+    InvalidInputError
+        A threshold or a length outside its range.
+
+    References
+    ----------
+    A. Broder: On the resemblance and containment of documents. SEQUENCES 1997.
+
+    Examples
+    --------
+    >>> sorted(near_duplicates(["A dog barked at Bo.", "It rained."], ["a dog barked at Bo!"]))
+    [0]
+    """
+    if not 0 < threshold <= 1 or n_words < 1:
+        raise InvalidInputError(
+            f"threshold must be above 0 and at most 1, and n_words at least 1; got {threshold} "
+            f"and {n_words}."
+        )
+    from datasketch import MinHash, MinHashLSH
+
+    sought = [shingles(text, n_words) for text in texts]
+    index = MinHashLSH(num_perm=N_HASHES, params=_bands(threshold))
+    for row, hashed in enumerate(MinHash.generator(map(_hashable, sought), num_perm=N_HASHES)):
+        if sought[row]:
+            index.insert(row, hashed)
+    passed = list(_possible(known, frozenset[tuple[str, ...]]().union(*sought), threshold, n_words))
+    found: set[int] = set()
+    signatures = MinHash.generator(map(_hashable, passed), num_perm=N_HASHES)
+    for theirs, hashed in zip(passed, signatures, strict=True):
+        for row in index.query(hashed):
+            if row not in found and similarity(sought[row], theirs) >= threshold:
+                found.add(row)
+    return frozenset(found)
+
+
+def shingles(text: str, n_words: int = SHINGLE_WORDS) -> Shingles:
+    """Return each run of so many words of a text; a shorter text is one run.
+
+    Examples
+    --------
+    >>> sorted(shingles("My dog barks, my dog sleeps", 2))
+    [('barks', 'my'), ('dog', 'barks'), ('dog', 'sleeps'), ('my', 'dog')]
+    """
+    found = words(text)
+    if not found:
+        return frozenset()
+    if len(found) < n_words:
+        return frozenset([tuple(found)])
+    return frozenset(zip(*(found[start:] for start in range(n_words)), strict=False))
+
+
+def similarity(one: Shingles, other: Shingles) -> float:
+    """Return the Jaccard similarity of two sets; of two empty ones it is 0.
+
+    Examples
+    --------
+    >>> similarity(frozenset([("a",), ("b",)]), frozenset([("b",), ("c",)]))
+    0.3333333333333333
+    """
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
+
+
+def _possible(
+    known: Iterable[str], sought: Shingles, threshold: float, n_words: int
+) -> Iterator[Shingles]:
+    """Yield the shingles of the texts that can resemble one: |A ∩ B| ≥ t |A ∪ B| ≥ t |A|."""
+    for text in known:
+        theirs = shingles(text, n_words)
+        if theirs and len(theirs & sought) >= threshold * len(theirs):
+            yield theirs
+
+
+def _hashable(found: Shingles) -> list[bytes]:
+    return [" ".join(shingle).encode() for shingle in found]
+
+
+def _bands(threshold: float) -> tuple[int, int]:
+    """Return how many bands of how many values miss no more than MISSED at the threshold.
+
+    A pair of similarity s shares a band of r values, of b, with probability 1 - (1 - s^r)^b.
+    """
+    for n_rows in range(N_HASHES, 1, -1):
+        n_bands = N_HASHES // n_rows
+        if n_bands > 1 and (1 - threshold**n_rows) ** n_bands <= MISSED:
+            return n_bands, n_rows
+    return N_HASHES, 1

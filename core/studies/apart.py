@@ -1,0 +1,93 @@
+"""Targets apart from what is known: none of them nearly repeats a text that somebody learnt from.
+
+Every study that attacks texts draws them from what is left here, so that no figure is of texts that
+the attacker knows almost word for word. docs/decisions/0016-texts-that-nearly-repeat-others.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.corpora import Sentences
+from core.corpora.near_duplicates import THRESHOLD, near_duplicates
+from core.errors import InvalidInputError
+from core.specs import setting
+
+__all__ = ["Apart", "documents_or_none", "keep_apart", "near_setting"]
+
+
+LEAST_ALONE = 0.9
+"""Documents a sentence from which on texts are taken for sentences, not for documents."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Sentences that may be attacked, and how many may not.
+
+    Attributes
+    ----------
+    sentences : Sentences
+        Those that repeat nothing that is known.
+    n_near_duplicates : int
+        Those that were dropped: different documents share sentences (boilerplate, quotations),
+        word for word or nearly.
+    documents : tuple of str or None
+        The document of each that is left, where several came from one; else each is its own.
+    """
+
+    sentences: Sentences
+    n_near_duplicates: int
+    documents: tuple[str, ...] | None
+
+    def take(self, rows: Sequence[int]) -> Apart:
+        """Return some of the sentences; what was dropped, and what documents are, stays."""
+        kept = None if self.documents is None else tuple(self.documents[i] for i in rows)
+        return Apart(self.sentences.take(list(rows)), self.n_near_duplicates, kept)
+
+
+def near_setting() -> Any:
+    """Declare the setting of a study that says from where on a text repeats another."""
+    return setting(
+        THRESHOLD,
+        "share of runs of three words in common from which a text nearly repeats a known one, and "
+        "is not attacked",
+        low=0.01,
+        high=1,
+        flag="near-duplicates",
+    )
+
+
+def keep_apart(held: Sentences, known: Iterable[str], near: float = THRESHOLD) -> Apart:
+    """Return those of the sentences that repeat no known text, not even nearly.
+
+    Parameters
+    ----------
+    known : iterable of str
+        All that anybody learns from, whose attack is scored on the sentences.
+    near : float
+        See `core.corpora.near_duplicates`.
+
+    Raises
+    ------
+    InvalidInputError
+        None is left.
+    """
+    dropped = near_duplicates(held.texts, known, near)
+    left = held.take([i for i in range(len(held)) if i not in dropped])
+    if dropped and not left:
+        raise InvalidInputError(
+            f"Each of the {len(dropped):,} texts that could be attacked nearly repeats one that "
+            "the attacker knows. Give texts of another source, or raise --near-duplicates."
+        )
+    return Apart(left, len(dropped), documents_or_none(left, held))
+
+
+def documents_or_none(sentences: Sentences, among: Sentences) -> tuple[str, ...] | None:
+    """Return the document of each sentence, or None where hardly one of `among` shares its own.
+
+    A table of sentences has rows that hold two: these make no documents of the others.
+    """
+    has_documents = len(set(among.document_ids)) < LEAST_ALONE * len(among)
+    return sentences.document_ids if has_documents else None

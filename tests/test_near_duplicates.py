@@ -1,0 +1,97 @@
+"""Texts that nearly repeat a known one are found; others stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.corpora import Sentences
+from core.corpora.near_duplicates import (
+    MISSED,
+    N_HASHES,
+    THRESHOLD,
+    _bands,
+    near_duplicates,
+    shingles,
+    similarity,
+)
+from core.errors import InvalidInputError
+from core.studies.apart import documents_or_none, keep_apart
+
+LETTERS = [a + b for a in "bcdfghjk" for b in "aeiou"]
+
+
+def random_texts(n: int, seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(LETTERS, 20)) for _ in range(n)]
+
+
+def changed(text: str, n: int) -> str:
+    """Another word in place of the last n."""
+    return " ".join([*text.split()[: 20 - n], *[f"new{i}" for i in range(n)]])
+
+
+def test_the_similarity_of_a_hand_worked_pair() -> None:
+    one, other = shingles("The dog barked at the tall man."), shingles("the dog barked at a cat")
+    # Words of two letters or more. One: the-dog-barked dog-barked-at barked-at-the at-the-tall
+    # the-tall-man; other: the-dog-barked dog-barked-at barked-at-cat. 2 of 6.
+    assert (len(one), len(other)) == (5, 3)
+    assert similarity(one, other) == pytest.approx(2 / 6)
+    assert shingles("Hi there") == {("hi", "there")} and shingles("?!") == frozenset()
+    assert similarity(shingles(""), shingles("")) == 0.0
+
+
+def test_found_are_those_that_a_comparison_of_all_pairs_finds() -> None:
+    """At every distance from the threshold, against a comparison without hashes."""
+    known = random_texts(400, 0)
+    texts = [changed(known[i], i % 20) for i in range(200)]
+    sets = [shingles(text) for text in known]
+    best = [max(similarity(shingles(text), other) for other in sets) for text in texts]
+    for threshold in (0.1, THRESHOLD, 0.5, 0.9, 1.0):
+        expected = {i for i, value in enumerate(best) if value >= threshold}
+        assert 0 < len(expected) < 200
+        assert near_duplicates(texts, known, threshold) == expected
+
+
+def test_a_text_of_other_case_and_punctuation_is_the_same() -> None:
+    assert near_duplicates(["A dog, barked at Bo!"], ["a DOG barked... at bo"], 1.0) == {0}
+    assert near_duplicates(["", "?"], ["", "a dog barked"]) == frozenset()
+    assert near_duplicates([], ["a dog barked"]) == frozenset()
+    assert near_duplicates(["a dog barked"], iter([])) == frozenset()
+
+
+@pytest.mark.parametrize("threshold", [0.05, THRESHOLD, 0.5, 0.99])
+def test_hardly_a_pair_at_the_threshold_is_missed(threshold: float) -> None:
+    n_bands, n_rows = _bands(threshold)
+    assert n_bands * n_rows <= N_HASHES
+    assert (1 - threshold**n_rows) ** n_bands <= MISSED
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.1, float("nan")])
+def test_other_thresholds_are_refused(threshold: float) -> None:
+    with pytest.raises(InvalidInputError, match="threshold must be"):
+        near_duplicates(["a"], ["b"], threshold)
+
+
+def sentences(texts: list[str], documents: list[str]) -> Sentences:
+    blank = (None,) * len(texts)
+    return Sentences(tuple(texts), tuple(documents), blank, blank)
+
+
+def test_what_is_kept_apart_keeps_its_documents() -> None:
+    texts = random_texts(6, 1)
+    held = sentences(texts, ["a", "a", "a", "b", "b", "c"])
+    found = keep_apart(held, [changed(texts[1], 2)])
+    assert found.sentences.texts == (texts[0], *texts[2:]) and found.n_near_duplicates == 1
+    assert found.documents == ("a", "a", "b", "b", "c")
+    assert found.take([1, 3]).documents == ("a", "b")
+    with pytest.raises(InvalidInputError, match="--near-duplicates"):
+        keep_apart(held, texts)
+
+
+def test_a_table_of_sentences_has_no_documents() -> None:
+    texts = random_texts(40, 2)
+    alone = sentences(texts, [str(max(i, 1)) for i in range(40)])
+    assert documents_or_none(alone, alone) is None, "one row of two sentences"
+    paired = sentences(texts, [str(i // 2) for i in range(40)])
+    assert documents_or_none(paired, paired) == paired.document_ids
