@@ -206,7 +206,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "sort_keys=True, ensure_ascii=False", "sort_keys=False, ensure_ascii=False",
            ("tests/test_doctests.py",)),
     Mutant("a failed cell is taken for finished", "core/studies/runner.py",
-           "        if outcome.error:\n", "        if False:\n", ("tests/test_runner.py",)),
+           "    if outcome.error:\n", "    if False:\n", ("tests/test_runner.py",)),
     Mutant("workers outlive their study", "core/studies/runner.py",
            "while os.getppid() == parent:", "while True:", ("tests/test_runner.py",)),
     # Training

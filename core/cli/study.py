@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
     from core.store import cache_dir, prepare_place, write_json
     from core.studies.registry import run_study
     from core.studies.rows import failures
-    from core.studies.tables import write_rows
+    from core.studies.tables import table_of, write_rows
 
     name = study_name(arguments.name)
     entry = STUDIES[name]
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
         _draw(entry, rows, arguments.out)
     if arguments.json:
-        show_json({"study": name, "rows": [row.to_dict() for row in rows]})
+        show_json(table_of(name, rows))
     else:
         print(table, end="")
     if failed:

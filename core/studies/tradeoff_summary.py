@@ -14,7 +14,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
 from core.studies.rows import Row, failures, mean_row_score
-from core.studies.tables import markdown_table
+from core.studies.tables import markdown_table, rows_of
 
 __all__ = [
     "LEAKAGE",
@@ -175,7 +175,7 @@ def load_rows(path: Path) -> list[Row]:
     try:
         if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
             return _former_rows(data)
-        return [Row.from_dict(row) for row in data["rows"]]
+        return rows_of(data)
     except _MALFORMED as error:
         raise _refusal(path) from error
 
