@@ -1,4 +1,4 @@
-"""When a cell was measured, by which code and on which machine: beside the result, never its key."""
+"""When a cell was measured, by what and on what machine: beside the result, not in its key."""
 
 from __future__ import annotations
 
