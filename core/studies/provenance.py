@@ -59,7 +59,8 @@ class Provenance:
         """Return the JSON-able form."""
         if self.is_earlier:
             return {"is_earlier": True}
-        told: dict[str, Any] = {"begun": self.begun, "versions": self.versions}
+        told: dict[str, Any] = {"begun": self.begun} if self.begun else {}
+        told["versions"] = self.versions
         if self.commit:
             told |= {"commit": self.commit, "is_changed": self.is_changed}
         return {**told, "machine": self.machine, "backends": list(self.backends)}
