@@ -6,17 +6,14 @@ Or the command refuses it by name, and what the refusal says to do helps.
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_attack import ENTRY
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.store import read_json, write_json
 from tools.faults.results import results_of
 
@@ -139,24 +136,46 @@ def test_an_encoder_that_cells_share_is_fitted_again_where_it_is_damaged(
         assert both[0] == first and "token_set_f1" in both[1]
 
 
+def test_an_encoder_whose_code_is_another_is_fitted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from core.encoders.registry import ENCODERS
+    from core.studies.domains import open_encoder
+
+    fitted: list[int] = []
+
+    def texts() -> list[str]:
+        fitted.append(1)
+        return [f"The minister of state {i} met doctors." for i in range(30)]
+
+    def opened() -> None:
+        open_encoder("hashing", {"target": "a"}, texts, tmp_path, contents=["b"])
+
+    opened()
+    opened()
+    assert len(fitted) == 1
+    entry = ENCODERS["hashing"]
+    monkeypatch.setitem(ENCODERS, "hashing", replace(entry, version=entry.version + 1))
+    opened()
+    assert len(fitted) == 2, "the vectors of its former code would be shown as new"
+
+
 @pytest.mark.parametrize("how", DAMAGES)
 def test_an_attack_that_cells_share_is_trained_again_where_it_is_damaged(
-    core: Any, news: Path, tmp_path: Path, leakscope_home: Path, how: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    from core.studies.names import _fitted_attack
-
-    monkeypatch.setitem(INVERSION_ATTACKS, "echo", ENTRY)
+    tmp_path: Path, how: str
+) -> None:
     from core.encoders.fitted import make_encoder
+    from core.studies.names import _fitted_attack
 
     texts = [f"The minister of state {i} met doctors." for i in range(30)]
     encoder = make_encoder("hashing").fit(texts)
-    cell = {"attack": "echo", "settings": {}, "seed": 0, "part": "4"}
-    one = _fitted_attack(cell, encoder, texts, tmp_path)
+    cell = {"attack": "prior", "settings": {}, "seed": 0, "part": "4"}
+    one: Any = _fitted_attack(cell, encoder, texts, tmp_path)
     files = sorted((tmp_path / "attacks").rglob("model*"))
+    whole = [path.read_bytes() for path in files]
     assert len(files) == 2
     for path in files:
         DAMAGES[how](path)
         again: Any = _fitted_attack(cell | {"part": "40"}, encoder, texts, tmp_path)
-        assert again.echoes_ == one.echoes_  # type: ignore[attr-defined]
-        assert json.loads((path.parent / "model.json").read_text())["attack"] == "echo"
+        assert again.vocabulary_ == one.vocabulary_
+        assert [each.read_bytes() for each in files] == whole
