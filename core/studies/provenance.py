@@ -163,10 +163,13 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def measured_said(found: Iterable[Provenance | None]) -> str:
+def measured_said(found: Iterable[Provenance | None], *, otherwise: str = "") -> str:
     """Return when, by what and on what measurements were made, in half a sentence.
 
-    Nothing where none of them tells.
+    Parameters
+    ----------
+    otherwise : str
+        What to return where none of them tells.
 
     Examples
     --------
@@ -186,7 +189,7 @@ def measured_said(found: Iterable[Provenance | None]) -> str:
     known = [each for each in found if each is not None]
     told = [each for each in known if not each.is_earlier]
     if not told:
-        return "measured by an earlier version, which did not record when" if known else ""
+        return "measured by an earlier version, which did not record when" if known else otherwise
     days = sorted({each.begun[:10] for each in told})
     said = f"measured {_span(days)} by {_joined(map(_code_said, told))}"
     said += f" on {_joined(map(_machine_said, told))}"

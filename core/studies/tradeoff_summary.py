@@ -13,6 +13,7 @@ from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
+from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
 
@@ -84,6 +85,8 @@ class Point:
     change : dict
         Task to the difference to no defence on the same texts; empty in what earlier versions
         measured.
+    provenances : tuple of Provenance
+        Of the cells that it is a mean of, where they tell.
     """
 
     defence: str
@@ -92,6 +95,7 @@ class Point:
     leaks: dict[str, Score]
     token_inversion: Score | None
     change: dict[str, Score] = field(default_factory=dict)
+    provenances: tuple[Provenance, ...] = ()
 
     @property
     def attacker(self) -> str:
@@ -138,6 +142,11 @@ class Tradeoff:
     def attackers(self) -> list[str]:
         """The attackers of any point."""
         return list(dict.fromkeys(name for point in self.points for name in point.leaks))
+
+    @property
+    def provenances(self) -> list[Provenance]:
+        """When, by what and where its points were measured, where that is told."""
+        return [each for point in self.points for each in point.provenances]
 
     @property
     def undefended(self) -> Point:
@@ -251,7 +260,8 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
             (change if head.startswith(_CHANGE) else utility)[name] = score
     if not leaks:
         raise InvalidInputError(f"No row of {defence} holds {LEAKAGE}.")
-    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change)
+    told = tuple(row.provenance for row in rows if row.provenance is not None)
+    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change, told)
 
 
 _FORMER_ATTACKER = "probe_mlc"
