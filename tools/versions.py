@@ -61,7 +61,7 @@ def entries() -> dict[str, Record]:
 def first_settings() -> dict[str, dict[str, Any]]:
     """Return defaults and weights as they were recorded first, with those that are new."""
     found = json.loads(FIRST.read_text(encoding="utf-8")) if FIRST.exists() else {}
-    before = {"defaults": {}, "weights": {}} | found
+    before: dict[str, dict[str, Any]] = {"defaults": {}, "weights": {}, **found}
     defaults = dict(before["defaults"])
     for family, registry in FAMILIES.items():
         for name, entry in registry.items():

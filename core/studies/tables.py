@@ -90,7 +90,7 @@ def table_of(study: str, rows: Sequence[Row]) -> dict[str, Any]:
     What rows share of that stands once, in `provenances`. A row names by `provenance` which of
     them is its own, where there are several, and by `cell_begun` when it was measured.
     """
-    own = [row.provenance and replace(row.provenance, begun="").to_dict() for row in rows]
+    own = [_without_time(row.provenance) for row in rows]
     found: list[dict[str, Any]] = []
     for each in own:
         if each is not None and each not in found:
@@ -106,6 +106,10 @@ def table_of(study: str, rows: Sequence[Row]) -> dict[str, Any]:
         flat.append(told)
     shared = {"provenances": found} if found else {}
     return {"study": study, **shared, "rows": flat}
+
+
+def _without_time(told: Provenance | None) -> dict[str, Any] | None:
+    return None if told is None else replace(told, begun="").to_dict()
 
 
 def rows_of(table: Mapping[str, Any]) -> list[Row]:
