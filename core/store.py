@@ -39,10 +39,12 @@ __all__ = [
     "load_artifact",
     "prepare_place",
     "read_json",
+    "read_sealed",
     "read_whole",
     "save_artifact",
     "storage_errors",
     "write_json",
+    "write_sealed",
 ]
 
 META = "model.json"
@@ -50,8 +52,15 @@ FORMAT = 1
 MOST_JSON_BYTES = 256 * 2**20
 """Largest JSON that is read: far more than anything that is written here."""
 
+SEAL = "seal"
+"""Under which a sealed JSON holds the SHA-256 of the rest."""
+
 UNFIT = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
 """What arrays and settings raise that are not those of the class which takes them up."""
+
+_RESTORE = (
+    "Restore it, or move it aside and run the command that made it: what else was finished is kept."
+)
 
 _REMEDIES = {
     errno.ENOSPC: "Free some disk space",
@@ -167,18 +176,40 @@ def read_whole(path: Path, at_most: int) -> bytes:
     return content
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON, or raise ArtifactError naming the file."""
+def read_json(path: Path, remedy: str = _RESTORE) -> Any:
+    """Read JSON, or raise ArtifactError naming the file and the remedy."""
     try:
         return json.loads(read_whole(path, MOST_JSON_BYTES))
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} does not exist.") from error
     except (ValueError, OSError, RecursionError) as error:
         told = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ArtifactError(f"{path} is damaged or not JSON: {told}. {remedy}") from error
+
+
+def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON as `write_json` does, with the SHA-256 of what it holds beside it."""
+    plain = json.loads(json.dumps(data))  # as it will be read
+    write_json(path, {**plain, SEAL: digest_of({}, plain)})
+
+
+def read_sealed(path: Path, remedy: str = _RESTORE) -> tuple[dict[str, Any], bool]:
+    """Return what `write_sealed` wrote, and whether there is a seal: what is older has none.
+
+    Raises
+    ------
+    ArtifactError
+        It is no object, or was altered since it was written.
+    """
+    data = read_json(path, remedy)
+    if not isinstance(data, dict):
+        raise ArtifactError(f"{path} does not hold a JSON object. {remedy}")
+    seal = data.pop(SEAL, None)
+    if seal is not None and seal != digest_of({}, data):
         raise ArtifactError(
-            f"{path} is damaged or not JSON: {told}. Restore it, or move it aside and run the "
-            "command that made it: what else was finished is kept."
-        ) from error
+            f"{path} was altered: its content is not that of its seal, a SHA-256. {remedy}"
+        )
+    return data, seal is not None
 
 
 def save_artifact(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInputError, MissingDependencyError, StoppedError
-from core.studies import runner
+from core.studies import kept_cells
 from core.studies.cluster import ray_workers
 from core.studies.rows import Cell, Row, failures
 from core.studies.runner import run_cells
@@ -70,8 +70,8 @@ def test_both_nodes_measure_and_this_process_alone_writes(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = []
-    write = runner.write_json
-    monkeypatch.setattr(runner, "write_json", lambda p, d: (written.append(p), write(p, d)))
+    write = kept_cells.write_sealed
+    monkeypatch.setattr(kept_cells, "write_sealed", lambda p, d: (written.append(p), write(p, d)))
     cells = [{"x": x} for x in range(6)]
     with ray_workers(cluster) as n_jobs:
         assert n_jobs == 2

@@ -26,6 +26,7 @@ from core.studies.representation_summary import (
     SHIPPED,
     load_representations,
 )
+from core.studies.tables import table_of
 
 BROKEN = ["{", "[]", "{}", '{"study": "x", "rows": [1]}', '{"rows": []}']
 
@@ -160,7 +161,7 @@ def test_attacks_that_learnt_from_more_are_named_where_they_read_more(tmp_path: 
 def test_what_ships_of_more_texts_is_what_was_measured() -> None:
     results = Path(__file__).parents[1] / "docs" / "results" / "inversion-bbc.json"
     shipped = json.loads((SHIPPED / MORE_TEXTS).read_text())
-    assert shipped["rows"] == [row.to_dict() for row in more_texts.collect(results)]
+    assert shipped["rows"] == table_of(more_texts.STUDY, more_texts.collect(results))["rows"]
     found = load_representations(SHIPPED)
     leak = found.leaks["minilm", "probe_mlc", "cross"]
     same, most = found.taught_more(leak)

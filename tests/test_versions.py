@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.studies.registry import STUDIES, precision_of, run_study, versions_of
+from core.studies.context import precision_of
+from core.studies.registry import STUDIES, cells_of, run_study
 from core.studies.rows import Row
 from tools import versions
-from tools.versions import Record, changed, digest, entries, recorded
+from tools.versions import FIRST, Record, changed, digest, entries, first_settings, recorded
 
 REMEDY = (
     "Where the change can alter what it finds, raise `version` in its entry and run `python -m "
@@ -68,6 +70,21 @@ def test_what_decides_is_the_code_of_a_module_and_of_what_it_imports(
     assert (digest("core.attack", engine) != before) is matters
 
 
+def test_every_default_and_every_weight_that_ships_is_recorded() -> None:
+    assert first_settings() == json.loads(FIRST.read_text(encoding="utf-8")), REMEDY
+
+
+def test_what_was_recorded_first_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "first.json"
+    former = {"defaults": {"attack msp": {"epochs": -1}}, "weights": {"minilm/msp": "old"}}
+    path.write_text(json.dumps(former))
+    monkeypatch.setattr(versions, "FIRST", path)
+    found = first_settings()
+    assert found["defaults"]["attack msp"]["epochs"] == -1
+    assert "hidden" in found["defaults"]["attack msp"] and "attack mlc" in found["defaults"]
+    assert found["weights"]["minilm/msp"] == "old" and "minilm/mlc" in found["weights"]
+
+
 def test_a_raised_version_is_no_silent_change() -> None:
     before = {"attack a": Record(1, "x"), "attack b": Record(1, "x")}
     now = {"attack a": Record(2, "y"), "attack b": Record(1, "y"), "attack c": Record(1, "z")}
@@ -79,6 +96,7 @@ def test_a_change_is_not_recorded_without_a_word(
 ) -> None:
     states = [{"attack a": Record(1, "x")}, *[{"attack a": Record(1, "y")}] * 2]
     monkeypatch.setattr(versions, "RECORDED", tmp_path / "versions.json")
+    monkeypatch.setattr(versions, "FIRST", tmp_path / "first.json")
     monkeypatch.setattr(versions, "entries", lambda: states.pop(0))
     monkeypatch.setattr(versions, "recorded", lambda: recorded(tmp_path / "versions.json"))
     given = ["versions"]
@@ -112,7 +130,7 @@ def test_a_raised_version_measures_anew(tmp_path: Path, monkeypatch: pytest.Monk
     run()
     assert measured[1:] == [{"attack": "msp", "x": 1, "versions": {"attack": 2}}]
     monkeypatch.setitem(STUDIES, "encoders", replace(STUDIES["encoders"], version=3))
-    assert versions_of("encoders", {"encoder": "tfidf"}) == {"versions": {"study": 3}}
+    assert cells_of("encoders", One())[0]["versions"] == {"study": 3, "attack": 2}
 
 
 def test_vectors_of_another_precision_are_measured_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,4 +138,6 @@ def test_vectors_of_another_precision_are_measured_apart(monkeypatch: pytest.Mon
     monkeypatch.setattr("core.training.devices.pick_precision", lambda device: "float16")
     assert precision_of({"encoder": "minilm"}) == {"precision": "float16"}
     assert precision_of({"encoder": "minilm", "encoder_precision": "bfloat16"}) == {}
+    told = {"encoder": "minilm", "encoder_precision": "auto"}
+    assert precision_of(told) == {"precision": "float16"}, "auto is another on every machine"
     assert precision_of({"corpus": "lee"}) == {}

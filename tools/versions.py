@@ -7,6 +7,9 @@ entry is raised, so that cells are measured anew, or the change is declared neut
 
     python -m tools.versions                    records entries whose version was raised
     python -m tools.versions --neutral "why"    records every other change too
+
+Both add to `first_settings.json` the defaults and weights that are new there: a cell names those
+that have changed since.
 """
 
 from __future__ import annotations
@@ -20,23 +23,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.defences.registry import DEFENCES
-from core.encoders.registry import ENCODERS
+from core.attacks.inversion.shipped import WEIGHTS
 from core.registry import Entry
+from core.studies import tuning
+from core.studies.context import FAMILIES, FIRST, defaults_of, weights_of
 from core.studies.registry import STUDIES
 
-__all__ = ["RECORDED", "Record", "changed", "digest", "entries", "main", "recorded"]
+__all__ = ["RECORDED", "Record", "changed", "digest", "entries", "first_settings", "main",
+           "recorded"]  # fmt: skip
 
 ROOT = Path(__file__).parents[1]
 RECORDED = Path(__file__).with_name("versions.json")
-FAMILIES: dict[str, Mapping[str, Entry]] = {
-    "attack": INVERSION_ATTACKS,
-    "encoder": ENCODERS,
-    "defence": DEFENCES,
-    "study": STUDIES,
-}
+ALL: dict[str, Mapping[str, Entry]] = {**FAMILIES, "study": STUDIES}
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,29 @@ class Record:
 
 def entries() -> dict[str, Record]:
     """Return the record of each entry as the code stands, by family and name."""
-    return {
+    search = {"study tuning": Record(tuning.VERSION, digest("core.studies.tuning"))}
+    return search | {
         f"{family} {name}": Record(entry.version, digest(entry.path.partition(":")[0]))
-        for family, registry in FAMILIES.items()
+        for family, registry in ALL.items()
         for name, entry in registry.items()
     }
+
+
+def first_settings() -> dict[str, dict[str, Any]]:
+    """Return defaults and weights as they were recorded first, with those that are new."""
+    found = json.loads(FIRST.read_text(encoding="utf-8")) if FIRST.exists() else {}
+    before: dict[str, dict[str, Any]] = {"defaults": {}, "weights": {}, **found}
+    defaults = dict(before["defaults"])
+    for family, registry in FAMILIES.items():
+        for name, entry in registry.items():
+            now = defaults_of(entry)
+            if now:
+                defaults[f"{family} {name}"] = now | defaults.get(f"{family} {name}", {})
+    shipped = [path.name for path in sorted(WEIGHTS.iterdir()) if path.is_dir()]
+    weights: dict[str, Any] = {}
+    for encoder in shipped:
+        weights |= weights_of(encoder, [*INVERSION_ATTACKS])
+    return {"defaults": defaults, "weights": weights | before["weights"]}
 
 
 def recorded(path: Path = RECORDED) -> dict[str, Record]:
@@ -143,6 +162,7 @@ def main() -> int:
         "neutral": [*notes, why] if differing else notes,
     }
     RECORDED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    FIRST.write_text(json.dumps(first_settings(), indent=1) + "\n", encoding="utf-8")
     print(f"{len(now)} entries are recorded.")
     return 0
 

@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
     from core.studies.registry import cells_of, run_study
     from core.studies.rows import failures
     from core.studies.small_samples import notes_on_size
-    from core.studies.tables import write_rows
+    from core.studies.tables import table_of, write_rows
 
     name = study_name(arguments.name)
     entry = STUDIES[name]
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
         _draw(entry, rows, arguments.out)
     if arguments.json:
-        show_json({"study": name, "notes": notes, "rows": [row.to_dict() for row in rows]})
+        show_json({"notes": notes, **table_of(name, rows)})
     else:
         print(table, end="")
     if failed:

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     spec = attack_spec(arguments)
     from core.store import cache_dir, prepare_place
     from core.studies import tuning
-    from core.studies.tables import write_rows
+    from core.studies.tables import table_of, write_rows
 
     study = tuning.TuningStudy(
         attack=spec.name,
@@ -72,8 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     write_rows(arguments.out, "tuning", rows, tuning.markdown(rows))
     if arguments.json:
         best = tuning.best_trial(rows)
-        flat = [row.to_dict() for row in rows]
-        show_json({"study": "tuning", "best": best and best.to_dict(), "rows": flat})
+        show_json({"best": best and best.to_dict(), **table_of("tuning", rows)})
     else:
         print(tuning.markdown(rows), end="")
     if tuning.best_trial(rows) is None:

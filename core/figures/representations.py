@@ -12,7 +12,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, GRID, attack_look, error_bars, style
+from core.figures.style import BASELINE, GRID, attack_look, error_bars, hover_line, style
 from core.registry import look_of
 from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
@@ -107,6 +107,7 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
     title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
     names = [p.leak.encoder for p, _ in members]
+    origins = [hover_line(p.leak.provenances) for p, _ in members]
     # The legend tells attacks by their symbols alone, in grey.
     figure.add_scatter(
         x=[None],
@@ -132,11 +133,12 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
             "line": {"width": 1, "color": "rgba(128,128,128,0.6)"},
         },
         customdata=[
-            [encoder_title(name), useful_.said(), useful_.n, leak.said(), leak.n]
-            for name, useful_, leak in zip(names, useful, leaks, strict=True)
+            [encoder_title(name), useful_.said(), useful_.n, leak.said(), leak.n, told]
+            for name, useful_, leak, told in zip(names, useful, leaks, origins, strict=True)
         ],
         hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{customdata[1]}}, "
-        "n = %{customdata[2]}<br>leaks %{customdata[3]}, n = %{customdata[4]}<extra></extra>",
+        "n = %{customdata[2]}<br>leaks %{customdata[3]}, n = %{customdata[4]}%{customdata[5]}"
+        "<extra></extra>",
     )
 
 

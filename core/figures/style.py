@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from textwrap import wrap
 from typing import Any
 
@@ -11,6 +12,7 @@ import plotly.graph_objects as go
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.registry import Look, look_of
 from core.results import Interval, Score
+from core.studies.provenance import Provenance, measured_said
 
 __all__ = [
     "BASELINE",
@@ -21,8 +23,12 @@ __all__ = [
     "attack_label",
     "attack_look",
     "error_bars",
+    "hover_line",
     "style",
 ]
+
+_HOVER_WIDTH = 60
+"""Letters of a line that a pointer shows."""
 
 LEAKED = "#D55E00"
 MISSED = "#009E73"
@@ -51,6 +57,12 @@ def error_bars(
         "width": width,
     }
     return {**drawn, "color": colour} if colour else drawn
+
+
+def hover_line(found: Sequence[Provenance | None]) -> str:
+    """Return where a point comes from, as further lines of what a pointer shows; or nothing."""
+    lines = wrap(measured_said(found), _HOVER_WIDTH)
+    return "".join(f"<br>{escape(line)}" for line in lines)
 
 
 def attack_look(attack: str) -> Look:

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.defences.registry import DEFENCES
-from core.figures.style import BASELINE, GRID, error_bars, style
+from core.figures.style import BASELINE, GRID, error_bars, hover_line, style
 from core.registry import look_of
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
@@ -107,10 +107,11 @@ def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: 
         line={"color": colour, "width": 1.5},
         marker={"symbol": symbol, "size": size, "color": colour},
         customdata=[
-            [i, point.label or title, attacker_said(point.attacker)] for i, point in members
+            [i, point.label or title, attacker_said(point.attacker), hover_line(point.provenances)]
+            for i, point in members
         ],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
-        "<br>to the %{customdata[2]}<extra></extra>",
+        "<br>to the %{customdata[2]}%{customdata[3]}<extra></extra>",
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
     )

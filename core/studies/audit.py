@@ -58,6 +58,11 @@ class AuditStudy:
         ]
 
 
+def uses(cell: Cell) -> Cell:
+    """Return the defence that a cell calls a mechanism."""
+    return {"defence": cell["mechanism"]}
+
+
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Audit one mechanism again and again; the tests that refute it are counted."""
     name, eta, n = cell["mechanism"], cell["eta"], cell["n_runs"]

@@ -88,8 +88,13 @@ class DeniabilityStudy:
             ),
             {**shared, "part": "sentence", "sentence": SENTENCE, "tokens": list(TOKENS),
              "seed": self.seed},
-            {**shared, "part": "vocabulary"},
+            {**shared, "part": "vocabulary", "geometry": _geometry()},
         ]  # fmt: skip
+
+
+def uses(cell: Cell) -> Cell:
+    """Return the defence whose tokens are counted."""
+    return {"defence": "text_to_text"}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
@@ -100,6 +105,11 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def _statistics() -> str:
     """Return what identifies the statistics that ship."""
     return digest_file(SHIPPED / ENCODER / "model.json")[:16]
+
+
+def _geometry() -> str:
+    """Return what identifies the distances between tokens that ship."""
+    return digest_file(SHIPPED / ENCODER / "geometry.json")[:16]
 
 
 @lru_cache(maxsize=8)

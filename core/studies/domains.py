@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +18,10 @@ from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
 from core.encoders.registry import ENCODERS
-from core.errors import InvalidInputError
+from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder
 from core.specs import settings_of
-from core.store import digest_file
+from core.store import META, digest_file
 from core.studies.apart import keep_apart
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
@@ -225,10 +226,13 @@ def open_encoder(
     """
     if name not in FITTED_ON_TEXTS:
         return CachedEncoder(load_encoder(name))
-    key = cell_key({**fit_on, "contents": list(contents), "settings": encoder_settings(name)})
-    place = folder / "encoders" / f"{name}-{key}"
-    if (place / "model.json").exists():
-        return load_fitted(place, name)
+    version = ENCODERS[name].version
+    raised = {} if version == 1 else {"version": version}
+    told = {"contents": list(contents), "settings": encoder_settings(name), **raised}
+    place = folder / "encoders" / f"{name}-{cell_key({**fit_on, **told})}"
+    if (place / META).exists():
+        with suppress(ArtifactError):  # damaged: it is fitted again
+            return load_fitted(place, name)
     fitted = make_encoder(name).fit(texts())
     save_encoder(fitted, place, training=fit_on)
     return fitted

@@ -91,6 +91,11 @@ class LayerStudy:
         ]
 
 
+def uses(cell: Cell) -> Cell:
+    """Return the attack that a cell names by its equation."""
+    return {"attack": EQUATIONS[cell["equation"]]}
+
+
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Attack the mean-pooled states of one layer by one equation.
 

@@ -13,7 +13,7 @@ from core.attacks.inversion import shipped
 from core.errors import ArtifactError
 from core.store import META, read_json, write_json
 from core.studies.rows import Row
-from core.studies.tables import read_rows
+from core.studies.tables import read_rows, table_of
 
 __all__ = ["COMMAND", "STUDY", "collect", "main"]
 
@@ -66,7 +66,8 @@ def _row(encoder: str, row: Row) -> Row:
         "n": row["n"],
         "n_fitted_on": n_texts,
     }
-    return Row(scores={"token_set_f1": row.scores["token_set_f1"]}, facts=facts)
+    scores = {"token_set_f1": row.scores["token_set_f1"]}
+    return Row(scores=scores, facts=facts, provenance=row.provenance)
 
 
 def _meta(encoder: str, attack: str) -> Path:
@@ -88,10 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
     rows = collect(options.results, options.encoder)
-    write_json(
-        options.out,
-        {"study": STUDY, "from": options.results.name, "rows": [row.to_dict() for row in rows]},
-    )
+    write_json(options.out, {"from": options.results.name, **table_of(STUDY, rows)})
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.attacks.inversion.shipped import load_attack, save_attack
+from core.errors import ArtifactError
 from core.names.augmentation import sentences_with_names
 from core.protocols import Encoder, InversionAttack, TrainedAttack
 from core.specs import REQUIRED, setting
+from core.store import META
 from core.studies.apart import near_setting
 from core.studies.cell_attacks import fit_attack, settings_for
 from core.studies.domains import (
@@ -140,8 +143,9 @@ def _fitted_attack(
     """Return the attack of a setting: trained once, without the names that are probed for."""
     key = cell_key({k: v for k, v in cell.items() if k != "part"})
     place = folder / "attacks" / key
-    if (place / "model.json").exists():
-        return load_attack(place)
+    if (place / META).exists():
+        with suppress(ArtifactError):  # damaged: it is trained again
+            return load_attack(place)
     checkpoint = folder / "training" / key
     attack = fit_attack(cell, encoder, texts, checkpoint_dir=str(checkpoint))
     assert isinstance(attack, TrainedAttack)

@@ -26,6 +26,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from core.store import META, cache_dir
+from core.studies.context import versions_of
 from core.studies.runner import cell_key
 
 __all__ = ["CORPORA", "COUNTS", "QUICK", "Preparation", "Prepared", "prepare",
@@ -156,6 +157,7 @@ def _fitted(name: str, texts: list[str], drawn: dict[str, Any], on_progress: OnP
     family = FITTED_ENCODERS[name]
     defaults = {key: spec.default for key, spec in settings_of(family.kind).items()}
     identity = {**drawn, "encoder": name, "settings": defaults | family.fixed}
+    identity |= versions_of(identity)
     folder = cache_dir("representations", f"{name}-{cell_key(identity)}")
 
     def make() -> None:
@@ -176,6 +178,7 @@ def _attack(
     fresh = make_attack(spec)
     settings = {key: getattr(fresh, key) for key in settings_of(type(fresh))}
     identity = {**drawn, "attack": spec.name, "settings": settings, "on": encoder.fingerprint}
+    identity |= versions_of(identity)
     folder = cache_dir("representations", f"{spec.name}-{cell_key(identity)}")
 
     def make() -> None:

@@ -1,36 +1,26 @@
 """The studies, in the order in which a reader should meet them, and how one is run.
 
 A study is a frozen dataclass of `setting()`s with `cells()`; its module has `measure(cell, folder)`
-and `markdown(rows)`. Studies never draw: an entry names the figures that draw their rows.
+and `markdown(rows)`, and `uses(cell)` where a cell does not say what measures it. Studies never
+draw: an entry names the figures that draw their rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.defences.registry import DEFENCES
-from core.encoders.registry import ENCODERS
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.registry import Entry
-from core.studies.domains import encoder_content
+from core.studies.context import context_of
 from core.studies.rows import Cell, Row
 from core.studies.runner import Measure, run_cells
 
-__all__ = ["STUDIES", "Study", "StudyEntry", "cells_of", "precision_of", "run_study", "versions_of"]
-
-
-_FAMILIES: dict[str, Mapping[str, Entry]] = {
-    "attack": INVERSION_ATTACKS,
-    "encoder": ENCODERS,
-    "defence": DEFENCES,
-}
-"""By the entry of a cell that names one of them."""
+__all__ = ["STUDIES", "Study", "StudyEntry", "cells_of", "run_study"]
 
 
 @runtime_checkable
@@ -56,16 +46,27 @@ class StudyEntry(Entry):
         rows.
     folder : str
         Where its cells are kept, if not under its name: studies share the cells that they share.
+    beside : tuple of str
+        Attacks that it uses as they ship, beside the one that a cell names.
     """
 
     figures: tuple[tuple[str, str], ...] = ()
     folder: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def measure(self) -> Measure:
         """What measures a cell."""
         found: Measure = self._module.measure
         return found
+
+    def named(self, cell: Cell) -> Cell:
+        """Return a cell with the attack, encoder and defence that measure it.
+
+        Those that its module's `uses(cell)` tells, where the cell itself does not name them.
+        """
+        uses = getattr(self._module, "uses", None)
+        return cell if uses is None else {**cell, **uses(cell)}
 
     def markdown(self, rows: Sequence[Row]) -> str:
         """Return the rows as Markdown tables."""
@@ -89,6 +90,7 @@ STUDIES: dict[str, StudyEntry] = {
         "every attack, knowing texts of one's own kind or of another",
         "Corò (2022), Table 5.2; Song & Raghunathan (2020), Tables 1 and 2",
         "core.studies.attacks:AttackStudy",
+        beside=("probe_mlc",),
     ),
     "classification": StudyEntry(
         "Classification",
@@ -152,43 +154,16 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
         version=2,
+        beside=("search",),
     ),
 }
 
 
-def versions_of(study: str, cell: Cell) -> dict[str, dict[str, int]]:
-    """Return as `versions` those of the code that measures a cell, where they are not the first."""
-    found = {"study": STUDIES[study].version}
-    for family, registry in _FAMILIES.items():
-        entry = registry.get(str(cell.get(family, "")).partition(":")[0])
-        if entry is not None:
-            found[family] = entry.version
-    raised = {family: version for family, version in found.items() if version != 1}
-    return {"versions": raised} if raised else {}
-
-
-def precision_of(cell: Cell) -> dict[str, str]:
-    """Return as `precision` in what this machine computes vectors, where it is not float32.
-
-    Nothing where the cell tells it itself.
-    """
-    if "encoder" not in cell or "encoder_precision" in cell:
-        return {}
-    from core.training.devices import pick_device, pick_precision
-
-    precision = pick_precision(pick_device())
-    return {} if precision == "float32" else {"precision": precision}
-
-
 def cells_of(name: str, study: Study) -> list[Cell]:
     """Return what a study measures, with what decides it beside the study's own settings."""
+    entry = STUDIES[name]
     return [
-        {
-            **cell,
-            **encoder_content(str(cell.get("encoder", ""))),
-            **precision_of(cell),
-            **versions_of(name, cell),
-        }
+        {**cell, **context_of(entry.named(cell), version=entry.version, beside=entry.beside)}
         for cell in study.cells()
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.assets import ASSETS
@@ -16,6 +16,7 @@ from core.results import Score
 from core.studies import more_texts
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
+from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import read_rows
 
@@ -51,6 +52,8 @@ class AttackScore:
         Token-set F1, with that of the prior-only attacker as `chance`.
     n_fitted_on : int
         Auxiliary texts.
+    provenances : tuple of Provenance
+        Of the cells that it is a mean of, where they tell.
     """
 
     encoder: str
@@ -58,6 +61,7 @@ class AttackScore:
     domain: str
     f1: Score
     n_fitted_on: int
+    provenances: tuple[Provenance, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -232,14 +236,21 @@ def _leaks(rows: Sequence[Row]) -> dict[tuple[str, str, str], Leak]:
             recall=_mean(own, "recall").value,
             weighted_f1=_mean(own, "weighted_f1").value,
             own_vocabulary_f1=_mean(own, "own_vocabulary_f1").value,
+            provenances=_told(own),
         )
     return found
+
+
+def _told(rows: Sequence[Row]) -> tuple[Provenance, ...]:
+    return tuple(row.provenance for row in rows if row.provenance is not None)
 
 
 def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
     rows = _rows(folder, more_texts.STUDY)
     return tuple(
-        AttackScore(*key, _mean(own, "token_set_f1"), int(own[0]["n_fitted_on"]))
+        AttackScore(
+            *key, _mean(own, "token_set_f1"), int(own[0]["n_fitted_on"]), provenances=_told(own)
+        )
         for key, own in _grouped(rows, "encoder", "attack", "domain").items()
     )
 

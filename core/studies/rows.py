@@ -9,6 +9,7 @@ from typing import Any
 
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score
+from core.studies.provenance import Provenance
 
 __all__ = ["CHANCE", "Cell", "Row", "failures", "mean_row_score"]
 
@@ -50,6 +51,9 @@ class Row(Mapping[str, Any]):
         Of the whole cell; None where it is not known.
     error : str
         Why the cell could not be measured; then there are no scores.
+    provenance : Provenance or None
+        When it was measured, by what and where; None where it is not known. Rows that differ in it
+        alone are equal, and the flat form is without it: `tables.table_of` writes it.
     """
 
     cell: Cell = field(default_factory=dict)
@@ -57,6 +61,7 @@ class Row(Mapping[str, Any]):
     facts: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     error: str = ""
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def said(self, measure: str, decimals: int = 1, *, is_bold: bool = False) -> str:
         """Return a score in a few characters, or nothing where the row has none."""

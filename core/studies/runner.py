@@ -12,18 +12,19 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import OnProgress, no_progress
-from core.store import read_json, write_json
+from core.studies.kept_cells import keep_cell, read_cell
+from core.studies.provenance import Stopwatch
 from core.studies.rows import Cell, Row
 
 __all__ = ["LOST", "Measure", "cell_key", "run_cells", "use_backend"]
@@ -48,6 +49,7 @@ class _Outcome:
     seconds: float = 0.0
     rows: tuple[dict[str, Any], ...] = ()
     error: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -96,13 +98,15 @@ def run_cells(
     Returns
     -------
     list of Row
-        Each with its cell and its seconds. A cell that failed each time has one row with `error`;
-        it is tried anew at the next run.
+        Each with its cell, its seconds and where it comes from. A cell that failed each time has
+        one row with `error`; it is tried anew at the next run.
 
     Raises
     ------
     InvalidInputError
         n_jobs or n_tries below 1, or two cells are the same.
+    ArtifactError
+        A finished cell is damaged, which is told before any is measured.
     StoppedError
         `on_progress` asked to stop; finished cells are kept.
     """
@@ -112,25 +116,45 @@ def run_cells(
     if len(set(keys)) < len(keys):
         raise InvalidInputError("Two cells of the study are the same.")
     results = folder / "cells"
-    open_cells = [c for c, k in zip(cells, keys, strict=True) if not _path(results, k).exists()]
     by_key = dict(zip(keys, cells, strict=True))
-    failed: dict[str, str] = {}
-    n_done = len(cells) - len(open_cells)
+    found = _finished(by_key, results)
+    open_cells = [cell for key, cell in by_key.items() if key not in found]
     # Closed at once where it is left early, or workers go on with what nobody waits for.
     with closing(_finish(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
         for outcome in outcomes:
-            n_done += 1
-            if outcome.error:
-                failed[outcome.key] = outcome.error
-            else:
-                _keep(outcome, by_key[outcome.key], results)
-            on_progress(n_done / len(cells), f"{n_done} of {len(cells)} cells are measured")
-    on_progress(1.0, "Every cell was measured" + (f", {len(failed)} failed" if failed else ""))
-    return [
-        row
-        for cell, key in zip(cells, keys, strict=True)
-        for row in _rows(cell, results, key, failed)
-    ]
+            cell = by_key[outcome.key]
+            found[outcome.key] = _kept(outcome, cell, _path(results, outcome.key))
+            on_progress(len(found) / len(cells), f"{len(found)} of {len(cells)} cells are measured")
+    rows = [row for key in keys for row in found[key]]
+    n_failed = sum(bool(row.error) for row in rows)
+    on_progress(1.0, "Every cell was measured" + (f", {n_failed} failed" if n_failed else ""))
+    return rows
+
+
+def _finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[Row]]:
+    """Return the rows of each cell that was measured before, or say which are damaged."""
+    found: dict[str, list[Row]] = {}
+    damaged: dict[str, ArtifactError] = {}
+    for key, cell in cells.items():
+        path = _path(results, key)
+        if path.exists():
+            try:
+                found[key] = read_cell(path, cell)
+            except ArtifactError as error:
+                damaged[path.name] = error
+    if damaged:
+        (_, error), *others = damaged.items()
+        also = f" So with {', '.join(name for name, _ in others)}." if others else ""
+        raise ArtifactError(f"{error}{also}") from error
+    return found
+
+
+def _kept(outcome: _Outcome, cell: Cell, path: Path) -> list[Row]:
+    """Write what was measured and return it as it reads back, or the row of a failure."""
+    if outcome.error:
+        return [Row(cell, error=outcome.error)]
+    keep_cell(path, cell, outcome.rows, seconds=outcome.seconds, provenance=outcome.provenance)
+    return read_cell(path, cell)
 
 
 def _finish(
@@ -211,7 +235,7 @@ def _died(key: str, n_tries: int) -> _Outcome:
 def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outcome:
     key, error = cell_key(cell), ""
     for _ in range(n_tries):
-        start = time.perf_counter()
+        watch, start = Stopwatch(), time.perf_counter()
         try:
             # What is no JSON is found here, as this cell's fault.
             rows = json.loads(json.dumps([row.to_dict() for row in measure(cell, folder)]))
@@ -220,30 +244,9 @@ def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outco
         except Exception as fault:  # one bad cell must not lose the rest
             error = f"{type(fault).__name__}: {fault}"
             continue
-        return _Outcome(key, round(time.perf_counter() - start, 3), tuple(rows))
+        seconds, found = round(time.perf_counter() - start, 3), watch.provenance()
+        return _Outcome(key, seconds, tuple(rows), provenance=found.to_dict())
     return _Outcome(key, error=error)
-
-
-def _keep(outcome: _Outcome, cell: Cell, results: Path) -> None:
-    write_json(
-        _path(results, outcome.key),
-        {"cell": cell, "seconds": outcome.seconds, "rows": list(outcome.rows)},
-    )
-
-
-def _rows(cell: Cell, results: Path, key: str, failed: dict[str, str]) -> list[Row]:
-    if key in failed:
-        return [Row(cell, error=failed[key])]
-    path = _path(results, key)
-    stored = read_json(path)
-    try:
-        seconds = float(stored["seconds"])
-        return [replace(Row.from_dict(row), cell=cell, seconds=seconds) for row in stored["rows"]]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(
-            f"{path} does not hold the rows of a cell ({type(error).__name__}: {error}). Move it "
-            "away and run the same command: this cell alone is measured again."
-        ) from error
 
 
 def _path(results: Path, key: str) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from core.durable import write_whole
 from core.errors import ArtifactError
 from core.results import Score
 from core.store import read_json, storage_errors, write_json
+from core.studies.provenance import Provenance
 from core.studies.rows import Row
 
 __all__ = [
@@ -20,7 +22,9 @@ __all__ = [
     "markdown_table",
     "n_fitted_on",
     "read_rows",
+    "rows_of",
     "score_cells",
+    "table_of",
     "write_rows",
 ]
 
@@ -87,6 +91,54 @@ def n_fitted_on(row: Row) -> str:
     return f"{row.get('n_fitted_on', row.get('n_auxiliary')):,}"
 
 
+def table_of(study: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return rows as files and `--json` hold them: flat, with where they come from.
+
+    What rows share of that stands once, in `provenances`. A row names by `provenance` which of
+    them is its own, where there are several, and by `cell_begun` when it was measured.
+    """
+    own = [_without_time(row.provenance) for row in rows]
+    found: list[dict[str, Any]] = []
+    for each in own:
+        if each is not None and each not in found:
+            found.append(each)
+    is_one = len(found) == 1 and all(e or row.error for e, row in zip(own, rows, strict=True))
+    flat = []
+    for row, each in zip(rows, own, strict=True):
+        told = row.to_dict()
+        if each is not None and row.provenance is not None and row.provenance.begun:
+            told["cell_begun"] = row.provenance.begun
+        if found and not is_one:
+            told["provenance"] = None if each is None else found.index(each)
+        flat.append(told)
+    shared = {"provenances": found} if found else {}
+    return {"study": study, **shared, "rows": flat}
+
+
+def _without_time(told: Provenance | None) -> dict[str, Any] | None:
+    return None if told is None else replace(told, begun="").to_dict()
+
+
+def rows_of(table: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of what `table_of` returned; those of earlier versions tell no provenance.
+
+    Raises
+    ------
+    AttributeError, IndexError, KeyError, TypeError, ValueError
+        It is something else.
+    """
+    found = [Provenance.from_dict(each) for each in table.get("provenances", ())]
+    rows = []
+    for each in table["rows"]:
+        flat = dict(each)
+        begun, i = str(flat.pop("cell_begun", "")), flat.pop("provenance", 0 if found else None)
+        row = Row.from_dict(flat)
+        if i is not None and not row.error:
+            row = replace(row, provenance=replace(found[i], begun=begun))
+        rows.append(row)
+    return rows
+
+
 def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
     """Write `path`, and the same with .parquet and .md.
 
@@ -99,7 +151,7 @@ def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
     """
     import pandas as pd
 
-    write_json(path, {"study": study, "rows": [row.to_dict() for row in rows]})
+    write_json(path, table_of(study, rows))
     flat = [
         {name: _plain(value) for name, value in record.items()}
         for row in rows
@@ -122,9 +174,9 @@ def read_rows(path: Path, study: str) -> list[Row]:
     """
     data = read_json(path)
     try:
-        rows = [Row.from_dict(row) for row in data["rows"]]
+        rows = rows_of(data)
         is_ours = data["study"] == study and bool(rows)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ArtifactError(
             f"{path} does not hold rows of a study ({error}). Make it anew."
         ) from error

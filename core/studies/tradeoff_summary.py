@@ -13,8 +13,10 @@ from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
+from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
-from core.studies.tables import markdown_table
+from core.studies.tables import markdown_table, rows_of
+from core.studies.tradeoff_said import attack_said, use_said
 
 __all__ = [
     "LEAKAGE",
@@ -84,6 +86,8 @@ class Point:
     change : dict
         Task to the difference to no defence on the same texts; empty in what earlier versions
         measured.
+    provenances : tuple of Provenance
+        Of the cells that it is a mean of, where they tell.
     """
 
     defence: str
@@ -92,6 +96,7 @@ class Point:
     leaks: dict[str, Score]
     token_inversion: Score | None
     change: dict[str, Score] = field(default_factory=dict)
+    provenances: tuple[Provenance, ...] = ()
 
     @property
     def attacker(self) -> str:
@@ -140,6 +145,11 @@ class Tradeoff:
         return list(dict.fromkeys(name for point in self.points for name in point.leaks))
 
     @property
+    def provenances(self) -> list[Provenance]:
+        """When, by what and where its points were measured, where that is told."""
+        return [each for point in self.points for each in point.provenances]
+
+    @property
     def undefended(self) -> Point:
         """The encoder without any defence."""
         baselines = {name for name, entry in DEFENCES.items() if entry.is_baseline}
@@ -175,7 +185,7 @@ def load_rows(path: Path) -> list[Row]:
     try:
         if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
             return _former_rows(data)
-        return [Row.from_dict(row) for row in data["rows"]]
+        return rows_of(data)
     except _MALFORMED as error:
         raise _refusal(path) from error
 
@@ -251,7 +261,8 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
             (change if head.startswith(_CHANGE) else utility)[name] = score
     if not leaks:
         raise InvalidInputError(f"No row of {defence} holds {LEAKAGE}.")
-    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change)
+    told = tuple(row.provenance for row in rows if row.provenance is not None)
+    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change, told)
 
 
 _FORMER_ATTACKER = "probe_mlc"
@@ -314,35 +325,4 @@ def _head(facts: Mapping[str, Any]) -> str:
         f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
         "of the error within a seed and the spread between seeds; of tasks with an official split, "
         f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
-    )
-
-
-def use_said(facts: Mapping[str, Any]) -> str:
-    """Return how usefulness was measured, in a sentence or two."""
-    if "n_train" not in facts:
-        return "Usefulness was not measured."
-    n_train, n_test = facts["n_train"], facts["n_test"]
-    sizes = (
-        f"{n_train} training and {n_test} test texts (a random subset of each task)"
-        if n_train and n_test
-        else "the official split, or four fifths of the texts against the fifth"
-    )
-    return (
-        f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "
-        "cosine and human scores"
-        + (f"; search: the right one of {facts['n_searched']} first, in per cent"
-           if "n_searched" in facts else "")
-        + "."
-    )  # fmt: skip
-
-
-def attack_said(facts: Mapping[str, Any]) -> str:
-    """Return what the attackers know and have, in a sentence."""
-    if "n_auxiliary" not in facts:
-        return "no attack was measured."
-    begun = "trained on from the weights that ship" if facts.get("start") else "trained anew"
-    return (
-        f"each knows the defence and is {begun}, on the protected vectors of "
-        f"{facts['n_auxiliary']:,} sentences; {facts['n_targets']:,} others are attacked, which no "
-        "part of an attacker was trained on."
     )

@@ -16,10 +16,10 @@ from core.protocols import OnProgress, no_progress
 from core.ranges import Range
 from core.specs import AttackSpec, search_space, searched_with
 from core.studies.cell_attacks import fit_attack, score_row, words_of
+from core.studies.context import context_of
 from core.studies.domains import (
     check_contents,
     content_of,
-    encoder_content,
     encoder_settings,
     open_domain,
     open_encoder,
@@ -29,7 +29,10 @@ from core.studies.runner import cell_key, run_cells
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.studies.trials import Trial, open_trials
 
-__all__ = ["TuningStudy", "best_trial", "markdown", "measure", "run"]
+__all__ = ["VERSION", "TuningStudy", "best_trial", "markdown", "measure", "run"]
+
+VERSION = 1
+"""Raised where a trial comes to find something else; see `core.registry.Entry.version`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +90,13 @@ class TuningStudy:
     def cell(self, settings: dict[str, Any]) -> Cell:
         """Return what one trial depends on."""
         kind = INVERSION_ATTACKS[self.attack].kind
-        return {
+        cell = {
             "study": "tuning",
             "target": self.target,
             "other": self.other,
             "contents": [content_of(self.target), content_of(self.other)],
             "encoder": self.encoder,
             "encoder_settings": encoder_settings(self.encoder),
-            **encoder_content(self.encoder),
             "attack": self.attack,
             "domain": self.domain,
             "n_auxiliary": self.n_auxiliary,
@@ -103,6 +105,7 @@ class TuningStudy:
             "seed": self.seed,
             "settings": {**searched_with(kind), **dict(self.fixed), **settings},
         }
+        return cell | context_of(cell, version=VERSION)
 
 
 def run(

@@ -1,4 +1,4 @@
-"""What a training record says of a run: seconds of work, hardware, library versions."""
+"""What a record says of a run: seconds of work, hardware, versions of libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["WorkClock", "hardware", "versions"]
 
 _CLOCK_SECONDS = 10.0
 _LIBRARIES = (
-    "numpy", "torch", "transformers", "sentence-transformers", "safetensors", "openvino"
+    "numpy", "scikit-learn", "torch", "transformers", "sentence-transformers", "safetensors",
+    "openvino",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.charts import chart_config
 from dashboard.names.views import MAP_TITLE
+from dashboard.origin import show_origin
 
 __all__ = ["dependence", "measured"]
 
@@ -48,6 +49,7 @@ def measured() -> None:
         "that are not in the sentence, of all that could have been. *Guessing*: the words that an "
         "attacker answers who never sees the vector."
     )
+    show_origin([row.provenance for row in rows])
     small = next((r for r in matrices if r["n_names"] <= 12 and r["domain"] == "in"), None)
     if small is not None:
         _matrix(small)

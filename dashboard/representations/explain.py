@@ -12,6 +12,7 @@ from core.figures.representations import collection_title, encoder_title
 from core.studies.prepared import QUICK
 from core.studies.representation_summary import Point, Representations
 from dashboard.calm import plain
+from dashboard.origin import show_origin
 from dashboard.representations.state import chosen
 
 __all__ = ["caveats", "how_it_is_computed"]
@@ -72,6 +73,7 @@ def _measured(found: Representations, points: Sequence[Point]) -> None:
         "over several seeds, the greater of the error within and the spread between them."
     )
 
+    show_origin([each for point in points for each in point.leak.provenances])
     if found.more_texts:
         st.markdown(
             "**Attacks with more texts.** Those that ship with Leakscope, on other sentences of "

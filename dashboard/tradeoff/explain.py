@@ -7,6 +7,7 @@ import streamlit as st
 from core.defences.registry import DEFENCES
 from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
+from dashboard.origin import show_origin
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -26,6 +27,7 @@ def how_it_is_computed(found: Tradeoff) -> None:
             "the upper end: the best of many points would else be the luckiest of them.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
         )
+        show_origin(found.provenances)
         for name in dict.fromkeys(point.defence for point in found.points):
             entry = DEFENCES[name]
             st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["results_of"]
 
-_TIMES = {"seconds", "cell_seconds", "log", "n_resumed"}
+_TIMES = {"seconds", "cell_seconds", "begun", "cell_begun", "seal", "log", "n_resumed"}
 _SECONDS_IN_TABLE = re.compile(r"\d+ \|$", re.MULTILINE)
 _NO_RESULT = (".sqlite", "lock")
 """Proposals of a search, which are no result: that they are whole, the next run proves."""

@@ -17,7 +17,7 @@ from core.corpora.near_duplicates import near_duplicates
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
-from core.store import clear_leftovers, read_json
+from core.store import META, clear_leftovers, read_json
 from core.text import check_texts
 from core.training.record import WorkClock, hardware, versions
 
@@ -207,21 +207,27 @@ def _finished_record(
     """
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; give a folder to write to.")
-    if not (out / "model.json").exists():
+    if not (out / META).exists():
         return None
     record = _record_in(out)
     if {key: record.get(key) for key in identity} != identity:
         raise InvalidInputError(f"{out} holds another trained attack; choose another folder.")
     try:
         load_attack(out)
+        if missing := _TOLD - record.keys():
+            raise ArtifactError(f"{out / META} does not tell {', '.join(sorted(missing))}.")
     except ArtifactError as error:
         on_progress(0.0, f"Training anew: {error}")
         return None
     return record
 
 
+_TOLD = {"n_texts", "seconds", "hardware", "versions", "held_out"}
+"""What the record of a finished run holds beside its identity."""
+
+
 def _record_in(out: Path) -> dict[str, Any]:
-    meta = read_json(out / "model.json")
+    meta = read_json(out / META)
     record = meta.get("training") if isinstance(meta, dict) else None
     return record if isinstance(record, dict) else {}
 

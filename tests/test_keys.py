@@ -1,0 +1,326 @@
+"""What decides a measurement is part of its key: another file, default or version, another cell."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.attacks.inversion import shipped
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.registry import Entry
+from core.specs import settings_of
+from core.store import write_json
+from core.studies import (
+    attacks,
+    context,
+    deniability,
+    domains,
+    tradeoff_texts,
+    tradeoff_use,
+    tuning,
+)
+from core.studies.registry import STUDIES, cells_of
+from core.studies.rows import Cell
+from core.studies.runner import cell_key
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The files that studies are given."""
+
+    news: Path
+    pairs: Path
+    encoder: Path
+
+    @property
+    def names(self) -> dict[str, Any]:
+        return {"target": str(self.news), "other": str(self.news)}
+
+
+def _encoders(scene: Scene) -> dict[str, Any]:
+    return scene.names | {"encoders": ("tfidf", f"mlm:{scene.encoder}")}
+
+
+SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
+    "encoders": lambda s: _encoders(s) | {"attacks": ("msp",)},
+    "attacks": lambda s: {"target": str(s.news), "attacks": ("mlc", "relaxation")},
+    "classification": lambda s: _encoders(s) | {"title_column": "text"},
+    "paragraphs": _encoders,
+    "eos": _encoders,
+    "scaling": _encoders,
+    "layers": lambda s: scene_of_layers(s),
+    "names": lambda s: _encoders(s) | {"attacks": ("mlc",)},
+    "deniability": lambda s: {"corpora": (f"news={s.news}",)},
+    "audit": lambda s: {},
+    "tradeoff": lambda s: {
+        "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
+        "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
+        "defences": ("none", "gaussian", "truncation"),
+    },
+}  # fmt: skip
+"""A small study of each kind."""
+
+
+def scene_of_layers(scene: Scene) -> dict[str, Any]:
+    return scene.names | {"encoders": ("minilm", f"mlm:{scene.encoder}"), "layers": (0, 1)}
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    found = Scene(tmp_path / "news.csv", tmp_path / "pairs.csv", tmp_path / "encoder")
+    found.encoder.mkdir()
+    (found.encoder / "model.json").write_text("{}")
+    write_texts(found, "")
+    fixed = SimpleNamespace(name="minilm", fingerprint="one", precision="float32")
+    monkeypatch.setattr(attacks, "_encoder", lambda precision: fixed)
+    return found
+
+
+def write_texts(scene: Scene, more: str) -> None:
+    """Write the files of a scene, and forget what was read of others at the same paths."""
+    lines = [f"The minister of state {i}{more} met doctors,{'ab'[i % 2]}" for i in range(60)]
+    scene.news.write_text("\n".join(["text,label", *lines]) + "\n")
+    pairs = [f"Where is the river {i}{more}?,In which land lies river {i}?" for i in range(60)]
+    scene.pairs.write_text("\n".join(["question1,question2", *pairs]) + "\n")
+    for cached in (
+        domains.content_of,
+        deniability.content_of,
+        tradeoff_texts.auxiliary_texts,
+        tradeoff_use._labelled,
+        tradeoff_use._searches,
+    ):
+        cached.cache_clear()
+
+
+def cells_in(name: str, scene: Scene) -> list[Cell]:
+    """Return the cells of a study, each with what measures it."""
+    if name == "tuning":
+        study = tuning.TuningStudy(attack="msp", encoder=f"mlm:{scene.encoder}", **scene.names)
+        return [study.cell({"epochs": 3})]
+    return cells_of(name, STUDIES[name].kind(**SCENES[name](scene)))
+
+
+def measured_by(name: str, cell: Cell) -> Cell:
+    return cell if name == "tuning" else STUDIES[name].named(cell)
+
+
+def entries_in(name: str, cells: list[Cell], family: str) -> dict[str, Entry]:
+    """Return the things of a registry that measure the cells of a study."""
+    registry = context.FAMILIES[family]
+    named = [str(measured_by(name, cell).get(family, "")).partition(":")[0] for cell in cells]
+    return {each: registry[each] for each in dict.fromkeys(named) if each in registry}
+
+
+def of_family(name: str, cell: Cell, family: str) -> bool:
+    named = str(measured_by(name, cell).get(family, "")).partition(":")[0]
+    return named in context.FAMILIES[family]
+
+
+def change_data(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+    write_texts(scene, " again")
+    return lambda cell: bool({"contents", "content"} & cell.keys())
+
+
+def change_folder(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+    (scene.encoder / "model.json").write_text('{"refitted": true}')
+    return lambda cell: str(scene.encoder) in str(cell.get("encoder", ""))
+
+
+def change_precision(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+    patch.setattr("core.training.devices.pick_precision", lambda device: "float16")
+    fixed = SimpleNamespace(name="minilm", fingerprint="one", precision="float16")
+    patch.setattr(attacks, "_encoder", lambda precision: fixed)
+    return lambda cell: "encoder" in cell
+
+
+def raise_versions(family: str) -> Callable[..., Any]:
+    def change(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+        registry: Any = context.FAMILIES[family]
+        for each, entry in entries_in(name, cells, family).items():
+            patch.setitem(registry, each, dataclasses.replace(entry, version=entry.version + 1))
+        return lambda cell: of_family(name, cell, family)
+
+    return change
+
+
+def raise_study(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+    if name == "tuning":
+        patch.setattr(tuning, "VERSION", tuning.VERSION + 1)
+    else:
+        entry = STUDIES[name]
+        patch.setitem(STUDIES, name, dataclasses.replace(entry, version=entry.version + 1))
+    return lambda cell: True
+
+
+def change_defaults(family: str) -> Callable[..., Any]:
+    """Change a default of each thing that has one which the study leaves open."""
+
+    def change(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
+        touched = set()
+        for each, entry in entries_in(name, cells, family).items():
+            given = {setting for cell in cells for setting in cell.get(GIVEN[family], {})
+                     if str(measured_by(name, cell).get(family)) == each}  # fmt: skip
+            if family == "encoder":
+                given = set()  # a cell tells all of them
+            fixed = getattr(entry, "fixed", {})
+            fields = {} if not isinstance(entry.kind, type) else settings_of(entry.kind)
+            left = [f for n, f in fields.items() if n not in given and n not in fixed]
+            if left:
+                set_default(patch, entry.kind, left[0])
+                touched.add(each)
+        return lambda cell: str(measured_by(name, cell).get(family, "")) in touched
+
+    return change
+
+
+def set_default(patch: pytest.MonkeyPatch, kind: Any, field: Any) -> None:
+    """Give a setting another default, where it is declared and where a thing is made."""
+    value = field.default
+    other: Any = f"{value}-other" if isinstance(value, str) else (value or 0) + 1
+    other = value / 2 if isinstance(value, float) else other
+    patch.setattr(field, "default", other)
+    taken = list(inspect.signature(kind.__init__).parameters.values())
+    if kind.__init__.__kwdefaults__:
+        patch.setitem(kind.__init__.__kwdefaults__, field.name, other)
+    else:
+        usual = [p.default for p in taken if p.default is not inspect.Parameter.empty]
+        place = [p.name for p in taken if p.default is not inspect.Parameter.empty]
+        usual[place.index(field.name)] = other
+        patch.setattr(kind.__init__, "__defaults__", tuple(usual))
+    assert getattr(kind(), field.name) == other
+
+
+GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defence_settings"}
+
+CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
+    "what a file of texts holds": (change_data, {"audit"}),
+    "what the folder of an encoder holds": (change_folder, {"attacks", "deniability", "audit"}),
+    "precision": (change_precision, {"audit"}),
+    "the version of an attack": (
+        raise_versions("attack"),
+        {"classification", "deniability", "audit"},
+    ),
+    "the version of an encoder": (raise_versions("encoder"), {"audit"}),
+    "the version of a defence": (
+        raise_versions("defence"),
+        {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff"},
+    ),
+    "the version of the study": (raise_study, set()),
+    "a default of an attack": (
+        change_defaults("attack"),
+        {"classification", "deniability", "audit"},
+    ),
+    "a default of an encoder": (
+        change_defaults("encoder"),
+        # Those attack encoders that are fitted elsewhere.
+        {"attacks", "layers", "deniability", "audit", "tradeoff", "tuning"},
+    ),
+    "a default of a defence": (
+        change_defaults("defence"),
+        # A cell of the trade-off gives each setting, at every strength.
+        {*STUDIES, "tuning"} - {"deniability", "audit"},
+    ),
+}
+"""What is changed, and the studies that have nothing of the kind."""
+
+
+def test_every_study_is_put_to_the_test() -> None:
+    assert SCENES.keys() == STUDIES.keys()
+
+
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("name", [*STUDIES, "tuning"])
+def test_what_decides_a_cell_changes_its_key(
+    name: str, what: str, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, without = CHANGES[what]
+    before = cells_in(name, scene)
+    assert [cell_key(c) for c in cells_in(name, scene)] == [cell_key(c) for c in before]
+    concerns = change(name, before, scene, monkeypatch)
+    after = cells_in(name, scene)
+    assert len(after) == len(before)
+    changed = [cell_key(a) != cell_key(b) for a, b in zip(after, before, strict=True)]
+    assert changed == [concerns(cell) for cell in before]
+    assert any(changed) is (name not in without)
+
+
+def test_another_encoder_of_the_same_name_is_told_by_its_fingerprint(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {cell_key(cell) for cell in cells_in("attacks", scene)}
+    other = SimpleNamespace(name="minilm", fingerprint="two", precision="float32")
+    monkeypatch.setattr(attacks, "_encoder", lambda precision: other)
+    assert not before & {cell_key(cell) for cell in cells_in("attacks", scene)}
+
+
+@pytest.mark.parametrize("name", ["attacks", "tradeoff"])
+def test_weights_that_ship_are_told_where_they_are_not_the_first(
+    name: str, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SCENES[name](scene) | ({"encoder": "minilm"} if name == "tradeoff" else {})
+    study = STUDIES[name].kind(**settings)
+    before = cells_of(name, study)
+    assert all("shipped" not in cell for cell in before)
+    for each in ("probe_mlc", "search", "mlc", "relaxation"):
+        path = shipped.WEIGHTS / "minilm" / each / "model.json"
+        (tmp_path / "minilm" / each).mkdir(parents=True)
+        (tmp_path / "minilm" / each / "model.json").write_bytes(path.read_bytes())
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    assert [cell_key(c) for c in cells_of(name, study)] == [cell_key(c) for c in before]
+    beside = STUDIES[name].beside[0]
+    state = {"arrays_sha256": "1" * 64, "settings": {}, "state": {}}
+    write_json(tmp_path / "minilm" / beside / "model.json", state)
+    after = cells_of(name, study)
+    assert all((beside in c.get("shipped", {})) is ("attack" in c) for c in after)
+
+
+def test_a_model_of_the_hub_is_told_by_its_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    lying: dict[str, str] = {}
+    opened: list[str] = []
+
+    def fetch(name: str) -> None:
+        opened.append(name)
+        lying["owner/model"] = "a" * 40
+
+    monkeypatch.setattr(context, "_fetch", fetch)
+    monkeypatch.setattr(context, "_fetched", lambda model: lying.get(model, ""))
+    told = context.context_of({"encoder": "st:owner/model"})
+    assert told == {"encoder_revision": "a" * 16} and opened == ["st:owner/model"]
+    lying["owner/model"] = "b" * 40
+    assert context.context_of({"encoder": "st:owner/model"}) != told
+    assert opened == ["st:owner/model"], "it is opened where it is not here yet, and only there"
+    assert context.context_of({"encoder": "minilm"}) == {}
+
+
+def test_a_model_that_cannot_be_had_joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert context.context_of({"encoder": "mlm:nobody/nothing-at-all"}) == {}
+
+
+def test_a_default_that_the_cell_gives_itself_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = {"attack": "msp", "settings": {"epochs": 3}}
+    field = settings_of(INVERSION_ATTACKS["msp"].kind)["epochs"]
+    monkeypatch.setattr(field, "default", 99)
+    assert context.context_of(cell) == {}
+    assert context.context_of({"attack": "msp"}) == {"defaults": {"attack": {"epochs": 99}}}
+
+
+def test_finished_cells_of_today_keep_their_names() -> None:
+    """Where nothing is unusual nothing joins a cell: what was measured before stays measured."""
+    for cell in (
+        {"attack": "msp", "encoder": "minilm", "settings": {}},
+        {"attack": "probe_mlc", "encoder": "minilm", "encoder_precision": "auto"},
+        {"encoder": "tfidf"},
+        {"defence": "gaussian", "defence_settings": {"sigma": 0.1}},
+    ):
+        assert context.context_of(cell, beside=("search",)) == {}, cell
