@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.attacks.inversion import shipped
 from core.errors import ArtifactError
-from core.store import META, read_json, write_json
+from core.store import META, read_record, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
@@ -75,7 +75,7 @@ def _meta(encoder: str, attack: str) -> Path:
 
 def _n_texts(encoder: str, attack: str) -> int:
     """Return how many texts shipped weights learnt from: their own, or those they are built on."""
-    training = read_json(_meta(encoder, attack))["training"]
+    training = read_record(_meta(encoder, attack), training=dict)["training"]
     base = training.get("built_on")
     return max(int(training["n_texts"]), _n_texts(encoder, base) if base else 0)
 
@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_json(
         options.out,
         {"study": STUDY, "from": options.results.name, "rows": [row.to_dict() for row in rows]},
+        is_public=True,
     )
 
 
