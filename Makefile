@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench lock mutate clean
+.PHONY: help run test lint format bench lock mutate fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ lock: $(DEV) ## pin every package anew, and list them with licences (ARGS=--upgr
 
 mutate: $(DEV) ## plant known faults one by one, and see that the tests notice (ARGS="name")
 	$(PY) -m tools.mutate $(ARGS)
+
+fuzz: $(DEV) ## give every command and reader 10,000 damaged inputs (ARGS="--cases 1000")
+	$(PY) -m tools.fuzz $(ARGS)
 
 clean: ## remove the virtual environment and every cache of the tools
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build *.egg-info

@@ -33,7 +33,7 @@ def main() -> int:
     results = read_json(RESULTS) if RESULTS.exists() else {}
     for name in chosen:
         results[name] = run(name)
-        write_json(RESULTS, results)
+        write_json(RESULTS, results, is_public=True)
     return 0
 
 

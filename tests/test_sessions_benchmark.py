@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import pkgutil
 
 import pytest
 
-from benchmarks.sessions import is_mixed, name, rows, sentence
+import benchmarks
+from benchmarks.sessions import is_mixed, measure, name, rows, sentence
 
 
 def test_every_visitor_has_a_sentence_of_its_own() -> None:
@@ -32,8 +35,16 @@ def test_waiting_is_held_against_one_visitor_and_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    answers = [(8.0, f"{sentence(i)} ls-hit") for i in range(4)]
-    waiting, mixed, memory = rows(0.5, answers, 1.5, 0.25)
+    answers = [(8.0, f"{sentence(i)} ls-hit") for i in range(8)]
+    first, second = answers[:4], answers[4:]
+    waiting, mixed, memory, more = rows(0.5, first, second, (1.25, 1.5, 2.0))
     assert waiting.value == 8.0 * 2 / (4 * 0.5) and waiting.is_met is False
-    assert mixed.value == 0 and mixed.is_met and memory.value == 1.5
-    assert rows(2.0, [answers[0], answers[0]], 1.0, 0.0)[1].value == 1
+    assert mixed.value == 0 and mixed.is_met and (memory.value, more.value) == (1.5, 0.5)
+    assert memory.is_met and more.is_met is False and "+0.25 GB" in memory.note
+    assert rows(2.0, first, [first[0], *second[1:]], (1.0, 1.0, 1.0))[1].value == 1
+
+
+def test_thirty_come_at_once_unless_told_otherwise() -> None:
+    assert inspect.signature(measure).parameters["n_sessions"].default == 30
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    assert "sessions" in names  # what `python -m benchmarks` finds

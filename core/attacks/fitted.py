@@ -46,7 +46,7 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
 
 
 def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, str]) -> None:
-    """Check that stored arrays fit each other, the vocabulary and the encoder of a bound attack.
+    """Check that stored weights fit each other, the vocabulary and the encoder of a bound attack.
 
     Parameters
     ----------
@@ -57,13 +57,18 @@ def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[
     Raises
     ------
     InvalidInputError
-        An array of another shape; it is named.
+        An array of another shape or of whole numbers; it is named.
     """
     words = attack.vocabulary_
     known = {"V": None if words is None else len(words), "d": attack.encoder_dimension_}
     for name, told in axes.items():
         if name not in arrays:
             continue
+        if arrays[name].dtype.kind != "f":
+            raise InvalidInputError(
+                f"{name!r} holds {arrays[name].dtype}, not floating-point numbers. Restore the "
+                "file or train the attack again."
+            )
         shape, letters = arrays[name].shape, told.split()
         wanted = [known.get(letter) for letter in letters]
         pairs = zip(shape, wanted, strict=False)

@@ -9,14 +9,17 @@ imported when a command runs, so that help and mistakes in the arguments answer 
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 from core import __version__
 from core.cli import (
     audit_mechanism,
+    cache,
     deniability,
     evaluate,
     fit,
@@ -28,9 +31,12 @@ from core.cli import (
     tune,
 )
 from core.cli.arguments import Parser
-from core.cli.output import show_error
+from core.cli.output import show_error, show_note
 from core.cli.spec_file import with_spec
+from core.durable import private_umask
 from core.errors import CoreError, StoppedError
+from core.store import secure_cache
+from core.vault import NO_CACHE
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -44,9 +50,13 @@ COMMANDS: Mapping[str, ModuleType] = {
     "audit-mechanism": audit_mechanism,
     "study": study,
     "tune": tune,
+    "cache": cache,
     "list": listing,
 }
 """Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
+
+ENCODING = ("invert", "evaluate", "train", "fit", "deniability", "privatize", "tune", "serve")
+"""Those that have --no-cache; the studies declare it with their other arguments."""
 
 
 def build_parser(
@@ -60,6 +70,8 @@ def build_parser(
         summary = (module.__doc__ or "").splitlines()[0]
         command = choice.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         module.add_arguments(command)
+        if name in ENCODING:
+            cache.add_no_cache(command)
         command.set_defaults(run=module.run, when_stopped=module.WHEN_STOPPED)
     return parser
 
@@ -93,8 +105,9 @@ def main(
         show_error(str(error))
         return 2
     try:
-        arguments.run(arguments)
-        sys.stdout.flush()
+        with private_umask(), _chosen_cache(arguments):
+            arguments.run(arguments)
+            sys.stdout.flush()
     except (KeyboardInterrupt, StoppedError):
         show_error(f"Stopped. {arguments.when_stopped}")
         return 130
@@ -103,31 +116,45 @@ def main(
     except CoreError as error:
         show_error(str(error))
         return 2
-    except (MemoryError, RecursionError, OSError) as error:
-        if os.environ.get("LEAKSCOPE_DEBUG"):
-            raise
-        show_error(_of_system(error, arguments.when_stopped))
-        return 2
     except Exception as error:
         if os.environ.get("LEAKSCOPE_DEBUG"):
             raise
-        kind = type(error).__name__
-        show_error(f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where.")
+        show_error(_unforeseen(error, arguments.when_stopped))
         return 2
     return 0
 
 
-def _of_system(error: MemoryError | RecursionError | OSError, when_stopped: str) -> str:
-    """Return what to do where the system, not an argument, is in the way."""
+@contextmanager
+def _chosen_cache(arguments: argparse.Namespace) -> Iterator[None]:
+    """Have what encodes keep its vectors as the command says, and its processes, too."""
+    secure_cache()
+    before = os.environ.get(NO_CACHE)
+    if vars(arguments).get("no_cache"):
+        os.environ[NO_CACHE] = "1"
+    try:
+        if "no_cache" in arguments and (note := cache.check_key()):
+            show_note(note)
+        yield
+    finally:
+        os.environ.pop(NO_CACHE, None)
+        if before is not None:
+            os.environ[NO_CACHE] = before
+
+
+def _unforeseen(error: Exception, when_stopped: str) -> str:
+    """Return what to do where the system is in the way, or we are; no argument is."""
     if isinstance(error, MemoryError):
         return f"The memory is not enough. Take fewer or shorter texts. {when_stopped}"
     if isinstance(error, RecursionError):
         return "Something in the input is nested too deeply. Make it flat."
-    where = f"{error.filename}: " if error.filename else ""
-    return (
-        f"{where}{error.strerror or error}. Check the disk and what this program may read and "
-        f"write there. {when_stopped}"
-    )
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return (
+            f"{where}{error.strerror or error}. Check the disk and what this program may read and "
+            f"write there. {when_stopped}"
+        )
+    kind = type(error).__name__
+    return f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where."
 
 
 _SERVE = "The engine serves no pages. Run `leakscope serve`, or `python -m dashboard serve`."

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import Parser, add_column_arguments
+from core.cli.cache import add_no_cache
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.study_settings import add_settings, spec_of, study_from
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
@@ -78,6 +79,7 @@ def _declare(parser: argparse.ArgumentParser, entry: StudyEntry) -> None:
         "--files", type=Path, metavar="DIR", help="where files lie that are not found as named"
     )
     add_worker_arguments(parser)
+    add_no_cache(parser)
     parser.add_argument(
         "--out", type=Path, required=True, help="FILE.json; .md, .parquet and .spec.json beside"
     )
@@ -107,7 +109,8 @@ def run(arguments: argparse.Namespace) -> None:
     failed = failures(rows)
     if len(failed) < len(rows):  # else what an earlier run wrote there is worth more
         write_rows(arguments.out, name, rows, table)
-        write_json(arguments.out.with_suffix(".spec.json"), spec_of(name, study))
+        spec = arguments.out.with_suffix(".spec.json")
+        write_json(spec, spec_of(name, study), is_public=True)
         _draw(entry, rows, arguments.out)
     if arguments.json:
         show_json({"notes": notes, **table_of(name, rows)})

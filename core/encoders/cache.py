@@ -1,7 +1,8 @@
 """Embeddings on disk, so that no corpus is encoded twice and a kill loses one block at most.
 
 Corpora alone go through this cache. Typed and uploaded texts never do: their vectors would stay
-on disk, and a vector tells much about its text.
+on disk, and a vector tells much about its text. `core.vault` says how it is turned off, and how it
+is encrypted.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from core.encoders.shards import list_shards, read_keys, read_vectors, text_key, write_shard
+from core.encoders.locked import LockedShelf
+from core.encoders.shards import Shelf
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.store import cache_dir
 from core.text import check_texts
+from core.vault import find_lock, is_cache_off
 from core.vectors import is_sparse, stack
 
 __all__ = ["CachedEncoder"]
@@ -30,6 +33,7 @@ class CachedEncoder:
     Vectors are kept as the float32 that the encoder returned, per encoder fingerprint and
     arithmetic (its precision and, but for float32, the library), and found again by a 128-bit
     digest of the text. Only `encode` is remembered; `encode_layer` and gradients pass through.
+    With LEAKSCOPE_NO_CACHE nothing is; with LEAKSCOPE_KEY what is kept is encrypted.
 
     Parameters
     ----------
@@ -47,6 +51,8 @@ class CachedEncoder:
         On encoding, when a shard is truncated or altered; the message names it.
     StorageError
         On encoding, when the disk is full; the blocks before are kept.
+    InvalidInputError
+        On encoding, when the key is not the one that encrypts the folder.
     """
 
     def __new__(cls, encoder: Encoder, *_: Any, **__: Any) -> CachedEncoder:
@@ -70,25 +76,39 @@ class CachedEncoder:
         """Say what `__new__` takes where this object is copied."""
         return (self._encoder,)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the shelf: another process takes the key from its own environment."""
+        return {name: value for name, value in self.__dict__.items() if name != "_shelf"}
+
     def __getattr__(self, name: str) -> Any:
         """Pass every other attribute through to the encoder."""
         if name.startswith("_"):  # not while this object is being built or copied
             raise AttributeError(name)
         return getattr(self._encoder, name)
 
-    @cached_property
+    @property
     def folder(self) -> Path:
         """Where the shards lie: vectors of another arithmetic have a folder of their own."""
+        return self._shelf.folder
+
+    @cached_property
+    def _shelf(self) -> Shelf:
         precision = getattr(self._encoder, "precision", "float32")
-        arithmetic = getattr(self._encoder, "arithmetic", precision)
-        return self._root / f"{self.fingerprint[:32]}-{arithmetic}"
+        name = f"{self.fingerprint[:32]}-{getattr(self._encoder, 'arithmetic', precision)}"
+        lock = find_lock(self._root)
+        if lock is None:
+            return Shelf(self._root / name, self.dimension, self.name)
+        return LockedShelf(self._root, name, self.dimension, self.name, lock)
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, encoding the new ones only."""
         texts = check_texts(texts)
-        keys = [text_key(text) for text in texts]
         if hasattr(self._encoder, "choose_backend"):
             self._encoder.choose_backend(on_progress)
+        if is_cache_off():
+            return self._encoder.encode(texts, on_progress)
+        key_of = self._shelf.key
+        keys = [key_of(text) for text in texts]
         self._scan()
         new = {k: t for k, t in zip(keys, texts, strict=True) if k not in self._rows}
         if not texts:
@@ -104,9 +124,9 @@ class CachedEncoder:
 
     def _scan(self) -> None:
         """Take up the shards that appeared since the last call, other processes' included."""
-        for path in list_shards(self.folder):
+        for path in self._shelf.shards():
             if path not in self._scanned:
-                self._rows.update((k, (path, i)) for i, k in enumerate(read_keys(path)))
+                self._rows.update((k, (path, i)) for i, k in enumerate(self._shelf.keys(path)))
                 self._scanned.add(path)
 
     def _look_up(self, keys: list[bytes]) -> Iterator[_Part]:
@@ -116,7 +136,7 @@ class CachedEncoder:
             by_shard.setdefault(self._rows[key][0], []).append(key)
         for path, held in by_shard.items():
             rows = [self._rows[key][1] for key in held]
-            yield held, read_vectors(path, self.dimension)[rows]
+            yield held, self._shelf.vectors(path)[rows]
 
     def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> Iterator[_Part]:
         """Encode texts that are not on disk, longest first, and write every block at once."""
@@ -129,7 +149,7 @@ class CachedEncoder:
                 on_progress(now / len(new), f"Encoded {now:,} of {len(new):,} new texts")
 
             vectors = self._encoder.encode([new[k] for k in block], scaled)
-            path = write_shard(self.folder, block, vectors)
+            path = self._shelf.write(block, vectors)
             self._scanned.add(path)
             self._rows.update((k, (path, i)) for i, k in enumerate(block))
             done += len(block)

@@ -82,7 +82,8 @@ def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
         The folder holds an encoder of another name than the one given.
     """
     arrays, meta = load_artifact(folder)
-    if meta.get("kind") != "encoder" or meta.get("encoder") not in FITTED_ENCODERS:
+    of = meta.get("encoder")
+    if meta.get("kind") != "encoder" or not isinstance(of, str) or of not in FITTED_ENCODERS:
         raise ArtifactError(f"{folder} does not hold an encoder fitted here.")
     if name is not None and meta["encoder"] != name:
         raise InvalidInputError(

@@ -31,4 +31,4 @@ def write_svg(figure: go.Figure, path: Path) -> None:
             "open the study's JSON on its page."
         ) from error
     with storage_errors(path):
-        write_whole(path, drawn)
+        write_whole(path, drawn, is_public=True)

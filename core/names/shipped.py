@@ -20,7 +20,7 @@ from core.names.sentences import NamedSentence, read_sentences
 from core.names.substitution import Substitution
 from core.protocols import Encoder
 from core.results import RecoveredWord, Recovery
-from core.store import META, load_artifact, read_json, save_artifact
+from core.store import META, UNFIT, load_artifact, read_json, read_record, save_artifact
 
 __all__ = ["ATTACK", "EXAMPLE", "SAMPLES", "find_example", "main", "packed", "unpacked"]
 
@@ -42,7 +42,7 @@ def find_example(
     """
     if not (EXAMPLE / META).exists():
         return None
-    meta = read_json(EXAMPLE / META)
+    meta = read_record(EXAMPLE / META)
     if meta.get("of") != _of(attack, encoder, sentences, names):
         return None
     arrays, meta = load_artifact(EXAMPLE)
@@ -115,7 +115,7 @@ def unpacked(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> NameExper
         }
         probed = tuple((int(s), int(c)) for s, c in meta["probed"])
         return NameExperiment(matrix, tuple(meta["training_counts"]), probed, probes)
-    except (KeyError, TypeError, ValueError) as error:
+    except (*UNFIT, OverflowError) as error:
         raise ArtifactError(
             f"{EXAMPLE} does not hold the example of the page of names ({error}). Make it anew: "
             "python -m core.names.shipped"

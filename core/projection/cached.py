@@ -20,6 +20,7 @@ from core.projection.spec import ProjectionSpec
 from core.protocols import OnProgress, Vectors, no_progress
 from core.results import Interval, Score
 from core.store import META, cache_dir, load_artifact, save_artifact
+from core.vault import is_cache_off
 from core.vectors import unit
 
 __all__ = ["layout_key", "load_layout", "project_cached", "save_layout"]
@@ -48,7 +49,8 @@ def project_cached(
     """Return the map of vectors, from disk where it was drawn before.
 
     Not for what users type or upload: a map tells about its texts. A damaged file is drawn anew;
-    where nothing can be written, the map is returned all the same.
+    where nothing can be written, the map is returned all the same. With LEAKSCOPE_NO_CACHE nothing
+    is kept, and nothing that was is read.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ def project_cached(
         Where maps lie; `cache_dir("layouts")` by default.
     """
     vectors = check_vectors(vectors)
+    if is_cache_off():
+        return project(vectors, spec, on_progress)
     place = (cache_dir("layouts") if folder is None else folder) / layout_key(vectors, spec)
     if (place / META).exists():
         try:

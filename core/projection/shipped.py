@@ -14,13 +14,13 @@ import numpy as np
 
 from core.assets import ASSETS
 from core.encoders import load_encoder
-from core.errors import ArtifactError
+from core.errors import ArtifactError, InvalidInputError
 from core.projection.cached import load_layout, save_layout
 from core.projection.layout import Layout, project
 from core.projection.points import Points, corpus_points
 from core.projection.spec import ProjectionSpec
 from core.protocols import Vectors
-from core.store import META, load_artifact, read_json, save_artifact
+from core.store import META, load_artifact, read_record, save_artifact
 
 __all__ = ["CORPUS", "N_POINTS", "SHIPPED", "find_shipped", "find_vectors", "main"]
 
@@ -43,7 +43,14 @@ def find_shipped(
     if vectors is None:
         return None
     place = SHIPPED / encoder / "layout"
-    if ProjectionSpec(**read_json(place / META)["spec"]).identity != spec.identity:
+    told = read_record(place / META, spec=dict)["spec"]
+    try:
+        is_same = ProjectionSpec(**told).check().identity == spec.identity
+    except (TypeError, InvalidInputError) as error:
+        raise ArtifactError(
+            f"{place / META} describes no map. Restore it from the source."
+        ) from error
+    if not is_same:
         return None
     return vectors, load_layout(place, vectors, spec)
 
@@ -59,11 +66,11 @@ def find_vectors(points: Points, encoder: str, fingerprint: str) -> Vectors | No
     folder = SHIPPED / encoder
     if ":" in encoder or not (folder / "layout" / META).exists():
         return None
-    told = read_json(folder / "layout" / META)
+    told = read_record(folder / "layout" / META)
     if [told.get("texts"), told.get("fingerprint")] != [points.content_hash, fingerprint]:
         return None
     arrays, _ = load_artifact(folder / "vectors")
-    if arrays["vectors"].shape[0] != len(points):
+    if "vectors" not in arrays or len(arrays["vectors"]) != len(points):
         raise ArtifactError(f"{folder} holds vectors of other texts. Restore it from the source.")
     return np.asarray(arrays["vectors"], np.float32)
 

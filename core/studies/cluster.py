@@ -20,6 +20,7 @@ from joblib import ParallelBackendBase
 
 from core.errors import InvalidInputError, MissingDependencyError
 from core.studies.runner import LOST, use_backend
+from core.vault import NO_CACHE, is_cache_off
 
 __all__ = ["RayBackend", "ray_workers"]
 
@@ -156,6 +157,8 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
         # Rows are small: 100 MB for objects instead of a third of the memory.
         options |= {"num_cpus": n_jobs or os.cpu_count(), "_node_ip_address": "127.0.0.1",
                     "include_dashboard": False, "object_store_memory": 100 * 2**20}  # fmt: skip
+    if is_cache_off():  # here, so there as well; a key each machine has of its own
+        options["runtime_env"] = {"env_vars": {NO_CACHE: "1"}}
     was_joined = ray.is_initialized()
     try:
         if not was_joined:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.attacks.inversion import shipped
 from core.errors import ArtifactError
-from core.store import META, read_json, write_json
+from core.store import META, read_record, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows, table_of
 
@@ -76,7 +76,7 @@ def _meta(encoder: str, attack: str) -> Path:
 
 def _n_texts(encoder: str, attack: str) -> int:
     """Return how many texts shipped weights learnt from: their own, or those they are built on."""
-    training = read_json(_meta(encoder, attack))["training"]
+    training = read_record(_meta(encoder, attack), training=dict)["training"]
     base = training.get("built_on")
     return max(int(training["n_texts"]), _n_texts(encoder, base) if base else 0)
 
@@ -89,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
     rows = collect(options.results, options.encoder)
-    write_json(options.out, {"from": options.results.name, **table_of(STUDY, rows)})
+    told = {"from": options.results.name, **table_of(STUDY, rows)}
+    write_json(options.out, told, is_public=True)
 
 
 if __name__ == "__main__":

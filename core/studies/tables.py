@@ -151,7 +151,7 @@ def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
     """
     import pandas as pd
 
-    write_json(path, table_of(study, rows))
+    write_json(path, table_of(study, rows), is_public=True)
     flat = [
         {name: _plain(value) for name, value in record.items()}
         for row in rows
@@ -160,8 +160,9 @@ def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
     columns = io.BytesIO()
     pd.DataFrame(flat).to_parquet(columns, index=False)
     with storage_errors(path):
-        write_whole(path.with_suffix(".parquet"), columns.getvalue())
-        write_whole(path.with_suffix(".md"), table.encode(errors="backslashreplace"))
+        write_whole(path.with_suffix(".parquet"), columns.getvalue(), is_public=True)
+        told = table.encode(errors="backslashreplace")
+        write_whole(path.with_suffix(".md"), told, is_public=True)
 
 
 def read_rows(path: Path, study: str) -> list[Row]:

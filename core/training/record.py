@@ -11,7 +11,7 @@ from typing import Any
 
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress
-from core.store import read_json, write_json
+from core.store import read_record, write_json
 
 __all__ = ["WorkClock", "hardware", "versions"]
 
@@ -29,8 +29,8 @@ class WorkClock:
         self._path, self._identity, self._on_progress = path, identity, on_progress
         self.seconds = 0.0
         if path.exists():
-            before = read_json(path)
-            if before.get("identity") != identity:
+            before = read_record(path, identity=dict, seconds=float)
+            if before["identity"] != identity:
                 raise InvalidInputError(
                     f"{path.parent} is the checkpoint of another run (other attack, settings, "
                     "encoder, corpus or seed). Choose another folder; that run goes on when its "

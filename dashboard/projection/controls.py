@@ -75,7 +75,7 @@ def _upload(
         help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. Rows "
         "without a text are skipped and counted. The file stays in the memory of this computer, "
-        "for your session: nothing of it is written to disk or sent "
+        "for your session: nothing of it, nor of its vectors, is written to disk or sent "
         "anywhere.",
     )
     if sent is None:

@@ -23,8 +23,8 @@ def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> N
         "counts": [_counts(outcomes, name, kind) for name in _names(outcomes) for kind in KINDS],
         "lost": [asdict(outcome) for outcome in outcomes if outcome.problem],
     }
-    write_json(path, told)
-    write_whole(path.with_suffix(".md"), markdown(outcomes, most).encode())
+    write_json(path, told, is_public=True)
+    write_whole(path.with_suffix(".md"), markdown(outcomes, most).encode(), is_public=True)
 
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:

@@ -19,7 +19,7 @@ from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.registry import name_of
 from core.specs import AttackSpec, settings_of
-from core.store import UNFIT, load_artifact, read_json, save_artifact
+from core.store import UNFIT, load_artifact, read_record, save_artifact
 from core.text import Vocabulary
 
 __all__ = [
@@ -121,7 +121,7 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
     """Return the vocabulary of the weights that ship for `encoder`, or of the bundled corpora."""
     path = shipped_folder(encoder, "probe_mlc") / "model.json"
     if path.exists():
-        return Vocabulary.from_dict(read_json(path)["state"]["vocabulary"])
+        return Vocabulary.from_dict(read_record(path, state=dict)["state"]["vocabulary"])
     from core.corpora import bundled_sentences
 
     return Vocabulary.count(bundled_sentences())
@@ -130,13 +130,15 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
 def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
     """Return the settings of the attack that ships for `encoder`; none where none ships."""
     path = shipped_folder(encoder, attack) / "model.json"
-    return dict(read_json(path)["settings"]) if path.exists() else {}
+    return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def shipped_digest(encoder: Named, attack: str) -> str:
     """Return the SHA-256 of the weights of the attack that ships; empty where none ships."""
     path = shipped_folder(encoder, attack) / "model.json"
-    return str(read_json(path)["arrays_sha256"]) if path.exists() else ""
+    if not path.exists():
+        return ""
+    return str(read_record(path, arrays_sha256=str)["arrays_sha256"])
 
 
 def shipped_held_out(encoder: Named) -> frozenset[str]:
@@ -150,7 +152,7 @@ def shipped_held_out(encoder: Named) -> frozenset[str]:
     path = shipped_folder(encoder, "held_out.json")
     if not path.exists():
         raise ArtifactError(f"No sentences are recorded as held out for {encoder.name}: {path}.")
-    return frozenset(read_json(path)["marks"])
+    return frozenset(read_record(path, marks=list)["marks"])
 
 
 def text_mark(text: str) -> str:

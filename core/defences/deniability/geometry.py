@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from core.errors import ArtifactError, EncoderMismatchError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import read_json, write_json
+from core.store import read_record, write_json
 
 __all__ = ["NEIGHBOURS", "Geometry", "load_geometry", "measure_geometry"]
 
@@ -86,15 +87,28 @@ def measure_geometry(
 
 def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometry:
     """Read what `main` wrote, or raise ArtifactError or EncoderMismatchError."""
-    data: dict[str, Any] = read_json(path)
+    data = read_record(
+        path, encoder=str, fingerprint=str, dimension=int, n_tokens=int, neighbours=list,
+        mean_distance=list, sd_distance=list,
+    )  # fmt: skip
     try:
         facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         found = Geometry(**facts)
-    except TypeError as error:
+        _check(found)
+    except (TypeError, ValueError) as error:
         raise ArtifactError(f"{path} is not a geometry of tokens. Make it anew.") from error
     if encoder is not None and found.fingerprint != encoder.fingerprint:
         raise EncoderMismatchError(f"{path} is of {found.encoder}, not of this {encoder.name}.")
     return found
+
+
+def _check(found: Geometry) -> None:
+    """Raise ValueError or TypeError where the numbers do not fit each other."""
+    parts = (found.neighbours, found.mean_distance, found.sd_distance)
+    if len({len(part) for part in parts}) != 1 or not found.neighbours:
+        raise ValueError("not as many distances as neighbours")
+    if not all(math.isfinite(number) for part in parts for number in part):
+        raise ValueError("distances that are not finite")
 
 
 def main() -> None:

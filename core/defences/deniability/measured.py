@@ -14,7 +14,7 @@ from core.defences.deniability.vocabulary import SHIPPED, measure_vocabulary, sa
 from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import CoreError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import META, cache_dir, read_json, write_json
+from core.store import META, cache_dir, read_record, write_json
 
 __all__ = ["GEOMETRY", "find_statistics", "known_encoders", "measure_statistics"]
 
@@ -79,8 +79,8 @@ def known_encoders() -> list[str]:
     names = set()
     for path in cache_dir("deniability").glob(f"*/{META}"):
         try:
-            names.add(str(read_json(path)["encoder"]))
-        except (CoreError, KeyError, TypeError):
+            names.add(str(read_record(path, encoder=str)["encoder"]))
+        except CoreError:
             continue
     return sorted(names)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from core.assets import ASSETS
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.eta_grid import NAMED_ETAS, eta_grid
-from core.errors import EncoderMismatchError, InvalidInputError
+from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import load_artifact, save_artifact
+from core.store import UNFIT, load_artifact, save_artifact
 
 __all__ = [
     "NAMED_ETAS",
@@ -177,7 +178,14 @@ def _engine(
 
 
 _ARRAYS = ("tokens", "etas", "n_w", "s_w", "ranks", "eta_at_rank", "mean_n_w", "mean_s_w")
-_FACTS = ("encoder", "fingerprint", "candidates", "n_draws", "seeds", "seconds")
+_FACTS: dict[str, Callable[[Any], Any]] = {
+    "encoder": str,
+    "fingerprint": str,
+    "candidates": str,
+    "n_draws": int,
+    "seeds": tuple,
+    "seconds": float,
+}
 
 
 def save_vocabulary(folder: Path, found: VocabularyDeniability) -> Path:
@@ -194,21 +202,49 @@ def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> Voc
     Raises
     ------
     ArtifactError
-        Missing, truncated or altered; the message names the file.
+        Missing, truncated, altered, or something else; the message names the file.
     EncoderMismatchError
         The statistics are of another encoder than the one given.
     """
     arrays, meta = load_artifact(folder)
-    if encoder is not None and meta["fingerprint"] != encoder.fingerprint:
+    try:
+        facts = {name: kind(meta[name]) for name, kind in _FACTS.items()}
+        facts |= {name: arrays[name] for name in _ARRAYS}
+        found = VocabularyDeniability(**facts)
+        _check(found)
+    except (*UNFIT, OverflowError) as error:
+        raise ArtifactError(
+            f"{folder} does not hold the deniability of an encoder's tokens: {error!r}. Move it "
+            "away, and measure the encoder again."
+        ) from error
+    if encoder is not None and found.fingerprint != encoder.fingerprint:
         raise EncoderMismatchError(
-            f"{folder} holds the deniability of {meta['encoder']}, not of this {encoder.name}. "
+            f"{folder} holds the deniability of {found.encoder}, not of this {encoder.name}. "
             "Compute it for this encoder."
         )
-    facts: dict[str, Any] = {name: meta[name] for name in _FACTS}
-    facts |= {name: arrays[name] for name in _ARRAYS}
-    facts["seeds"] = tuple(facts["seeds"])
-    facts["eta_at_rank"] = facts["eta_at_rank"].astype(np.float32)
-    return VocabularyDeniability(**facts)
+    return replace(found, eta_at_rank=found.eta_at_rank.astype(np.float32))
+
+
+def _check(found: VocabularyDeniability) -> None:
+    """Raise ValueError where the arrays do not fit each other, or what is said of them."""
+    n_sets, *axes = (len(part) for part in (found.seeds, found.tokens, found.etas, found.ranks))
+    n_tokens, n_etas, n_ranks = axes
+    wanted = {
+        "tokens": ("iu", (n_tokens,)),
+        "etas": ("f", (n_etas,)),
+        "n_w": ("u", (n_tokens, n_etas)),
+        "s_w": ("u", (n_tokens, n_etas)),
+        "ranks": ("iu", (n_ranks,)),
+        "eta_at_rank": ("f", (n_tokens, n_ranks)),
+        "mean_n_w": ("f", (n_sets, n_etas)),
+        "mean_s_w": ("f", (n_sets, n_etas)),
+    }
+    for name, (kinds, shape) in wanted.items():
+        array = getattr(found, name)
+        if array.dtype.kind not in kinds or array.shape != shape:
+            raise ValueError(f"{name} holds {array.dtype} of the shape {array.shape}, not {shape}")
+    if 0 in (*axes, n_sets) or not (found.etas > 0).all():
+        raise ValueError("it holds no tokens, or η that are not positive")
 
 
 def main() -> None:

@@ -1,0 +1,143 @@
+"""Damaged input is answered in words: some hundred cases here, 10,000 by `make fuzz`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import core.cli
+from core.cli import COMMANDS
+from core.errors import ArtifactError
+from core.studies.registry import STUDIES
+from tools.fuzz.kit import Kit, make_kit
+from tools.fuzz.play import Case, Verdict, no_long_work, play
+from tools.fuzz.table import counts, write
+from tools.fuzz.targets import run_target, shares, targets
+
+N_CASES = 6
+"""Of a target."""
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    return make_kit(tmp_path_factory.mktemp("fuzz") / "kit")
+
+
+@pytest.fixture
+def quick() -> Iterator[None]:
+    with no_long_work():
+        yield
+
+
+def test_damaged_input_is_answered_in_words(kit: Kit, quick: None) -> None:
+    found = [v for cases in targets(kit).values() for v in run_target(cases, N_CASES, 0)]
+    assert len(found) == N_CASES * len(targets(kit)) > 300
+    wrong = [f"{verdict.target}, {verdict.end}: {verdict.problem}"
+             for verdict in found if verdict.problem]  # fmt: skip
+    assert wrong == [], "\n\n".join(wrong)
+    assert {verdict.end for verdict in found} == {"done", "refused", "reached the work"}
+
+
+def test_every_command_and_every_study_is_a_target(kit: Kit) -> None:
+    names = set(targets(kit))
+    of_commands = {name.split()[0] for name in names}
+    assert set(COMMANDS) | {"serve"} <= of_commands
+    assert {f"study {name}" for name in STUDIES} <= names
+
+
+def test_what_is_right_is_not_refused(kit: Kit, quick: None) -> None:
+    from tools.fuzz.commands import lines_of
+
+    for name, line in lines_of(kit).items():
+        verdict = play(Case(name, tuple(line), files=kit.files, is_whole=True))
+        assert not verdict.problem and verdict.end != "refused", verdict
+
+
+# The harness finds what is planted
+
+
+def failing(error: BaseException) -> Any:
+    def fail(*_: Any) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("planted", "end"),
+    [(ValueError("planted"), "traceback"), (KeyError("planted"), "traceback"),
+     (SystemExit(1), "status 1"), (RecursionError(), "refused")],
+)  # fmt: skip
+def test_a_fault_of_a_command_is_found(
+    planted: BaseException, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.cli.listing, "run", failing(planted))
+    verdict = play(Case("list", ("list",), is_whole=True))
+    assert verdict.end == end and verdict.problem
+
+
+def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core.cli.listing, "run", lambda _: time.sleep(60))
+    start = time.monotonic()
+    verdict = play(Case("list", ("list",)), patience=0.2)
+    assert verdict.end == "hung" and time.monotonic() - start < 30
+
+
+def test_output_that_is_no_json_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core.cli.listing, "run", lambda _: print("not JSON"))
+    assert "--json wrote" in play(Case("list", ("list", "--json"))).problem
+    assert not play(Case("list", ("list",))).problem
+
+
+@pytest.mark.parametrize(
+    ("read", "end", "is_wrong"),
+    [
+        (lambda folder: None, "done", False),
+        (failing(ArtifactError("Restore it.")), "refused", False),
+        (failing(ArtifactError("")), "refused", True),
+        (failing(IndexError("planted")), "traceback", True),
+        (lambda folder: (folder / ".a.unfinished").touch(), "done", True),
+    ],
+)
+def test_a_fault_of_a_reader_is_found(read: Any, end: str, is_wrong: bool) -> None:
+    verdict = play(Case("reader", read=read))
+    assert (verdict.end, bool(verdict.problem)) == (end, is_wrong)
+
+
+def test_a_case_that_takes_the_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.fuzz.play.MOST_MEMORY", 2**27)
+    for n_bytes, is_wrong in ((2**28, True), (2**24, False), (2**28, True)):
+        verdict = play(Case("reader", read=lambda folder, n=n_bytes: len(b"x" * n)))
+        assert verdict.end == "done" and ("MB" in verdict.problem) is is_wrong
+
+
+def test_cases_are_shared_out_and_drawn_alike_each_time(kit: Kit, quick: None) -> None:
+    assert shares(["a", "b", "c"], 10) == {"a": 4, "b": 3, "c": 3}
+    drawn: list[list[Any]] = []
+    for _ in range(2):
+        seen: list[Any] = []
+
+        def keep(case: Case, seen: list[Any] = seen) -> Verdict:
+            seen.append((case.words, case.files))
+            return Verdict(case.target, "done")
+
+        assert len(list(run_target(targets(kit)["specification"], 20, 3, judge=keep))) == 20
+        drawn.append(seen)
+    assert drawn[0] == drawn[1]
+
+
+def test_the_table_is_counted(tmp_path: Path) -> None:
+    verdicts = [Verdict("a", "done"), Verdict("a", "refused"), Verdict("a", "traceback", "planted"),
+                Verdict("b", "reached the work")]  # fmt: skip
+    assert counts(verdicts)[0] == {
+        "target": "a", "cases": 3, "done": 1, "refused": 1, "reached the work": 0, "wrong": 1,
+    }  # fmt: skip
+    write(tmp_path / "fuzz.json", verdicts, "python -m tools.fuzz")
+    told = json.loads((tmp_path / "fuzz.json").read_text())
+    assert told["n_cases"] == 4 and [w["problem"] for w in told["wrong"]] == ["planted"]
+    assert "4 cases; 1 were answered wrongly" in (tmp_path / "fuzz.md").read_text()

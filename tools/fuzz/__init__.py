@@ -1,0 +1,1 @@
+"""Damaged inputs of every kind, and whether each is answered in words."""

@@ -1,0 +1,105 @@
+"""Give every command and reader damaged input, and write the table: `python -m tools.fuzz`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from core.compiled import machine_code_folder
+from core.store import prepare_place
+from tools.fuzz.play import PATIENCE, Case, Verdict, bound_memory, no_long_work, play
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "fuzz.json"
+N_CASES = 10_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the cases and write JSON and Markdown; the status is 1 where one was wrong."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=N_CASES, help=f"(default: {N_CASES})")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
+    parser.add_argument("--only", nargs="+", metavar="TARGET", help="as the report calls them")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(given)
+    if options.worker:
+        return _work(options)
+    from tools.fuzz.table import write
+
+    prepare_place(options.out)
+    verdicts = []
+    for verdict in _verdicts(given):
+        verdicts.append(verdict)
+        if verdict.problem:
+            print(f"{verdict.target}, {verdict.end}: {verdict.problem}", file=sys.stderr)
+    if not verdicts:
+        print("error: no case was played.", file=sys.stderr)
+        return 2
+    command = " ".join(["python -m tools.fuzz", *given])
+    write(options.out, verdicts, command)
+    n_wrong = sum(bool(verdict.problem) for verdict in verdicts)
+    print(f"{len(verdicts):,} cases, {n_wrong} answered wrongly: {options.out}")
+    return int(n_wrong > 0)
+
+
+def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
+    """Yield what a process of its own tells of each case, and its death if it dies of one."""
+    command = [sys.executable, "-m", "tools.fuzz", *given, "--worker"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(machine_code_folder())}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
+                          encoding="utf-8", errors="replace") as worker:  # fmt: skip
+        assert worker.stdout is not None
+        begun = ""
+        for line in worker.stdout:
+            told = json.loads(line)
+            if "begun" in told:
+                begun = told["begun"]
+            else:
+                yield Verdict(**told)
+    if worker.returncode:
+        problem = f"the process ended with status {worker.returncode}; later targets were not tried"
+        yield Verdict(begun.partition(":")[0] or "the kit", "died", f"{problem}\n{begun}")
+
+
+def _work(options: argparse.Namespace) -> int:
+    """Play the cases, each told on a line before and after."""
+    from tools.fuzz.kit import make_kit
+    from tools.fuzz.targets import run_target, shares, targets
+
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
+    os.dup2(2, 1)  # whatever a library prints is no verdict
+
+    def tell(told: dict[str, str]) -> None:
+        print(json.dumps(told), file=out, flush=True)
+
+    def judge(case: Case) -> Verdict:
+        tell({"begun": f"{case.target}: {case.words} {sorted(case.files)}"})
+        verdict = play(case, PATIENCE)
+        tell(asdict(verdict))
+        return verdict
+
+    with tempfile.TemporaryDirectory() as place, no_long_work():
+        kit = make_kit(Path(place) / "kit")
+        every = targets(kit)
+        chosen = [name for name in every if not options.only or name in options.only]
+        if unknown := set(options.only or ()) - set(every):
+            print(f"error: no target {', '.join(sorted(unknown))}; there are {', '.join(every)}.",
+                  file=sys.stderr)  # fmt: skip
+            return 0
+        bound_memory()
+        for name, n in shares(chosen, options.cases).items():
+            for _ in run_target(every[name], n, options.seed, judge=judge):
+                pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""Command lines: each command as it should be, and with words of it changed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from core.cli import COMMANDS, build_parser
+from core.studies.registry import STUDIES
+from dashboard import command as command_of_server
+from tools.fuzz.damage import TEXTS, WORDS, bytes_from, json_from
+from tools.fuzz.kit import Kit
+from tools.fuzz.play import Case
+
+__all__ = ["command_lines", "given_files", "specifications"]
+
+_SENTENCE = "The minister met the doctor near the market."
+
+
+def lines_of(kit: Kit) -> dict[str, list[str]]:
+    """Return one right line of each command and of each study."""
+    bert, prior = kit.encoder, ["--attack", "prior"]
+    weights = [*prior, "--weights", str(kit.folder / "prior")]
+    lines = {
+        "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
+        "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],
+        "train": ["train", *bert, *prior, "--corpus", "texts.txt", "--min-words", "4",
+                  "--out", "out", "--json"],
+        "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
+        "deniability": ["deniability", *bert, "--text", _SENTENCE, "--eta", "20",
+                        "--n-draws", "20", "--json"],
+        "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",
+                      "--text-column", "text", "--out", "out.csv", "--json"],
+        "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
+        "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
+                 "--encoder", "hashing", "--out", "out.json", "--json"],
+        "cache list": ["cache", "list", "--json"],
+        "cache clear": ["cache", "clear", "--kind", "embeddings", "--older-than", "2", "--json"],
+        "list": ["list", "--json"],
+        "serve": ["serve", "--allow-host", "leakscope.example.org", "--base-path", "/a"],
+    }  # fmt: skip
+    return lines | {f"study {name}": _line_of_study(name) for name in STUDIES}
+
+
+def _line_of_study(name: str) -> list[str]:
+    files = {"target": "news.csv", "other": "news.csv"}
+    kind: Any = STUDIES[name].kind
+    given = [word for setting, file in files.items() if setting in kind.__dataclass_fields__
+             for word in (f"--{setting}", file)]  # fmt: skip
+    if "corpora" in kind.__dataclass_fields__:
+        given += ["--corpora", "news=news.csv"]
+    if name == "tradeoff":
+        given += ["--tasks", "news=news.csv", "--auxiliary", "news.csv"]
+    return ["study", name, *given, "--out", "out.json", "--json"]
+
+
+_Options = dict[str, tuple[str, ...] | None]
+"""By name, what may follow that is likely right; None where nothing follows."""
+
+
+def options() -> dict[str, _Options]:
+    """Return the options of each command, but those that reach for a network."""
+    parser = build_parser(commands={**COMMANDS, "serve": command_of_server})
+    return dict(_below(parser, ""))
+
+
+def _below(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, _Options]]:
+    if hasattr(parser, "declare"):
+        parser.declare()
+    below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    for action in below:
+        for part, child in action.choices.items():
+            yield from _below(child, f"{name} {part}".strip())
+    if not below:
+        yield name, {o: _values(a) for a in parser._actions for o in a.option_strings
+                     if o != "--ray"}  # fmt: skip
+
+
+def _values(action: argparse.Action) -> tuple[str, ...] | None:
+    if action.nargs == 0:
+        return None
+    if action.choices:
+        return tuple(map(str, action.choices))
+    if action.type in (int, float) or "number" in str(action.type):
+        return ("1", "2", "3", "8", "20", "0", "-1", "0.5")
+    return WORDS
+
+
+def command_lines(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
+    """Return by command: its right line, and that line with some words changed."""
+    known = options()
+    return {
+        name: st.one_of(_changed(name, line, known[name], kit), _texts(name, line, kit))
+        for name, line in lines_of(kit).items()
+    }
+
+
+@st.composite
+def _changed(
+    draw: Callable[..., Any], name: str, line: list[str], known: _Options, kit: Kit
+) -> Case:
+    words, first = list(line), len(name.split())
+    n_changes = draw(st.sampled_from([0, 1, 1, 1, 2, 3]))
+    for _ in range(n_changes):
+        how = draw(st.sampled_from(["replace", "replace", "drop", "add", "add", "insert"]))
+        at = draw(st.integers(first if len(words) > first else 0, max(first, len(words) - 1)))
+        word = draw(st.sampled_from(WORDS))
+        if how == "replace" and at < len(words):
+            likely = known.get(words[at - 1]) or (word,)
+            words[at] = draw(st.one_of(st.just(word), st.sampled_from(likely)))
+        elif how == "drop" and at < len(words):
+            del words[at]
+        elif how == "insert":
+            words.insert(at, word)
+        else:
+            option = draw(st.sampled_from(sorted(known)))
+            values = known[option]
+            words.append(option)
+            if values is not None:
+                words.append(draw(st.one_of(st.sampled_from(values), st.just(word))))
+    return Case(name, tuple(words), files=kit.files, is_whole=not n_changes)
+
+
+@st.composite
+def _texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Case:
+    """Draw another text where one is typed, and a number where one stands."""
+    words = list(line)
+    for i, word in enumerate(line):
+        if word == _SENTENCE:
+            words[i] = draw(st.one_of(st.sampled_from(TEXTS), st.text(max_size=60)))
+        elif word.isdigit():
+            number = st.one_of(st.integers(), st.floats()).map(str)
+            words[i] = draw(st.one_of(st.just(word), number, st.sampled_from(WORDS)))
+    return Case(name, tuple(words), files=kit.files, is_whole=words == line)
+
+
+_READ_BY = {
+    "texts.txt": ("evaluate", "train", "fit", "privatize"),
+    "news.csv": ("evaluate", "train", "fit", "privatize", "tune", "study encoders"),
+    "news.tsv": ("evaluate", "fit", "privatize"),
+    "news.jsonl": ("evaluate", "fit", "privatize"),
+    "news.parquet": ("evaluate", "fit", "privatize", "tune"),
+}
+
+
+@st.composite
+def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
+    """Draw a damaged file, and a command that reads it."""
+    command = draw(st.sampled_from(_READ_BY[name]))
+    content = draw(bytes_from(kit.files[name]))
+    ending = name.partition(".")[2]
+    line = [word for word in lines_of(kit)[command] if word not in ("--text-column", "text")]
+    renamed = {"texts.txt": name, "news.csv": name, "out.csv": f"out.{ending}"}
+    words = [renamed.get(word, word) for word in line]
+    return Case(f"file {ending}", tuple(words), files={**kit.files, name: content})
+
+
+_SPEC = {"study": "encoders", "target": "news.csv", "other": "news.csv", "encoders": ["tfidf"],
+         "attacks": ["prior", "mlc"], "set": {"epochs": 2}, "n_targets": 5, "json": True,
+         "out": "out.json"}  # fmt: skip
+_FIT_SPEC = {"encoder": "tfidf", "corpus": "texts.txt", "out": "out", "limit": 10, "json": True}
+
+
+@st.composite
+def specifications(draw: Callable[..., Any], kit: Kit) -> Case:
+    """Draw a damaged specification, of a study or of `fit`."""
+    of_study = draw(st.booleans())
+    spec, words = (_SPEC, ["study"]) if of_study else (_FIT_SPEC, ["fit"])
+    told = draw(json_from(spec))
+    content = json.dumps(told).encode()
+    if draw(st.integers(0, 3)) == 0:
+        content = draw(bytes_from(content))
+    words += ["--spec", "a.spec.json"]
+    return Case("specification", tuple(words), files={**kit.files, "a.spec.json": content},
+                is_whole=content == json.dumps(spec).encode())  # fmt: skip

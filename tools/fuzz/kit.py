@@ -1,0 +1,163 @@
+"""What is damaged: one small valid thing of every kind that Leakscope reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.faults.commands import write_inputs
+
+__all__ = ["Artefact", "Kit", "make_kit", "opened"]
+
+N_TEXTS = 24
+N_VECTORS = 30
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What `core.store` saved: arrays, and what it says of them."""
+
+    arrays: dict[str, NDArray[Any]]
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kit:
+    """Valid things.
+
+    Parameters
+    ----------
+    folder : Path
+        With a language model in `bert`, and trained attacks under their names.
+    files : dict of str to bytes
+        Small files that are written into the folder of each case.
+    artefacts : dict of str to Artefact
+        By what they are.
+    """
+
+    folder: Path
+    files: dict[str, bytes]
+    artefacts: dict[str, Artefact]
+
+    @property
+    def encoder(self) -> list[str]:
+        """Arguments that choose the language model."""
+        return ["--encoder", f"mlm:{self.folder / 'bert'}", "--backend", "torch"]
+
+
+def make_kit(folder: Path) -> Kit:
+    """Make one of everything, in some seconds."""
+    write_inputs(folder)
+    texts = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_TEXTS]
+    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts)}
+    return Kit(folder, files, dict(_artefacts(folder, texts)))
+
+
+def _tables(texts: list[str]) -> dict[str, bytes]:
+    rows = [{"title": f"Report {i}", "text": text, "label": "ab"[i % 2],
+             "label_name": "ab"[i % 2], "split": _split(i)}
+            for i, text in enumerate(texts)]  # fmt: skip
+    pairs = [{"sentence1": text, "sentence2": texts[-1 - i], "score": str(i % 6), "lang": "en",
+              "split": _split(i)} for i, text in enumerate(texts)]  # fmt: skip
+    searches = [{"question1": text, "question2": f"{text} Again.", "style": "natural",
+                 "is_duplicate": "1"} for text in texts]  # fmt: skip
+    lines = "\n".join(json.dumps(row) for row in rows).encode()
+    return {"news.csv": _csv(rows, ","), "news.tsv": _csv(rows, "\t"), "news.jsonl": lines,
+            "news.parquet": _parquet(rows), "pairs.csv": _csv(pairs, ","),
+            "searches.csv": _csv(searches, ",")}  # fmt: skip
+
+
+def _split(i: int) -> str:
+    return ("train", "dev", "test")[i % 3]
+
+
+def _csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def _parquet(rows: list[dict[str, str]]) -> bytes:
+    import pandas as pd
+
+    out = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(out, index=False)
+    return out.getvalue()
+
+
+def _artefacts(folder: Path, texts: list[str]) -> Any:
+    from core.attacks.inversion.registry import make_attack
+    from core.attacks.inversion.shipped import save_attack
+    from core.encoders.fitted import make_encoder, save_encoder
+    from core.specs import AttackSpec, FittedEncoderSpec
+    from core.store import load_artifact
+
+    encoder = opened(folder)
+    for name, settings in _ATTACKS.items():
+        fitted = make_attack(AttackSpec.of(name, settings)).fit(encoder, texts)
+        save_attack(fitted, folder / name)  # type: ignore[arg-type]
+        yield f"attack {name}", Artefact(*load_artifact(folder / name))
+    for name, settings in _ENCODERS.items():
+        made = make_encoder(FittedEncoderSpec.of(name, settings)).fit(texts)
+        save_encoder(made, folder / name)
+        yield f"encoder {name}", Artefact(*load_artifact(folder / name))
+    yield "map", _map(folder)
+    yield "statistics of tokens", _statistics(folder, encoder)
+
+
+_ATTACKS: dict[str, dict[str, Any]] = {
+    "prior": {},
+    "retrieval": {},
+    "probe": {},
+    "mlc": {"vocabulary_size": 30, "epochs": 1},
+    "msp": {"vocabulary_size": 30, "epochs": 1, "hidden": 8},
+    "sparse": {},
+}
+_ENCODERS: dict[str, dict[str, Any]] = {
+    "tfidf": {},
+    "hashing": {},
+    "lsa_tfidf": {"n_components": 4},
+    "word2vec": {"vector_size": 8, "epochs": 1, "min_count": 1},
+    "doc2vec": {"vector_size": 8, "epochs": 1, "min_count": 1},
+}
+
+
+@cache
+def opened(folder: Path) -> Any:
+    """Return the language model of a kit, opened once."""
+    from core.encoders import load_encoder
+    from core.specs import EncoderSpec
+
+    return load_encoder(
+        EncoderSpec(name=f"mlm:{folder / 'bert'}", precision="float32", device="cpu")
+    )
+
+
+def _map(folder: Path) -> Artefact:
+    from core.projection.cached import save_layout
+    from core.projection.layout import project
+    from core.projection.spec import ProjectionSpec
+    from core.store import load_artifact
+
+    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
+    save_layout(folder / "map", project(vectors, ProjectionSpec(method="pca")))
+    return Artefact(*load_artifact(folder / "map"))
+
+
+def _statistics(folder: Path, encoder: Any) -> Artefact:
+    from core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
+    from core.store import load_artifact
+
+    found = measure_vocabulary(encoder, etas=np.array([10.0, 40.0]), n_draws=20)
+    save_vocabulary(folder / "statistics", found)
+    return Artefact(*load_artifact(folder / "statistics"))

@@ -1,0 +1,271 @@
+"""One case: run in a fresh folder of its own, watched, and judged."""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from core.cli import main
+from core.errors import CoreError, StoppedError
+
+__all__ = [
+    "ENDS",
+    "PATIENCE",
+    "Case",
+    "Hang",
+    "Verdict",
+    "bound_memory",
+    "no_long_work",
+    "play",
+    "watched",
+]
+
+ENDS = ("done", "refused", "reached the work")
+"""How a case may end: status 0, status 2 with a line, or where hours of work would begin."""
+
+PATIENCE = 30.0
+"""Seconds for one case; nearly all take a hundredth of one."""
+
+
+MOST_MEMORY = 3 * 2**29
+"""Bytes that one case may take: the libraries that the first one imports take a third of it."""
+
+
+class Hang(BaseException):
+    """A case took too long."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input: a command with its words, or a reader, and the files that lie there.
+
+    Parameters
+    ----------
+    target : str
+        What the case is counted as.
+    words : tuple of str or None
+        Of a command; the folder of the case is the working folder.
+    read : callable or None
+        A reader, given that folder.
+    files : dict of str to bytes
+        Written there before.
+    is_whole : bool
+        Nothing was damaged: it must not be refused.
+    """
+
+    target: str
+    words: tuple[str, ...] | None = None
+    read: Callable[[Path], object] | None = field(default=None, repr=False)
+    files: dict[str, bytes] = field(default_factory=dict)
+    is_whole: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a case ended; `problem` is empty where that is as it should be."""
+
+    target: str
+    end: str
+    problem: str = ""
+
+
+def play(case: Case, patience: float = PATIENCE) -> Verdict:
+    """Run a case and judge it."""
+    with _folder() as folder:
+        for name, content in case.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        os.mkfifo(folder / "pipe")
+        before = _peak(is_new=True)
+        try:
+            with watched(patience):
+                end, problem = _command(case) if case.words is not None else _reader(case, folder)
+        except Hang:
+            end, problem = "hung", f"it took more than {patience:g} s"
+        if not problem and case.is_whole and end == "refused":
+            problem = "it is refused, and nothing of it is damaged"
+        if not problem and (grown := _peak() - before) > MOST_MEMORY:
+            problem = f"it took {grown / 2**20:,.0f} MB"
+        if not problem and (left := _leftovers(folder)):
+            problem = f"it left {', '.join(left)}"
+    told = f"{problem}\n{_told(case)}" if problem else ""
+    return Verdict(case.target, end, told)
+
+
+def _peak(*, is_new: bool = False) -> int:
+    """Return the most memory held so far, or since it was last begun anew (Linux)."""
+    if is_new:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return 1024 * int(line.split()[1])
+
+
+def bound_memory() -> None:
+    """Have an endless file end this process's share of the memory, not the computer's."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + 4 * MOST_MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a fresh folder, from which the case runs, with a cache of its own."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
+        folder = Path(place) / "work"  # not the outermost: a case may write to ".."
+        folder.mkdir()
+        os.chdir(folder)
+        try:
+            with patch.dict(os.environ, {"LEAKSCOPE_HOME": str(folder / "home")}):
+                yield folder
+        finally:
+            os.chdir(before)
+
+
+def _leftovers(folder: Path) -> list[str]:
+    return [str(path.relative_to(folder)) for path in folder.rglob("*.unfinished")]
+
+
+@contextmanager
+def watched(seconds: float) -> Iterator[None]:
+    """Raise `Hang` after some seconds; where even that is not heard, end the process."""
+
+    def bite(*_: Any) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, bite)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(4 * seconds, exit=True, file=2)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _command(case: Case) -> tuple[str, str]:
+    out, err = _Stream(), _Stream()
+    with patch.object(sys, "stdout", out), redirect_stderr(err):
+        try:
+            status: Any = _run(list(case.words or ()))
+        except SystemExit as stop:
+            status = stop.code
+        except Exception:
+            return "traceback", traceback.format_exc()
+    return _judged(status, out.text(), err.text(), "--json" in (case.words or ()))
+
+
+def _run(words: Sequence[str]) -> int:
+    if "serve" in words[:1]:
+        from dashboard import command
+
+        return main(words, more={"serve": command})
+    return main(words)
+
+
+def _judged(status: Any, out: str, err: str, is_json: bool) -> tuple[str, str]:
+    """Return how a command ended, and what is wrong with that."""
+    ends = {0: "done", 2: "refused", 130: "reached the work"}
+    end = ends.get(status, f"status {status}")
+    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+    if "Traceback" in out + err or "fault of ours" in err:
+        return "traceback", err
+    if status not in ends:
+        return end, "no command ends so"
+    if (status == 0) == bool(errors) or len(errors) > 1:
+        return end, f"{len(errors)} lines of error: {err}"
+    if status == 0 and is_json and out.strip() and not _is_json(out):
+        return end, f"--json wrote {out[:200]!r}"
+    return end, ""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.startswith("usage: ")  # --help has gone before
+    return True
+
+
+def _reader(case: Case, folder: Path) -> tuple[str, str]:
+    assert case.read is not None
+    try:
+        with redirect_stderr(_Stream()):
+            case.read(folder)
+    except CoreError as error:
+        return "refused", "" if str(error).strip() else "it is refused without a word"
+    except Exception:
+        return "traceback", traceback.format_exc()
+    return "done", ""
+
+
+class _Stream(io.TextIOWrapper):
+    """A stream that takes what a terminal takes: text, and bytes below."""
+
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8", errors="backslashreplace")
+
+    def text(self) -> str:
+        """Return what was written."""
+        self.flush()
+        return self._bytes.getvalue().decode(errors="replace")
+
+
+def _told(case: Case) -> str:
+    """Return a case so that it can be run again."""
+    files = {name: content for name, content in case.files.items() if len(content) < 3_000}
+    return f"{case.target}: {case.words} {files}"
+
+
+@contextmanager
+def no_long_work() -> Iterator[None]:
+    """Have commands end where hours of work, a server or a network would begin."""
+    with ExitStack() as stack:
+        for path, stand_in in _stand_ins().items():
+            stack.enter_context(patch(path, stand_in))
+        stack.enter_context(patch.dict(os.environ, {"HF_HUB_OFFLINE": "1"}))
+        yield
+
+
+def _stop(*_: Any, **__: Any) -> Any:
+    raise StoppedError("reached the work")
+
+
+def _stand_ins() -> dict[str, Any]:
+    from core.attacks.inversion import train
+    from core.cli import fit
+
+    train_attack, finished = train.train_attack, fit._finished
+
+    def quick_training(plan: Any, *rest: Any) -> Any:
+        return train_attack(plan, *rest) if plan.attack.name == "prior" else _stop()
+
+    def quick_fit(encoder: Any, *rest: Any) -> Any:
+        return finished(encoder, *rest) if encoder.name in ("tfidf", "hashing") else _stop()
+
+    return {
+        "core.attacks.inversion.train.train_attack": quick_training,
+        "core.cli.fit._finished": quick_fit,
+        "core.cli.audit_mechanism._audit": _stop,
+        "core.encoders.backends.times_faster": lambda *_, **__: 0.0,
+        "core.studies.registry.run_study": _stop,
+        "core.studies.cluster.ray_workers": _stop,
+        "core.studies.tuning.run": _stop,
+        "streamlit.web.cli.main": _stop,
+    }

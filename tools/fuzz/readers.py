@@ -1,0 +1,301 @@
+"""Readers: of texts, of what is stored, and of results, each given what is damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tools.fuzz.damage import bytes_from, damaged_artefact, json_from
+from tools.fuzz.kit import N_VECTORS, Artefact, Kit, opened
+from tools.fuzz.play import Case
+
+__all__ = ["artefacts", "corpora", "stored", "tables"]
+
+_PHRASE = "a phrase for the tests"
+_TEXTS = ["The minister met the doctor.", "A letter from the river."]
+
+
+def _pick(case: Case, read: Callable[[Path], object]) -> Case:
+    return replace(case, read=read)
+
+
+@st.composite
+def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
+    """Draw a damaged file of texts, read from disk or as an upload."""
+    content = draw(bytes_from(kit.files[name]))
+    column = draw(st.sampled_from([None, None, "text", "label", "nope"]))
+    as_upload = draw(st.booleans())
+
+    def read(folder: Path) -> object:
+        from core.corpora import Columns
+        from core.corpora.files import load_file
+        from core.corpora.memory_file import MemoryFile
+        from core.corpora.uploads import read_upload, upload_facts
+
+        if as_upload:
+            upload_facts(MemoryFile(name, content))
+            return read_upload(MemoryFile(name, content), text=column)
+        return load_file(folder / name, columns=Columns(text=column)).sentences().texts
+
+    return Case(f"reader {name.partition('.')[2]}", read=read, files={name: content})
+
+
+@st.composite
+def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
+    """Draw a damaged table of pairs, of labels or of searches."""
+    content = draw(bytes_from(kit.files[name]))
+
+    def read(folder: Path) -> object:
+        from core.tasks.labelled import read_labelled
+        from core.tasks.pairs import read_pairs
+        from core.tasks.searches import read_searches
+
+        if name == "pairs.csv":
+            return read_pairs("pairs", folder / name)
+        if name == "searches.csv":
+            return read_searches("searches", folder / name, "style", "natural")
+        return read_labelled("news", folder / name, label="label")
+
+    return Case(f"reader {Path(name).stem}", read=read, files={name: content})
+
+
+@st.composite
+def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
+    """Draw a damaged artefact: of its bytes, or sealed again with other content."""
+    whole = kit.artefacts[name]
+    changed = draw(damaged_artefact(whole))
+    is_torn = draw(st.integers(0, 3)) == 0
+    edit = draw(st.integers(0, 10_000))
+
+    def read(folder: Path) -> object:
+        _save(folder / "a", changed)
+        if is_torn:
+            _tear(folder / "a", edit)
+        return _OPENED[name.partition(" ")[0]](folder / "a", kit)
+
+    return Case(name, read=read)
+
+
+def _save(folder: Path, artefact: Artefact) -> None:
+    from core.store import save_artifact, write_json
+
+    meta = artefact.meta
+    if isinstance(meta, dict):
+        save_artifact(folder, artefact.arrays, meta)
+    else:
+        write_json(folder / "model.json", meta)
+
+
+def _tear(folder: Path, edit: int) -> None:
+    """Change a byte of one of the files, or cut it there."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    path = files[edit % len(files)]
+    content = bytearray(path.read_bytes())
+    at = edit % max(1, len(content))
+    if edit % 3:
+        content[at : at + 1] = b"\xff"
+    else:
+        del content[at:]
+    path.write_bytes(content)
+
+
+def _attack(folder: Path, kit: Kit) -> object:
+    from core.attacks.inversion.shipped import load_attack
+
+    attack, encoder = load_attack(folder), opened(kit.folder)
+    return attack.invert(encoder, encoder.encode(_TEXTS))
+
+
+def _encoder(folder: Path, kit: Kit) -> object:
+    from core.encoders.fitted import load_fitted
+
+    return load_fitted(folder).encode(_TEXTS)
+
+
+def _layout(folder: Path, kit: Kit) -> object:
+    from core.projection.cached import load_layout
+    from core.projection.spec import ProjectionSpec
+
+    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
+    return load_layout(folder, vectors, ProjectionSpec(method="pca"))
+
+
+def _statistics(folder: Path, kit: Kit) -> object:
+    from core.defences.deniability.vocabulary import load_vocabulary
+
+    found = load_vocabulary(folder)
+    return found.at(20.0)
+
+
+_OPENED: dict[str, Callable[[Path, Kit], object]] = {
+    "attack": _attack, "encoder": _encoder, "map": _layout, "statistics": _statistics
+}  # fmt: skip
+
+
+def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
+    """Return what is stored beside artefacts: cells, rows, vectors, searches for settings."""
+    return {
+        "cell": _jsons("cell", _cell, _ROWS),
+        "rows of a study": _jsons("rows of a study", _rows, _ROWS),
+        "distances of tokens": _jsons("distances of tokens", _geometry, _GEOMETRY),
+        "clock of a training": _jsons("clock of a training", _clock, _CLOCK),
+        "vectors": _torn("vectors", _shard),
+        "encrypted vectors": _torn("encrypted vectors", _locked),
+        "search for settings": _torn("search for settings", _search),
+        "key file": st.builds(lambda content: Case("key file", read=_key, files={"key": content}),
+                              bytes_from(_PHRASE.encode())),
+    }  # fmt: skip
+
+
+@st.composite
+def _jsons(
+    draw: Callable[..., Any], target: str, read: Callable[[Path, Any], object], right: Any
+) -> Case:
+    edit = draw(st.integers(0, 10_000))
+    value = draw(json_from(right))
+    whole = draw(st.sampled_from([True, True, False]))
+    content = json.dumps(value).encode() if whole else draw(bytes_from(json.dumps(right).encode()))
+    return Case(target, read=lambda folder: read(folder, (content, edit)))
+
+
+_SCORE = {"value": 3.0, "ci95": [2.0, 4.0], "n": 10, "chance": 1.0}
+_ROWS = {"study": "encoders", "seconds": 1.0,
+         "rows": [{"cell": {"encoder": "tfidf", "n": 3}, "scores": {"token_set_f1": _SCORE},
+                   "facts": {"a": 1}, "seconds": 2.0, "error": ""}]}  # fmt: skip
+
+
+_GEOMETRY = {"encoder": "a", "fingerprint": "f", "dimension": 3, "n_tokens": 4,
+             "neighbours": [1, 2], "mean_distance": [0.5, 1.0],
+             "sd_distance": [0.1, 0.1]}  # fmt: skip
+_CLOCK = {"identity": {"attack": "mlc"}, "seconds": 3.5}
+
+
+def _geometry(folder: Path, given: Any) -> object:
+    from core.defences.deniability.geometry import load_geometry
+
+    (folder / "a.json").write_bytes(given[0])
+    return load_geometry(folder / "a.json").neighbours_within(20.0)
+
+
+def _clock(folder: Path, given: Any) -> object:
+    from core.protocols import no_progress
+    from core.training.record import WorkClock
+
+    (folder / "a.json").write_bytes(given[0])
+    return WorkClock(folder / "a.json", {"attack": "mlc"}, no_progress).seconds
+
+
+def _measured(cell: Any, folder: Path) -> Any:
+    from core.results import Interval, Score
+    from core.studies.rows import Row
+
+    return [Row(cell, {"token_set_f1": Score(3.0, Interval(2.0, 4.0), 10)})]
+
+
+def _cell(folder: Path, given: Any) -> object:
+    from core.studies.runner import run_cells
+
+    run_cells([{"a": 1}], _measured, folder)
+    (path,) = (folder / "cells").glob("*.json")
+    content, edit = given
+    if edit % 2:  # the cell's own, of which a word is another
+        told = json.loads(path.read_bytes())
+        told[sorted(told)[edit % len(told)]] = json.loads(json.dumps(edit))
+        content = json.dumps(told).encode()
+    path.write_bytes(content)
+    return run_cells([{"a": 1}], _measured, folder)
+
+
+def _rows(folder: Path, given: Any) -> object:
+    from core.studies.tables import read_rows
+
+    (folder / "a.json").write_bytes(given[0])
+    return [row.to_dict() for row in read_rows(folder / "a.json", "encoders")]
+
+
+@st.composite
+def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any]) -> Case:
+    """Draw a change of what `make` writes; it returns the file and what reads it."""
+    data = draw(st.randoms(use_true_random=False))
+    is_sealed = draw(st.booleans())
+
+    def read(folder: Path) -> object:
+        path, reader = make(folder / "kept")
+        content = bytearray(path.read_bytes())
+        at = data.randrange(len(content) + 1)
+        content[at : at + data.randrange(3)] = data.randbytes(data.randrange(4))
+        if data.randrange(4) == 0:
+            del content[at:]
+        path.write_bytes(content)
+        if is_sealed:
+            _seal_again(path, bytes(content))
+        return reader()
+
+    return Case(target, read=read)
+
+
+def _seal_again(path: Path, content: bytes) -> None:
+    """Give a shard the name of its new content, so that the content itself is looked at."""
+    from core.encoders.shards import sealed_name
+
+    if path.name.startswith("shard-"):
+        path.rename(path.with_name(sealed_name(content, path.suffix)))
+
+
+class _Lengths:
+    """An encoder that tells lengths."""
+
+    name, dimension, fingerprint, precision = "lengths", 2, "e" * 64, "float32"
+
+    def encode(self, texts: Any, on_progress: Any = None) -> Any:
+        """Return two numbers a text."""
+        return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
+
+
+def _shard(folder: Path) -> Any:
+    from core.encoders.cache import CachedEncoder
+
+    cached = CachedEncoder(_Lengths(), folder)
+    cached.encode(_TEXTS)
+    (path,) = cached.folder.glob("shard-*")
+    return path, lambda: CachedEncoder(_Lengths(), folder).encode(_TEXTS)
+
+
+def _locked(folder: Path) -> Any:
+    from core.encoders.locked import LockedShelf
+    from core.vault import Lock
+
+    shelf = LockedShelf(folder, "a", 2, "lengths", Lock(b"a" * 32, b"b" * 32))
+    path = shelf.write([shelf.key(text) for text in _TEXTS], _Lengths().encode(_TEXTS))
+
+    def read() -> Any:
+        return [(shelf.keys(each), shelf.vectors(each)) for each in shelf.shards()]
+
+    return path, read
+
+
+def _search(folder: Path) -> Any:
+    from core.studies.trials import open_trials
+
+    def read() -> Any:
+        with open_trials(folder, {}, 0) as trials:
+            return trials
+
+    read()
+    return folder / "trials.sqlite", read
+
+
+def _key(folder: Path) -> object:
+    import os
+    from unittest.mock import patch
+
+    from core.vault import KEY_FILE, find_lock
+
+    with patch.dict(os.environ, {KEY_FILE: str(folder / "key")}):
+        return find_lock(folder / "a")
