@@ -204,6 +204,12 @@ class Scores:
     """Recall over capitalised words and numbers alone; NaN where the samples hold none."""
     mean_words_true: float
     mean_words_answered: float
+    n_numbers: int = 0
+    number_recall: float = math.nan
+    """Recall over words that hold a digit; NaN where the samples hold none."""
+    n_rare: int = 0
+    rare_recall: float = math.nan
+    """Recall over the rarer half of the attack's vocabulary; NaN where the samples hold none."""
 
     def score(self, measure: str, chance: float = math.nan) -> Score:
         """Return one of the numbers with its interval, beside what guessing reaches."""

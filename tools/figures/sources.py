@@ -1,15 +1,15 @@
 """What a figure's source says: a row of a result file, a benchmark, or why no file has it.
 
-    inversion-bbc attack=msp auxiliary=cross            the F1 of that row of docs/results
-    names part=probing hits_1                           another of its scores
-    file assets/names/minilm.json rows.0.value          an entry of any JSON file
-    bench jobs "encoding behind an open page" note 1    a benchmark: its value, goal, or a number
-                                                        of its note
-    greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
-    SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
-    size of SOURCE                                      without its sign
-    paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
-                                                        written down once, and no command repeats it
+inversion-bbc attack=msp auxiliary=cross            the F1 of that row of docs/results
+names part=probing hits_1                           another of its scores
+file assets/names/minilm.json rows.0.value          an entry of any JSON file
+bench jobs "encoding behind an open page" note 1    a benchmark: its value, goal, or a number
+of its note
+greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
+SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
+size of SOURCE                                      without its sign
+paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
+written down once, and no command repeats it
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ __all__ = [
     "attack_name",
     "attack_vocabulary",
     "evaluate",
+    "rarer_half",
     "restrict",
     "sample_rows",
     "sample_texts",
@@ -131,13 +132,16 @@ def _scored(
     known, scope = vocabularies
     all_words = [word_set(text) - known.stop_words for text in sample]
     targets = [scope.targets(text) for text in sample]
-    revealing = [revealing_words(text) for text in sample]
+    groups: dict[str, Any] = {
+        "revealing": [revealing_words(text) for text in sample],
+        "rare": rarer_half(known),
+    }
     blank = np.zeros((1, encoder.dimension), np.float32)
     guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
     open_answers = [answer.word_set - known.stop_words for answer in answers]
     return {
-        "scores": score_words(_within(answers, scope), targets, revealing=revealing, seed=seed),
-        "baseline": score_words(_within(guesses, scope), targets, revealing=revealing, seed=seed),
+        "scores": score_words(_within(answers, scope), targets, **groups, seed=seed),
+        "baseline": score_words(_within(guesses, scope), targets, **groups, seed=seed),
         "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
         "unrestricted_f1": score_words(open_answers, all_words, seed=seed).token_set_f1,
     }
@@ -180,6 +184,11 @@ def attack_vocabulary(attack: InversionAttack, encoder: Encoder) -> Vocabulary:
     """
     own: Vocabulary | None = getattr(attack, "vocabulary_", None)
     return shipped_vocabulary(encoder) if own is None else own
+
+
+def rarer_half(vocabulary: Vocabulary) -> frozenset[str]:
+    """Return the less frequent half of a vocabulary, which lists its words by frequency."""
+    return frozenset(vocabulary.words[len(vocabulary) // 2 :])
 
 
 def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
