@@ -12,25 +12,26 @@ from pathlib import Path
 from core.errors import CoreError
 from tools.figures.sources import ROOT, render
 from tools.figures.spans import rewritten
-from tools.figures.tables import table_of, tables
+from tools.figures.tables import whole
 
 __all__ = ["documents", "main", "outcome"]
 
 
 def documents() -> list[Path]:
     """Return the texts whose figures come from files: those that are no whole tables."""
-    whole = {*tables(), ROOT / "docs" / "results" / "faults.md"}
+    others = {*whole(), ROOT / "docs" / "results" / "faults.md"}
     found = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path for path in found if path not in whole]
+    return [path for path in found if path not in others]
 
 
 def outcome(path: Path) -> tuple[str, list[str]]:
     """Return what a document should hold, and what is wrong with what it says of its figures."""
-    if path in tables():
+    make = whole().get(path)
+    if make is not None:
         try:
-            return table_of(path), []
+            return make(), []
         except CoreError as error:
-            return path.read_text(encoding="utf-8"), [str(error)]
+            return path.read_text(encoding="utf-8") if path.exists() else "", [str(error)]
     return rewritten(path.read_text(encoding="utf-8"), render)
 
 
@@ -40,8 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
     chosen = parser.parse_args(arguments)
     n_wrong = 0
-    for path in [*documents(), *tables()]:
-        name, text = path.relative_to(ROOT), path.read_text(encoding="utf-8")
+    for path in [*documents(), *whole()]:
+        name = path.relative_to(ROOT)
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
         new, faults = outcome(path)
         for fault in faults:
             print(f"{name}: {fault}", file=sys.stderr)

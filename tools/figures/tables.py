@@ -1,25 +1,31 @@
-"""Tables of the documentation that are written whole from the rows beside them."""
+"""Documents that are written whole: tables from the rows beside them, and where the texts are from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
 from core.studies.tradeoff_summary import load_rows
+from tools import data
 from tools.figures.sources import ROOT
 
-__all__ = ["table_of", "tables"]
+__all__ = ["table_of", "whole"]
 
 _ELSEWHERE = {"tradeoff": ROOT / "assets" / "tradeoff" / "minilm.json"}
 """Studies whose rows ship with the pages."""
 
 
-def tables() -> list[Path]:
-    """Return the tables that a study wrote."""
-    found = (path.with_name(path.name.replace(".spec.json", ".md"))
-             for path in sorted((ROOT / "docs" / "results").glob("*.spec.json")))  # fmt: skip
-    return [path for path in found if path.exists()]
+def whole() -> dict[Path, Callable[[], str]]:
+    """Return the documents that are written whole, with what makes the text of each."""
+    results = ROOT / "docs" / "results"
+    tables = [path.with_name(path.name.replace(".spec.json", ".md"))
+              for path in sorted(results.glob("*.spec.json"))]  # fmt: skip
+    made: dict[Path, Callable[[], str]] = {path: partial(table_of, path) for path in tables}
+    return {**made, ROOT / "docs" / "data.md": data.markdown}
 
 
 def table_of(path: Path) -> str:
@@ -30,8 +36,6 @@ def table_of(path: Path) -> str:
     ArtifactError
         The rows are missing, or no study's.
     """
-    from core.store import read_json
-
     study = read_json(path.with_suffix(".spec.json"))["study"]
     elsewhere = _ELSEWHERE.get(study)
     rows = load_rows(elsewhere) if elsewhere else read_rows(path.with_suffix(".json"), study)

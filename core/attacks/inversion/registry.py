@@ -175,7 +175,8 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         path=f"{_HERE}.search.attack:SearchAttack",
         formula=r"\begin{aligned} &p \leftarrow \sigma\big(C(e, \Phi(S), S)\big),\ "
         r"\text{then twice: } p_w \leftarrow \sigma(\beta \cdot f_w),\\ "
-        r"&f_w \ni \text{logit}\,p_w,\ (|S|+1)\,E_w^\top e,\ \cos(E_w, r),\ a_w,\ \log |S|, \dots\\ "
+        r"&f_w \ni \text{logit}\,p_w,\ (|S|+1)\,E_w^\top e,\ \cos(E_w, r),\ a_w,\ "
+        r"\log |S|, \dots\\ "
         r"&E_w = B\Phi(S \cup w) - B\Phi(S \setminus w),\quad r = e - B\Phi(S),\\ "
         r"&a = \arg\min_a \big\| r - \textstyle\sum_w a_w E_w \big\|^2 + \rho \|a\|^2 "
         r"\end{aligned}",
