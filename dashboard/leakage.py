@@ -163,7 +163,7 @@ def train_command(attack: str, record: Mapping[str, Any]) -> str:
     held_out = record.get("n_held_out")
     return shlex.join(
         ["python", "-m", "core", "train", "--encoder", "minilm", "--precision", "bfloat16",
-         "--attack", attack, "--corpus", "DATA/pool/sentences.parquet", *where,
+         "--attack", attack, "--corpus", "DATA/sentences.parquet", *where,
          "--min-words", "3", "--max-words", "60", "--seed", str(record.get("seed", 0)),
          *(["--held-out", str(held_out)] if held_out else []),
          *_set(record.get("settings", {})), "--out", attack]

@@ -25,7 +25,7 @@ PARTS = {
 }
 """Files of a specification that are made from another file."""
 
-ALSO = {"utility/stsb.parquet": ["sentence-bert"], "pool/sentences.parquet": ["weights"]}
+ALSO = {"stsb.parquet": ["sentence-bert"], "sentences.parquet": ["weights"]}
 """What is made from a collection by another command than a study's."""
 
 HEAD = """# Where the texts come from
@@ -38,10 +38,11 @@ package `gensim`. This page is written from `data.json` by `python -m tools.figu
 
 1. Fetch each repository below at its commit: `git clone https://github.com/OWNER/NAME` and
    `git checkout COMMIT`.
-2. Read the named files into a table with the columns named below, one text a row. Everywhere: Unicode
-   as it is, runs of white space made one space, HTML entities undone, empty rows and exact copies
-   dropped.
-3. Write it as Parquet under the file's name. `python -m tools.data FOLDER` says what differs.
+2. Read the named files into a table with the columns named below, one text a row. Everywhere:
+   Unicode as it is, runs of white space made one space, HTML entities undone, empty rows and exact
+   copies dropped.
+3. Write it as Parquet under the file's name, all in one folder. `python -m tools.data FOLDER`
+   says what differs.
 4. Give the folder to a study: `python -m core study NAME --spec FILE --files FOLDER`.
 
 A file that was made anew has another sha256 if one row is in another place; the number of rows says
@@ -87,7 +88,7 @@ def markdown() -> str:
     by_file, facts = asked_by(), _facts()
     lines = []
     for fact in facts:
-        tables = [*by_file.get(Path(fact["file"]).name, []), *ALSO.get(fact["file"], [])]
+        tables = [*by_file.get(fact["file"], []), *ALSO.get(fact["file"], [])]
         lines.append((f"`{fact['file']}`", f"{fact['rows']:,}", fact["licence"],
                       ", ".join(map(_linked, dict.fromkeys(tables)))))  # fmt: skip
     told = [HEAD, "## What each is\n\n"]
@@ -112,13 +113,11 @@ def differences(folder: Path) -> list[str]:
     """Return what is missing from a folder, or is another file than the tables were made from."""
     told = []
     for fact in _facts():
-        name = Path(fact["file"]).name
-        found = [folder / fact["file"], *sorted(folder.rglob(name))]
-        path = next((path for path in found if path.is_file()), None)
-        if path is None:
+        found = [path for path in sorted(folder.rglob(fact["file"])) if path.is_file()]
+        if not found:
             told.append(f"{fact['file']}: not there; docs/data.md says how to make it")
-        elif digest_file(path) != fact["sha256"]:
-            told.append(f"{fact['file']}: {path} is another file; figures will differ a little")
+        elif all(digest_file(path) != fact["sha256"] for path in found):
+            told.append(f"{fact['file']}: {found[0]} is another file; figures will differ")
     return told
 
 

@@ -1,4 +1,4 @@
-"""Documents that are written whole: tables from the rows beside them, and where the texts are from."""
+"""Documents that are written whole: tables from the rows beside them, and lists of the docs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
 from core.studies.tradeoff_summary import load_rows
-from tools import data
+from tools import data, settings
 from tools.figures.sources import ROOT
 
 __all__ = ["table_of", "whole"]
@@ -25,7 +25,8 @@ def whole() -> dict[Path, Callable[[], str]]:
     tables = [path.with_name(path.name.replace(".spec.json", ".md"))
               for path in sorted(results.glob("*.spec.json"))]  # fmt: skip
     made: dict[Path, Callable[[], str]] = {path: partial(table_of, path) for path in tables}
-    return {**made, ROOT / "docs" / "data.md": data.markdown}
+    docs = ROOT / "docs"
+    return {**made, docs / "data.md": data.markdown, docs / "settings.md": settings.markdown}
 
 
 def table_of(path: Path) -> str:
