@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 HEAD = """# Settings that were chosen with test data in view
 
-A setting that was chosen by looking at texts of a table flatters that table. All that are known are
-named here, with the texts that were looked at and the tables that they flatter. The others were taken
-from papers, or chosen on auxiliary texts or on texts kept apart. The page is written from
+A setting that was chosen by looking at texts of a table flatters that table. All that are known
+are named here, with the texts that were looked at and the tables that they flatter. The others were
+taken from papers, or chosen on auxiliary texts or on texts kept apart. The page is written from
 `tools/settings.py` by `python -m tools.figures`; a test looks whether each is still a setting with
 that value.
 

@@ -36,7 +36,10 @@ _NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 @lru_cache(maxsize=64)
 def _read(path: str) -> Any:
-    return json.loads((ROOT / path).read_text(encoding="utf-8"))
+    try:
+        return json.loads((ROOT / path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise LookupError(f"there is no {path}") from error
 
 
 def score_of(source: str) -> Score:
