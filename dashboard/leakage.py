@@ -32,7 +32,7 @@ TITLES = {
 """Pages that show a mean over many texts."""
 
 ON_VIEW = {
-    "inversion": "The sentence above is one example. ",
+    "inversion": "A sentence is one example. ",
     "deniability": "This page shows what noise does to words, not what an attacker reads. "
     "Without noise: ",
     "projection": "What is read from the points that you select is of those texts alone. "

@@ -77,7 +77,7 @@ def test_each_line_tells_its_own_figure_first() -> None:
     found = leak_figures()
     for page, figure in found.items():
         line = line_of(page, found)
-        assert line.startswith(("**How much leaks", "The sentence above"))
+        assert line.startswith(("**How much leaks", "A sentence is"))
         assert f"How much leaks: {figure.score.value:.0f}" in line
         assert figure.texts in line and figure.attacker in line
     assert line_of("overview", {}) == ""

@@ -45,7 +45,9 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     best = max(readings, key=lambda r: r.scores.f1)
     n_unknown = len(best.unknown)
     n = len(best.targets) + n_unknown
-    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}, from the vector alone"
+    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}"
+    if n_unknown:
+        by += ", from the vector alone"
     what = read_said(best.n_recovered, n, n_unknown)
     if not best.targets:
         return what, f"{by}: nothing could be scored."
