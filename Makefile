@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench lock mutate fuzz clean
+.PHONY: help run test lint format bench lock figures mutate fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,10 +32,11 @@ run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 	$(PY) -m pytest $(ARGS)
 
-lint: $(DEV) ## check style, formatting and types
+lint: $(DEV) ## check style, formatting, types and the documentation's figures
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy core dashboard pages benchmarks tools
+	$(PY) -m tools.figures --check
 
 format: $(DEV) ## rewrite the code to the style that lint checks
 	$(PY) -m ruff check --fix .
@@ -46,6 +47,9 @@ bench: $(DEV) ## measure speed and quality (ARGS="name" for one benchmark)
 
 lock: $(DEV) ## pin every package anew, and list them with licences (ARGS=--upgrade for newer ones)
 	$(PY) -m tools.lock $(ARGS)
+
+figures: $(DEV) ## write every measured figure of the documentation from the result files
+	$(PY) -m tools.figures $(ARGS)
 
 mutate: $(DEV) ## plant known faults one by one, and see that the tests notice (ARGS="name")
 	$(PY) -m tools.mutate $(ARGS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from scipy.stats import binomtest, rankdata
 
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score, Scores
+from core.text import numbers_of
 
 __all__ = [
     "bootstrap_interval",
@@ -230,6 +232,7 @@ def score_words(
     targets: Sequence[AbstractSet[str]],
     *,
     revealing: Sequence[AbstractSet[str]] | None = None,
+    rare: AbstractSet[str] = frozenset(),
     weights: Mapping[str, float] | None = None,
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
@@ -241,7 +244,9 @@ def score_words(
     answers, targets : sequence of set of str
         One pair a sample; samples whose target is empty are left out of n.
     revealing : sequence of set of str, optional
-        The names and numbers of each sample, scored by recall apart.
+        The names and numbers of each sample, scored by recall apart, and numbers once more.
+    rare : set of str, optional
+        Words of any sample, likewise.
     weights : mapping, optional
         α_w; by default `idf_weights(targets)`.
     groups : sequence, optional
@@ -269,8 +274,6 @@ def score_words(
     weighted = 100 * np.array(
         [token_set_scores(targets[i], answers[i], lambda w: alpha.get(w, unseen)) for i in kept]
     )
-    names = [(revealing[i] & targets[i], answers[i]) for i in kept] if revealing else []
-    n_names, name_recall = _recall_of(names)
     units = None if groups is None else [groups[i] for i in kept]
 
     def interval(values: NDArray[np.float64]) -> Interval:
@@ -290,11 +293,35 @@ def score_words(
         weighted_f1=float(weighted[:, 2].mean()),
         weighted_f1_ci95=interval(weighted[:, 2]),
         exact_set_rate=100 * float(np.mean([targets[i] == answers[i] for i in kept])),
-        n_names=n_names,
-        name_recall=name_recall,
         mean_words_true=float(np.mean([len(targets[i]) for i in kept])),
         mean_words_answered=float(np.mean([len(answers[i]) for i in kept])),
+        **_apart(answers, targets, revealing, rare),
     )
+
+
+def _apart(
+    answers: Sequence[AbstractSet[str]],
+    targets: Sequence[AbstractSet[str]],
+    revealing: Sequence[AbstractSet[str]] | None,
+    rare: AbstractSet[str],
+) -> dict[str, Any]:
+    """Return the recall of names and numbers, of numbers alone, and of rare words."""
+    revealing = [frozenset()] * len(targets) if revealing is None else revealing
+    each = list(zip(revealing, targets, answers, strict=True))
+    names = [(mine & target, answer) for mine, target, answer in each]
+    numbers = [(numbers_of(sought), answer) for sought, answer in names]
+    rarely = [(target & rare, answer) for _, target, answer in each]
+    n_names, name_recall = _recall_of(names)
+    n_numbers, number_recall = _recall_of(numbers)
+    n_rare, rare_recall = _recall_of(rarely)
+    return {
+        "n_names": n_names,
+        "name_recall": name_recall,
+        "n_numbers": n_numbers,
+        "number_recall": number_recall,
+        "n_rare": n_rare,
+        "rare_recall": rare_recall,
+    }
 
 
 def _recall_of(pairs: Sequence[tuple[AbstractSet[str], AbstractSet[str]]]) -> tuple[int, float]:

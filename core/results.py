@@ -206,6 +206,12 @@ class Scores:
     mean_words_answered: float
     n_documents: int | None = None
     """Documents that the samples come from, of which intervals are; None where each is its own."""
+    n_numbers: int = 0
+    number_recall: float = math.nan
+    """Recall over words that hold a digit; NaN where the samples hold none."""
+    n_rare: int = 0
+    rare_recall: float = math.nan
+    """Recall over the rarer half of the attack's vocabulary; NaN where the samples hold none."""
 
     @property
     def unit(self) -> str:

@@ -29,6 +29,7 @@ __all__ = [
     "check_text",
     "check_texts",
     "mark_words",
+    "numbers_of",
     "revealing_words",
     "word_set",
     "words",
@@ -79,6 +80,17 @@ def revealing_words(text: str) -> frozenset[str]:
         if any(c.isdigit() for c in w)
         or (w[0].isupper() and (start != first or any(c.isupper() for c in w[1:])))
     )
+
+
+def numbers_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the words that hold a digit.
+
+    Examples
+    --------
+    >>> numbers_of({"bo", "1984", "b12"}) == {"1984", "b12"}
+    True
+    """
+    return frozenset(word for word in words if any(c.isdigit() for c in word))
 
 
 def mark_words(text: str) -> list[tuple[str, str | None]]:

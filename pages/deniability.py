@@ -12,6 +12,7 @@ from dashboard import cache, compiling, controls, encoder_choice
 from dashboard.calm import plain, show_error
 from dashboard.deniability import choice, explain, state, views
 from dashboard.deniability.eta import draw_again_button, eta_slider
+from dashboard.leakage import deniability_command, how_much_leaks
 from dashboard.promise import promises_of, show_promises
 from dashboard.state import is_presenting, text
 
@@ -64,6 +65,8 @@ title, beside = views.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
 show_promises(promises, headline)
+with headline:
+    how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
 if encoder_choice.address().query():
     headline.caption(f"Encoder: {plain(on.name)}")
 found = sentence.at(eta)

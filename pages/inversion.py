@@ -10,6 +10,7 @@ from dashboard import cache, markup
 from dashboard.calm import show_error
 from dashboard.controls import present_button, presenter_buttons, sample_buttons, sentence_input
 from dashboard.inversion import answers, controls, explain, settings, state, views
+from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
 
 QUESTION = "Which words does the vector give away?"
@@ -79,6 +80,11 @@ with stage:
                 show_error(error, title="This attack cannot answer")
     if readings:
         views.show_finding(headline, readings)
+        with headline:
+            how_much_leaks(
+                "inversion",
+                *(invert_command(typed, name, answers.settings_for(name)) for name in chosen),
+            )
         marks.html(markup.legend(readings))
     else:
         headline.title(QUESTION, anchor=False)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.errors import CoreError
 from dashboard.calm import show_error
+from dashboard.leakage import how_much_leaks
 from dashboard.names import controls, explain, job, measured, probing, state, views
 
 address = state.address(controls.samples(), controls.attacks_on_offer())
@@ -26,6 +27,8 @@ if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
     views.finding(headline, found, request.attack)
+    with headline:
+        how_much_leaks("names", "names")
     views.heat_map(found)
     st.header("The words of a cell", anchor=False)
     views.cell_words(found, request)

@@ -12,6 +12,7 @@ from core.results import Score
 from dashboard import cache, markup
 from dashboard.charts import chart_config
 from dashboard.inversion import answers, cost, views
+from dashboard.leakage import how_much_leaks, train_command, training_said
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]
@@ -66,6 +67,7 @@ if measured:
         config=chart_config(),
         alt=f"F1 by attack: {told}",
     )
+how_much_leaks("overview", *(train_command(name, record) for name, record in measured.items()))
 
 st.header("What to know", anchor=False)
 for column, (title, body) in zip(
@@ -75,7 +77,7 @@ for column, (title, body) in zip(
             "Who could do this?",
             "Anyone who gets hold of stored vectors and can use the same "
             "encoder: an intruder, a hosting company, a curious colleague. Most attacks here need "
-            "no access to the encoder's inside, and an hour of computing, once.",
+            f"no access to the encoder's inside{training_said(measured)}.",
         ),
         (
             "What leaks?",

@@ -8,6 +8,7 @@ from core.errors import CoreError
 from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
 from dashboard.controls import sentence_input
+from dashboard.leakage import how_much_leaks
 from dashboard.projection import controls, explain, job, selection, state, views
 
 QUESTION = "Which texts belong together?"
@@ -49,6 +50,8 @@ if drawn is None or encoder is None:
 
 colour, shape, is_refused = controls.colour_pickers(drawn.points.columns, address)
 views.finding(headline, drawn, colour)
+with headline:
+    how_much_leaks("projection", "python -m core.projection.shipped")
 if is_refused:
     st.warning(
         "These texts have no such column; another one colours the map.",

@@ -10,6 +10,7 @@ from core.studies.representation_summary import Representations
 from dashboard import cache
 from dashboard.calm import plain, show_error
 from dashboard.controls import sample_buttons, sentence_input
+from dashboard.leakage import how_much_leaks
 from dashboard.representations import cards, controls, explain, finding, job, state, views
 from dashboard.state import text
 
@@ -33,6 +34,8 @@ else:
     controls.measure_pickers(found, address)
     points = views.shown_points(found)
     finding.finding(headline, found, points)
+    with headline:
+        how_much_leaks("representations", "representations", "classification", "inversion-bbc")
     views.picture(points)
     if points:
         st.header("Does the order that Corò (2022) found hold?", anchor=False)

@@ -11,6 +11,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.inversion.answers import ENCODER
+from dashboard.leakage import how_much_leaks
 from dashboard.state import text
 from dashboard.tradeoff import controls, explain, state, views
 
@@ -24,6 +25,8 @@ address.warn_of_refused()
 state.adopt_click(views.figure_key(task))
 state.follow(found.points.index(choose(found, task, share).shown))
 views.finding(headline, found, task, share)
+with headline:
+    how_much_leaks("tradeoff", "tradeoff")
 views.picture(found, task)
 
 st.header("All tasks", anchor=False)

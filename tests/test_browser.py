@@ -148,7 +148,7 @@ PROBE = INVERSION_ATTACKS["probe_mlc"].title
 
 def test_the_overview_has_an_answer_and_leads_to_the_next_page(visit: Visit) -> None:
     page = visit.open("/").page
-    sync_api.expect(page.get_by_role("heading", level=1)).to_contain_text("read from the vector")
+    sync_api.expect(page.get_by_role("heading", level=1)).to_contain_text("words read")
     page.get_by_role("button", name="Try your own sentence").click()
     page.wait_for_url("**/inversion")
     visit.answered(PROBE)

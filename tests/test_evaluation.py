@@ -145,6 +145,9 @@ def test_names_and_numbers_within_the_vocabulary_are_counted_apart() -> None:
     attack = ScriptedAttack([{"ada", "met"}], known)
     scores = evaluate(attack, RowEncoder(texts), texts).scores  # type: ignore[arg-type]
     assert (scores.n_names, scores.name_recall) == (3, pytest.approx(100 / 3))
+    assert (scores.n_numbers, scores.number_recall) == (1, 0)
+    # The rarer half of the list: 1999 and met, of which one is read.
+    assert (scores.n_rare, scores.rare_recall) == (2, 50)
 
 
 def test_sampling_is_without_replacement_and_by_the_seed() -> None:

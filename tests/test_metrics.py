@@ -63,8 +63,11 @@ def test_score_words_averages_over_samples() -> None:
     targets = [set("abcd"), set("ab"), set("c"), set()]
     answers = [set("abx"), set("ab"), set("y"), set("z")]
     revealing = [set("ad"), set(), set("cq"), set("z")]
-    scores = score_words(answers, targets, revealing=revealing)
+    scores = score_words(answers, targets, revealing=revealing, rare={"b", "c", "z"})
     assert scores.n == 3
+    # Rare within the targets: b twice and c twice; both b are found.
+    assert (scores.n_rare, scores.rare_recall) == (4, 50)
+    assert scores.n_numbers == 0 and math.isnan(scores.number_recall)
     assert scores.token_set_f1 == pytest.approx(100 * (4 / 7 + 1) / 3)
     assert scores.precision == pytest.approx(100 * (2 / 3 + 1) / 3)
     assert scores.recall == pytest.approx(100 * (1 / 2 + 1) / 3)

@@ -63,7 +63,8 @@ def messages(page: AppTest) -> str:
 
 def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     page = opened()
-    assert "read from the vector alone" in page.title[0].value
+    assert "words read" in page.title[0].value
+    assert any("How much leaks" in caption.value for caption in page.caption)
     assert cards(page) == [INVERSION_ATTACKS["msp"].title, INVERSION_ATTACKS["probe_mlc"].title]
     assert not page.error
     labels = [metric.label for metric in page.metric]
@@ -71,6 +72,17 @@ def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     assert all(metric.delta.startswith("guessing: ") for metric in page.metric)
     assert "In the order in which it chose them" in html(page)
     assert "300" in html(page), "training pairs"
+
+
+def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> None:
+    page = opened(text="The zweigling visited Quendor with 48151 Łódźers.", attack="mlc")
+    assert "this attacker cannot name: no evidence of safety" in page.title[0].value
+    links = [link.proto for link in page.get("page_link")]
+    assert any("names" in link.page and "Ask the encoder" in link.label for link in links)
+    known = opened(text="The government said the river.", attack="mlc")
+    assert "no evidence" not in known.title[0].value
+    assert not any("Ask the encoder" in link.proto.label for link in known.get("page_link"))
+    assert any("Read of names" in caption.value for caption in known.caption)
 
 
 def test_typing_changes_the_answer(opened: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
@@ -58,6 +59,24 @@ def test_gain_is_the_difference_of_cosines():
     assert step.gain[2] == pytest.approx(1 - 2**-0.5, abs=1e-6)
     assert step.gain[1] == pytest.approx(0.5 - 2**-0.5, abs=1e-6)
     assert step.gain[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_evidence_is_what_the_formula_says():
+    """What the page shows of `search`: E_w, the missing part r, their cosine and their length."""
+    formula = INVERSION_ATTACKS["search"].formula
+    for part in (r"(|S|+1)\,E_w^\top e", r"\cos(E_w, r)", r"\log |S|", r"C(e, \Phi(S), S)"):
+        assert part in formula
+    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat", "dog"])])[0]
+    unit = lambda words: sum(EYE[WORDS.index(w)] for w in words) / len(words) ** 0.5  # noqa: E731
+    effect = unit(["cat", "dog", "fish"]) - unit(["cat", "dog"])
+    missing = step.vector - unit(["cat", "dog"])
+    assert step.gain[2] == pytest.approx(effect @ step.vector, abs=1e-6)
+    norms = np.linalg.norm(effect) * np.linalg.norm(missing)
+    assert step.aligned[2] == pytest.approx(effect @ missing / norms, abs=1e-6)
+    columns = features(step).T
+    assert columns[1] == pytest.approx(10 * (2 + 1) * step.gain)
+    assert columns[8] == pytest.approx(np.log(2))
+    assert columns[9] == pytest.approx(step.aligned)
 
 
 def test_words_of_one_meaning_share_the_credit():

@@ -141,6 +141,8 @@ def _show(result: EvaluationResult) -> None:
         f"  {result.sentences_per_second:,.0f} sentences/s from vector to words; "
         f"{100 * result.vocabulary_coverage:.1f} % of the words are in the vocabulary"
     )
+    if result.vocabulary_coverage < 1:
+        print("  The other words this attacker cannot name: no evidence of safety.")
 
 
 def _print_score(title: str, score: Score) -> None:
@@ -154,4 +156,6 @@ _ROWS = {
     "F1": "token_set_f1",
     "F1, rare words count": "weighted_f1",
     "names and numbers": "name_recall",
+    "numbers": "number_recall",
+    "rare words": "rare_recall",
 }

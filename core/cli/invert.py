@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,21 @@ def _answer(
     (recovery,) = attack.invert(encoder, encoder.encode([text]), on_progress)
     seconds = time.perf_counter() - start
     words = [{"word": found.word, "score": float(found.score)} for found in recovery.words]
-    return {"words": words, "n_queries": recovery.n_queries, "seconds": seconds}
+    unnamed = sorted(_unnamed(attack, text) - recovery.word_set)
+    return {
+        "words": words,
+        "cannot_be_named": unnamed,
+        "n_queries": recovery.n_queries,
+        "seconds": seconds,
+    }
+
+
+def _unnamed(attack: InversionAttack, text: str) -> frozenset[str]:
+    """Return the words of a text that the attack has no name for; none where it lists no words."""
+    vocabulary = getattr(attack, "vocabulary_", None)
+    if vocabulary is None:
+        return frozenset()
+    return frozenset(word_set(text) - vocabulary.stop_words - vocabulary.index.keys())
 
 
 def _note_unknown_words(attack: InversionAttack, texts: list[str]) -> None:
@@ -95,4 +110,18 @@ def _show(answers: list[dict[str, Any]]) -> None:
         for found in answer["words"]:
             mark = "●" if found["word"] in true else "✗"
             print(f"  {mark} {found['word']:<24} {found['score']:8.3f}")
+        _show_count(answer, true)
         print(f"  {answer['seconds']:.2f} s, {answer['n_queries']} queries\n")
+
+
+def _show_count(answer: dict[str, Any], true: AbstractSet[str]) -> None:
+    """Print how many words were read, and which no answer could have named."""
+    from core.attacks.inversion.sentence import read_said
+    from core.text import STOP_WORDS
+
+    said = {found["word"] for found in answer["words"]}
+    words, unnamed = (true - STOP_WORDS) | (true & said), answer["cannot_be_named"]
+    print(f"  {read_said(len(words & said), len(words), len(unnamed))}")
+    if unnamed:
+        print(f"  Not named: {', '.join(unnamed)}. The page of names (`leakscope serve`, /names) "
+              "asks the encoder which of some candidates is in the vector.")  # fmt: skip

@@ -268,6 +268,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "n_queries_mean": result.n_queries_mean,
         "sentences_per_second": result.sentences_per_second,
         "name_recall": result.scores.name_recall,
+        "number_recall": result.scores.number_recall,
+        "rare_recall": result.scores.rare_recall,
         "texts": result.texts,
         "encoder_backend": str(getattr(encoder, "backend", "torch")),
     }

@@ -15,13 +15,16 @@ from core.store import META, read_record, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows, table_of
 
-__all__ = ["COMMAND", "STUDY", "collect", "main"]
+__all__ = ["COMMAND", "RECALLS", "STUDY", "collect", "main"]
 
 STUDY = "more_texts"
 COMMAND = (
     "python -m core.studies.more_texts --results docs/results/inversion-bbc.json "
     "--out assets/representations/more_texts.json"
 )
+
+RECALLS = ("name_recall", "number_recall", "rare_recall")
+"""Of names and numbers, of numbers, and of rare words; rows of before hold the first alone."""
 
 
 def collect(results: Path, encoder: str = "minilm") -> list[Row]:
@@ -66,6 +69,7 @@ def _row(encoder: str, row: Row) -> Row:
         "n": row["n"],
         "n_fitted_on": n_texts,
     }
+    facts |= {name: row[name] for name in RECALLS if name in row}
     scores = {"token_set_f1": row.scores["token_set_f1"]}
     return Row(scores=scores, facts=facts, provenance=row.provenance)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -11,24 +12,29 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import readings_csv, readings_json
 from core.attacks.inversion.reading import Reading
+from core.attacks.inversion.sentence import read_said
 from core.figures import inversion as figures
 from core.protocols import Vectors
 from dashboard import markup
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv, save_json
 from dashboard.inversion.cost import needs
+from dashboard.state import is_presenting
 
 __all__ = [
     "attack_header",
     "comparison",
     "downloads",
     "finding",
+    "groups_said",
     "reading_card",
     "score_row",
     "show_finding",
     "side_by_side",
     "vector_panel",
 ]
+
+_NAMES_PAGE = Path(__file__).parents[2] / "pages" / "names.py"
 
 
 def finding(readings: Sequence[Reading]) -> tuple[str, str]:
@@ -40,12 +46,12 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     n_unknown = len(best.unknown)
     n = len(best.targets) + n_unknown
     by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}"
-    if not best.targets:
-        return "None of these words is in the attacker's vocabulary", f"{by}: nothing to score."
-    n_guessed = round(best.prior.recall * len(best.targets) / 100)
     if n_unknown:
-        by += f", which does not know {n_unknown} of the words"
-    what = f"{best.n_recovered} of {n} word{'s' if n > 1 else ''} read from the vector alone"
+        by += ", from the vector alone"
+    what = read_said(best.n_recovered, n, n_unknown)
+    if not best.targets:
+        return what, f"{by}: nothing could be scored."
+    n_guessed = round(best.prior.recall * len(best.targets) / 100)
     if len(readings) > 1:
         by = f"Best of {len(readings)} attacks: b{by[1:]}"
     beside = f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
@@ -62,6 +68,14 @@ def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
     title, beside = finding(readings)
     slot.title(title, anchor=False)
     slot.markdown(beside)
+    if any(reading.unknown for reading in readings) and not is_presenting():
+        slot.page_link(
+            _NAMES_PAGE,
+            label="Could one of them be a name that you suspect? Ask the encoder",
+            icon=":material/badge:",
+            help="Opens the page of names: which of some candidates is in a vector, a question "
+            "that no list of words limits",
+        )
 
 
 def side_by_side(n: int) -> list[Any]:
@@ -140,13 +154,24 @@ def score_row(reading: Reading) -> None:
             )
     if not is_scored:
         st.markdown("None of its words is in this attack's list: **cannot be scored**.")
-    elif reading.unknown:
-        n = len(reading.unknown)
-        what = "1 word is" if n == 1 else f"{n} words are"
-        st.caption(
-            f"{what} outside this attack's vocabulary. Counted as missed: "
-            f"F1 {reading.all_words_f1:.0f}."
-        )
+    else:
+        st.caption(groups_said([reading]))
+
+
+def groups_said(readings: Sequence[Reading]) -> str:
+    """Return what was read of names, numbers and rare words, and how many could not be named."""
+    told = []
+    for title in readings[0].groups:
+        counts = [reading.groups[title] for reading in readings]
+        n_read, n = (sum(column) for column in zip(*counts, strict=True))
+        told.append(f"{title} {n_read} of {n}" if n else f"{title} none there")
+    said = f"Read of {', of '.join(told)}."
+    n_unknown = sum(len(reading.unknown) for reading in readings)
+    if not n_unknown:
+        return said
+    said += f" Cannot be named by this attacker, and no evidence of safety: {n_unknown} more"
+    f1 = readings[0].all_words_f1
+    return f"{said}; counted as missed, F1 {f1:.0f}." if len(readings) == 1 else f"{said}."
 
 
 def comparison(readings: Sequence[Reading]) -> None:

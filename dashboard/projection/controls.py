@@ -14,6 +14,7 @@ from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError
 from core.projection.looks import telling_column
 from core.projection.points import Column, Points
+from core.projection.shipped import N_POINTS
 from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
 from dashboard import encoder_choice
@@ -45,8 +46,9 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
             format_func=lambda name: CORPORA[name],
             help="Collections that come with Leakscope, or a file of your own. *News (Lee)*: 300 "
             "short news items of 2000 and 2001, collected by Lee, Pincombe & Welsh (2005). "
-            "*Wikipedia extract*: encyclopaedia articles. The vectors of 2,000 sentences of both "
-            "together come with Leakscope; other texts are encoded first, once on this computer.",
+            "*Wikipedia extract*: encyclopaedia articles. The vectors of "
+            f"{N_POINTS:,} sentences of both together come with Leakscope; other texts are encoded "
+            "first, once on this computer.",
             width=260,
         )
         n = st.selectbox(

@@ -16,6 +16,7 @@ from core.protocols import Encoder, Vectors
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
 from dashboard.inversion import answers
+from dashboard.inversion.views import groups_said
 from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.picked import remember_selection
 from dashboard.projection.state import MapRequest
@@ -94,7 +95,8 @@ def told(n_selected: int, found: Readings) -> str:
     own = _mean([r.scores.f1 for r in scored.values()])
     reads = f"From the vectors{part} the probe-started classifier recovers words with a mean F1 of"
     if found.defence is None:
-        return f"{reads} {own}, n = {len(scored)}. {against}"
+        apart = groups_said(list(found.original.values()))
+        return f"{reads} {own}, n = {len(scored)}. {against} {apart}"
     protected = _mean([found.protected[i].scores.f1 for i in scored])
     return (
         f"{reads} {own} without the defence, and {protected} with it ({named(found.defence)}), "

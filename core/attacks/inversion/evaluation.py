@@ -26,6 +26,7 @@ __all__ = [
     "attack_name",
     "attack_vocabulary",
     "evaluate",
+    "rarer_half",
     "restrict",
     "sample_rows",
     "sample_texts",
@@ -138,15 +139,18 @@ def _scored(
     known, scope = vocabularies
     all_words = [word_set(text) - known.stop_words for text in sample]
     targets = [scope.targets(text) for text in sample]
-    revealing = [revealing_words(text) for text in sample]
+    apart: dict[str, Any] = {
+        "revealing": [revealing_words(text) for text in sample],
+        "rare": rarer_half(known),
+    }
     blank = np.zeros((1, encoder.dimension), np.float32)
     guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
     judge = partial(score_words, groups=groups, seed=seed)
     blind = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
     open_scores = judge([answer.word_set - known.stop_words for answer in answers], all_words)
     return {
-        "scores": judge(_within(answers, scope), targets, revealing=revealing),
-        "baseline": judge(_within(guesses, scope), targets, revealing=revealing),
+        "scores": judge(_within(answers, scope), targets, **apart),
+        "baseline": judge(_within(guesses, scope), targets, **apart),
         "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
         "unrestricted": open_scores.score("token_set_f1", blind.token_set_f1),
     }
@@ -189,6 +193,11 @@ def attack_vocabulary(attack: InversionAttack, encoder: Encoder) -> Vocabulary:
     """
     own: Vocabulary | None = getattr(attack, "vocabulary_", None)
     return shipped_vocabulary(encoder) if own is None else own
+
+
+def rarer_half(vocabulary: Vocabulary) -> frozenset[str]:
+    """Return the less frequent half of a vocabulary, which lists its words by frequency."""
+    return frozenset(vocabulary.words[len(vocabulary) // 2 :])
 
 
 def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:

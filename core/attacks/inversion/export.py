@@ -69,6 +69,7 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
         "counts_stop_words": reading.counts_stop_words,
         **_scores(reading.scores),
         "token_set_f1_all_words": reading.all_words_f1,
+        "read_of": {title: list(counts) for title, counts in reading.groups.items()},
         "baseline": _scores(reading.prior),
         "n_queries": reading.recovery.n_queries,
         "seconds": reading.seconds,

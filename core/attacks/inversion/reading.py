@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from core.attacks.inversion.evaluation import attack_vocabulary
+from core.attacks.inversion.evaluation import attack_vocabulary, rarer_half
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.sentence import kin_of
 from core.encoders.white_box import part_read
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
-from core.text import STOP_WORDS, mark_words, revealing_words, word_set
+from core.text import STOP_WORDS, mark_words, numbers_of, revealing_words, word_set
 
 __all__ = [
     "Mark",
@@ -68,6 +68,8 @@ class Reading:
     """Wrong answers that share their stem with a word of the text, and that word."""
     revealing: frozenset[str]
     """Those targets that look like names or numbers."""
+    rare: frozenset[str] = frozenset()
+    """Those targets that are of the rarer half of the attack's vocabulary."""
     scores: TokenScores
     all_words_f1: float
     """F1 when the words outside the vocabulary count as missed."""
@@ -83,6 +85,13 @@ class Reading:
     def n_recovered(self) -> int:
         """How many different words of the text were answered."""
         return len(self.hits)
+
+    @property
+    def groups(self) -> dict[str, tuple[int, int]]:
+        """How many names, numbers and rare words were read, of how many that could be named."""
+        read, numbers = {w.word for w in self.hits}, numbers_of(self.revealing)
+        named = {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
+        return {title: (len(words & read), len(words)) for title, words in named.items()}
 
     def marked(self, mark: Mark) -> list[str]:
         """Return the pieces with a mark, as they stand in the text, without repetition."""
@@ -159,14 +168,14 @@ def mark_recovery(
     seconds: float = float("nan"),
 ) -> Reading:
     """Hold an answer that is there already against the text; see `read_vector`."""
-    known = attack_vocabulary(attack, encoder).index.keys()
+    known = attack_vocabulary(attack, encoder)
     left_out = frozenset() if counts_stop_words else STOP_WORDS
     words = word_set(part_read(encoder, text)) - left_out
     unread = word_set(text) - left_out - words
     answered = tuple(w for w in recovery.words if w.word not in left_out)
     said = {w.word for w in answered}
     # What was read although no trained vocabulary holds it (white-box attacks) counts as well.
-    targets = frozenset(w for w in words if w in known or w in STOP_WORDS or w in said)
+    targets = frozenset(w for w in words if w in known.index or w in STOP_WORDS or w in said)
     return Reading(
         attack=name,
         encoder=encoder.name,
@@ -180,6 +189,7 @@ def mark_recovery(
         unknown=words - targets,
         kin=kin_of(said - words, words),
         revealing=revealing_words(text) & targets,
+        rare=rarer_half(known) & targets,
         unread=unread,
         scores=_scores(targets, said),
         all_words_f1=_scores(words, said).f1,

@@ -166,14 +166,20 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "search": AttackEntry(
         "Re-embedding search",
-        "Encodes its own answers and keeps the changes that bring the vector closer.",
+        "Encodes its own answer, ranks all words anew by how the two vectors differ, then keeps "
+        "the changes that bring the vector closer.",
         "ours",
         access=Access.QUERIES,
         is_live=False,
         score="probability that the text holds the word, after re-encoding",
         path=f"{_HERE}.search.attack:SearchAttack",
-        formula=r"p_w \leftarrow \sigma(\beta \cdot f_w),\quad f_w \ni \text{logit}\,p_w,\ "
-        r"\cos\big(B\Phi(S \cup w), e\big) - \cos\big(B\Phi(S \setminus w), e\big)",
+        formula=r"\begin{aligned} &p \leftarrow \sigma\big(C(e, \Phi(S), S)\big),\ "
+        r"\text{then twice: } p_w \leftarrow \sigma(\beta \cdot f_w),\\ "
+        r"&f_w \ni \text{logit}\,p_w,\ (|S|+1)\,E_w^\top e,\ \cos(E_w, r),\ a_w,\ "
+        r"\log |S|, \dots\\ "
+        r"&E_w = B\Phi(S \cup w) - B\Phi(S \setminus w),\quad r = e - B\Phi(S),\\ "
+        r"&a = \arg\min_a \big\| r - \textstyle\sum_w a_w E_w \big\|^2 + \rho \|a\|^2 "
+        r"\end{aligned}",
         colour="#CC79A7",
         symbol="star",
     ),

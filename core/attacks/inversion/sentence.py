@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from core.errors import InvalidInputError
 from core.text import STOP_WORDS, check_text, word_set
 
-__all__ = ["check_sentence", "kin_of"]
+__all__ = ["check_sentence", "kin_of", "read_said"]
 
 
 def check_sentence(
@@ -41,6 +41,25 @@ def check_sentence(
             + remedy
         )
     return text
+
+
+def read_said(n_read: int, n_words: int, n_unnamed: int) -> str:
+    """Return how many words were read, and how many no answer could have named.
+
+    What an attacker cannot name is missing from its list, not from the vector.
+
+    Examples
+    --------
+    >>> read_said(6, 10, 0)
+    '6 of 10 words read from the vector alone'
+    >>> read_said(6, 10, 4)
+    '6 of 10 words read · 4 words this attacker cannot name: no evidence of safety'
+    """
+    read = f"{n_read} of {n_words} word{'' if n_words == 1 else 's'} read"
+    if not n_unnamed:
+        return f"{read} from the vector alone"
+    unnamed = f"{n_unnamed} word{'' if n_unnamed == 1 else 's'} this attacker cannot name"
+    return f"{read} · {unnamed}: no evidence of safety"
 
 
 def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:

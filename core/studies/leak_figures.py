@@ -1,0 +1,178 @@
+"""How much leaks, as each page shows it of one encoder: on which texts, to which attacker.
+
+The pages' figures differ because their texts and their attackers do. Every number here is read
+from the files that ship.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.attacks.inversion import shipped
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.errors import CoreError
+from core.results import Score
+from core.store import META, read_json
+from core.studies import more_texts, names_tables, representation_summary, tradeoff_summary
+from core.studies.rows import Row
+from core.studies.tables import read_rows
+
+__all__ = ["LeakFigure", "leak_figures", "recalls"]
+
+NEWS = "sentences of BBC News, not a kind that the attack learnt from"
+"""What the attacks that ship are measured on."""
+
+
+@dataclass(frozen=True)
+class LeakFigure:
+    """A page's figure of what leaks without a defence.
+
+    Attributes
+    ----------
+    score : Score
+        F1 of the words that were read; of the page of names, the share of surnames.
+    measure : str
+        What the number is.
+    texts, attacker, why : str
+        What was attacked, by whom, and why the figure is not that of another page.
+    """
+
+    page: str
+    score: Score
+    measure: str
+    texts: str
+    attacker: str
+    why: str
+
+
+def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
+    """Return the figures by page; pages whose files are missing or damaged are left out."""
+    found = {}
+    for make in (_overview, _inversion, _representations, _names, _tradeoff):
+        try:
+            figure = make(encoder)
+        except (CoreError, KeyError, TypeError, ValueError, StopIteration):
+            continue
+        found[figure.page] = figure
+    return found
+
+
+def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, float]:
+    """Return what the attack that ships reads of names and numbers on news, as far as measured."""
+    try:
+        row = _news(encoder, attack)
+    except (CoreError, StopIteration):
+        return {}
+    titles = ("names and numbers", "numbers", "rare words")
+    return {
+        title: float(row[name])
+        for title, name in zip(titles, more_texts.RECALLS, strict=True)
+        if isinstance(row.get(name), float)
+    }
+
+
+def _taught(attack: str, n_texts: int) -> str:
+    return f"{INVERSION_ATTACKS[attack].title.lower()}, taught by {n_texts:,} sentences"
+
+
+def _news(encoder: str, attack: str) -> Row:
+    path = representation_summary.SHIPPED / representation_summary.MORE_TEXTS
+    asked = {"encoder": encoder, "domain": "cross", "attack": attack}
+    rows = read_rows(path, more_texts.STUDY)
+    return next(row for row in rows if all(row[key] == value for key, value in asked.items()))
+
+
+def _overview(encoder: str) -> LeakFigure:
+    weights = Path(shipped.WEIGHTS) / encoder
+    records: dict[str, Mapping[str, Any]] = {
+        name: read_json(weights / name / META)["training"]
+        for name in INVERSION_ATTACKS
+        if (weights / name / META).exists()
+    }
+    held_out = {
+        name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
+        for name, record in records.items()
+        if record.get("held_out")
+    }
+    attack, score = max(held_out.items(), key=lambda item: item[1].value)
+    return LeakFigure(
+        "overview",
+        score,
+        "F1 of the words read",
+        f"{score.n:,} sentences kept from the attack, of the kinds that it learnt from",
+        _taught(attack, records[attack]["n_texts"]),
+        "the easiest texts for the attack: an encyclopaedia, novels and everyday sentences, as "
+        "those that it learnt from",
+    )
+
+
+def _inversion(encoder: str) -> LeakFigure:
+    row = _news(encoder, "search")
+    score = row.scores["token_set_f1"]
+    quick = _news(encoder, "probe_mlc").scores["token_set_f1"]
+    return LeakFigure(
+        "inversion",
+        score,
+        "F1 of the words read",
+        f"{score.n:,} {NEWS}",
+        _taught("search", row["n_fitted_on"]),
+        "the strongest attack that ships, on texts that are strange to it; the probe-started "
+        f"classifier, which answers as one types, reads {quick.value:.0f} of the same sentences",
+    )
+
+
+def _representations(encoder: str) -> LeakFigure:
+    found = representation_summary.load_representations()
+    own = [leak for (name, _, domain), leak in found.leaks.items()
+           if (name, domain) == (encoder, "cross")]  # fmt: skip
+    near = [leak for (name, _, domain), leak in found.leaks.items()
+            if (name, domain) == (encoder, "in")]  # fmt: skip
+    most = max(own, key=lambda leak: leak.f1.value)
+    at_home = max(near, key=lambda leak: leak.f1.value)
+    return LeakFigure(
+        "representations",
+        most.f1,
+        "F1 of the words read",
+        f"{most.f1.n:,} {NEWS}",
+        _taught(most.attack, most.n_fitted_on),
+        "attacks learn from few texts, the same for every encoder, so that encoders can be "
+        f"compared; taught by {at_home.n_fitted_on:,} sentences of other news, "
+        f"{at_home.f1.value:.0f}",
+    )
+
+
+def _names(encoder: str) -> LeakFigure:
+    rows = read_rows(names_tables.SHIPPED, "names")
+    row = next(
+        row
+        for row in rows
+        if row["kind"] == "substitution" and row["domain"] == "in" and not row["n_added"]
+        and row["encoder"] == encoder
+    )  # fmt: skip
+    score = row.scores["diagonal"]
+    return LeakFigure(
+        "names",
+        score,
+        "surnames read, %",
+        f"{score.n:,} sentences of BBC News about {row['n_names']} people",
+        _taught(row["attack"], row["n_fitted_on"]),
+        "one word a sentence is looked for, a name that the news repeats, by an attack that "
+        "learnt from other articles of the same news",
+    )
+
+
+def _tradeoff(encoder: str) -> LeakFigure:
+    found = tradeoff_summary.load_tradeoff(tradeoff_summary.SHIPPED / f"{encoder}.json")
+    n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
+    score = found.undefended.leakage
+    return LeakFigure(
+        "tradeoff",
+        score,
+        "F1 of the words read",
+        f"{n_targets:,} sentences kept from the attacker, without a defence",
+        f"strongest of those who know the defence, taught by {n_texts:,} sentences",
+        "attackers are taught anew for every defence, from as many texts as that allows",
+    )

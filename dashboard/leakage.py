@@ -1,0 +1,190 @@
+"""The line on each page that says what its figures of leakage are of, and what repeats them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.studies.leak_figures import LeakFigure, leak_figures, recalls
+from dashboard.state import is_presenting
+
+__all__ = [
+    "command_of",
+    "deniability_command",
+    "how_much_leaks",
+    "invert_command",
+    "line_of",
+    "train_command",
+    "training_said",
+]
+
+TITLES = {
+    "overview": "Overview",
+    "inversion": "Inversion",
+    "representations": "Representations",
+    "names": "Names",
+    "tradeoff": "Trade-off",
+}
+"""Pages that show a mean over many texts."""
+
+ON_VIEW = {
+    "inversion": "A sentence is one example. ",
+    "deniability": "This page shows what noise does to words, not what an attacker reads. "
+    "Without noise: ",
+    "projection": "What is read from the points that you select is of those texts alone. "
+    "Elsewhere: ",
+}
+"""What stands before the line of pages that show something else, or more."""
+
+_DATA = "--files DATA"
+_SPECS = "docs/results"
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def _figures() -> dict[str, LeakFigure]:
+    return leak_figures()
+
+
+def how_much_leaks(page: str, *commands: str) -> None:
+    """Draw a page's line, what explains why the pages' figures differ, and what repeats them.
+
+    Parameters
+    ----------
+    commands : str
+        Commands, or names of tables of docs/results, whose specification is run again.
+    """
+    figures = _figures()
+    if told := line_of(page, figures):
+        st.caption(told)
+    if is_presenting():
+        return
+    with st.container(horizontal=True):
+        if told:
+            with st.popover("Why pages differ", icon=":material/help:", key=f"leaks-{page}"):
+                _explain(figures)
+        if commands:
+            with st.popover(
+                "Copy the command", icon=":material/content_copy:", key=f"repeat-{page}"
+            ):
+                _repeat(commands)
+
+
+def _explain(figures: Mapping[str, LeakFigure]) -> None:
+    lines = [
+        f"- **{TITLES[figure.page]}, {figure.score.said()}** ({figure.measure}): {figure.texts}; "
+        f"by the {figure.attacker}: {figure.why}."
+        for figure in figures.values()
+    ]
+    if apart := recalls():
+        told = ", of ".join(f"{title} {value:.0f} %" for title, value in apart.items())
+        lines.append(
+            f"- On news, the probe-started classifier reads of {told}. Words that it cannot "
+            "name are in none of these figures: they are no evidence of safety."
+        )
+    st.markdown(
+        "**One encoder, several figures.** How much is read depends on the texts and on the "
+        "attacker. None of these is the most that could be read.\n\n" + "\n".join(lines)
+    )
+
+
+def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
+    """Return which texts and which attacker a page's figure is of, and what others show.
+
+    Empty where nothing was measured.
+    """
+    own = figures.get(page) or figures.get("inversion")
+    if own is None:
+        return ""
+    others = ", ".join(
+        f"{TITLES[other.page]} {_short(other)}" for other in figures.values() if other is not own
+    )
+    return (
+        f"{ON_VIEW.get(page, '')}**How much leaks: {_short(own)}** ({own.measure}), on "
+        f"{own.texts}, by the {own.attacker}."
+        + (f" On other texts or to other attackers: {others}." if others else "")
+    )
+
+
+def _short(figure: LeakFigure) -> str:
+    return f"{figure.score.value:.0f}{' %' if '%' in figure.measure else ''}"
+
+
+def _repeat(commands: Sequence[str]) -> None:
+    needs_data = any(is_table(command) or "DATA" in command for command in commands)
+    st.markdown(
+        "Repeats the figures of this page, in a checkout of Leakscope. `DATA` is a folder with "
+        "the collections: `docs/data.md` says where each comes from."
+        if needs_data
+        else "Repeats the figures of this page."
+    )
+    for command in commands:
+        st.code(command_of(command), language="sh", wrap_lines=True)
+
+
+def is_table(command: str) -> bool:
+    """Return whether a table is named instead of a command."""
+    return " " not in command
+
+
+def command_of(command: str) -> str:
+    """Return a command, or that which makes a table of docs/results again."""
+    if not is_table(command):
+        return command
+    study = {"representations": "encoders"}.get(command) or command.partition("-")[0]
+    spec = Path(_SPECS) / f"{command}.spec.json"
+    study = {"inversion": "attacks"}.get(study, study)
+    return f"python -m core study {study} --spec {spec.as_posix()} {_DATA}"
+
+
+def invert_command(text: str, attack: str, settings: Mapping[str, Any]) -> str:
+    """Return the command that reads a sentence as the page of inversion does."""
+    return shlex.join(
+        ["python", "-m", "core", "invert", "--encoder", "minilm", "--attack", attack,
+         *_set(settings), "--text", text]
+    )  # fmt: skip
+
+
+def deniability_command(text: str, eta: float, encoder: str) -> str:
+    """Return the command that counts what comes back of a sentence at an η."""
+    return shlex.join(
+        ["python", "-m", "core", "deniability", "--encoder", encoder, "--eta", f"{eta:g}",
+         "--text", text]
+    )  # fmt: skip
+
+
+def train_command(attack: str, record: Mapping[str, Any]) -> str:
+    """Return the command that trains an attack as its record says, on the sources of those here."""
+    sources = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
+    where = [word for source in sources for word in ("--where", f"source={source}")]
+    held_out = record.get("n_held_out")
+    return shlex.join(
+        ["python", "-m", "core", "train", "--encoder", "minilm", "--precision", "bfloat16",
+         "--attack", attack, "--corpus", "DATA/sentences.parquet", *where,
+         "--min-words", "3", "--max-words", "60", "--seed", str(record.get("seed", 0)),
+         *(["--held-out", str(held_out)] if held_out else []),
+         *_set(record.get("settings", {})), "--out", attack]
+    )  # fmt: skip
+
+
+def training_said(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return how long training the attacks that ship took, as the end of a sentence."""
+    timed = [record for record in records.values() if {"seconds", "hardware"} <= record.keys()]
+    if not timed:
+        return ""
+    longest = max(timed, key=lambda record: float(record["seconds"]))
+    return (
+        f", and were trained in at most {float(longest['seconds']) / 60:.0f} minutes on "
+        f"{longest['hardware']['n_cpus']} processor cores, once their texts were encoded"
+    )
+
+
+def _set(settings: Mapping[str, Any]) -> list[str]:
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={_plain(value)}")]
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,107 @@
+"""How much leaks: one line a page, of the files that ship, and what repeats it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from core.attacks.inversion import shipped
+from core.cli import build_parser
+from core.cli.spec_file import with_spec
+from core.studies.leak_figures import leak_figures, recalls
+from dashboard.leakage import (
+    TITLES,
+    command_of,
+    deniability_command,
+    invert_command,
+    line_of,
+    train_command,
+)
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+
+
+def rows(name: str) -> list[dict]:
+    return json.loads((ROOT / name).read_text("utf-8"))["rows"]
+
+
+def asked_of(page: str) -> list[str]:
+    """Return what a page hands to the helper that draws its line."""
+    tree = ast.parse((ROOT / "pages" / f"{page}.py").read_text("utf-8"))
+    return [
+        argument.value if isinstance(argument, ast.Constant) else ast.unparse(argument)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "how_much_leaks"
+        for argument in node.args
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_has_its_line_and_a_command_that_repeats_it(page: str) -> None:
+    own, *commands = asked_of(page)
+    assert own == page and commands
+    line = line_of(page, leak_figures())
+    assert "How much leaks" in line and "On other texts or to other attackers" in line
+    for name in commands:
+        if name.isidentifier() or ("-" in name and " " not in name):
+            assert (ROOT / "docs" / "results" / f"{name}.spec.json").exists()
+
+
+def test_the_figures_are_those_of_the_files() -> None:
+    found = leak_figures()
+    assert list(found) == list(TITLES)
+    news = {(r["attack"], r["domain"]): r["token_set_f1"]
+            for r in rows("assets/representations/more_texts.json")}  # fmt: skip
+    assert found["inversion"].score.value == news["search", "cross"]
+    assert f"reads {news['probe_mlc', 'cross']:.0f}" in found["inversion"].why
+    own = [r["token_set_f1"] for r in rows("docs/results/representations.json")
+           if (r["encoder"], r["domain"]) == ("minilm", "cross")]  # fmt: skip
+    assert found["representations"].score.value == max(own)
+    record = json.loads((ROOT / "assets/weights/minilm/probe_mlc/model.json").read_text("utf-8"))
+    assert found["overview"].score.value == record["training"]["held_out"]["token_set_f1"]
+    names = next(r for r in rows("docs/results/names.json")
+                 if r["kind"] == "substitution" and r["domain"] == "in")  # fmt: skip
+    assert found["names"].score.value == names["diagonal"]["value"]
+    assert recalls()["names and numbers"] == next(
+        r["name_recall"] for r in rows("docs/results/inversion-bbc.json")
+        if (r["attack"], r["auxiliary"]) == ("probe_mlc", "cross")
+    )  # fmt: skip
+
+
+def test_each_line_tells_its_own_figure_first() -> None:
+    found = leak_figures()
+    for page, figure in found.items():
+        line = line_of(page, found)
+        assert line.startswith(("**How much leaks", "A sentence is"))
+        assert f"How much leaks: {figure.score.value:.0f}" in line
+        assert figure.texts in line and figure.attacker in line
+    assert line_of("overview", {}) == ""
+
+
+def test_without_files_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    assert "overview" not in leak_figures() and "inversion" in leak_figures()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        invert_command("It's --text; $(rm)", "msp", {"answer_count": "expected_f1"}),
+        deniability_command("a 'b'", 62.5, "minilm"),
+        train_command("probe_mlc", {"seed": 0, "n_held_out": 4000, "settings": {"decay": True}}),
+        *map(command_of, ("representations", "classification", "inversion-bbc", "names",
+                          "tradeoff", "deniability")),
+    ],
+)  # fmt: skip
+def test_the_commands_are_understood(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(command)
+    assert words[:3] == ["python", "-m", "core"]
+    parsed = build_parser().parse_args(with_spec(words[3:]))
+    if hasattr(parsed, "text"):
+        assert parsed.text in (["It's --text; $(rm)"], "a 'b'")

@@ -1,0 +1,142 @@
+"""What a figure's source says: a row of a result file, a benchmark, or why no file has it.
+
+inversion-bbc attack=msp auxiliary=cross            the F1 of that row of docs/results
+names part=probing hits_1                           another of its scores
+file assets/names/minilm.json rows.0.value          an entry of any JSON file
+bench jobs "encoding behind an open page" note 1    a benchmark: its value, goal, or a number
+of its note
+greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
+SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
+size of SOURCE                                      without its sign
+paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
+written down once, and no command repeats it
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from core.results import Interval, Score
+
+__all__ = ["KEPT", "ROOT", "render", "score_of"]
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ("paper", "setting", "recorded")
+"""What begins the source of a figure that stays as it stands."""
+
+_DIFFERENCE = re.compile(r'(?P<first>[^"]*) minus (?P<second>[^"]*?)(?: over (?P<parts>\d+))?')
+_NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+@lru_cache(maxsize=64)
+def _read(path: str) -> Any:
+    try:
+        return json.loads((ROOT / path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise LookupError(f"there is no {path}") from error
+
+
+def score_of(source: str) -> Score:
+    """Return the number of a source, with its interval where it has one.
+
+    Raises
+    ------
+    LookupError
+        No such file, row or entry, or several rows that differ.
+    """
+    difference = _DIFFERENCE.fullmatch(source)
+    if difference:
+        taken = score_of(difference["first"]).value - score_of(difference["second"]).value
+        return Score(taken / float(difference["parts"] or 1))
+    kind, _, rest = source.partition(" ")
+    if kind == "size":
+        return Score(abs(score_of(rest.removeprefix("of ")).value))
+    if kind in ("greatest", "least"):
+        found = [_score(*each) for each in _rows(rest.removeprefix("of "))]
+        return (max if kind == "greatest" else min)(found, key=lambda score: score.value)
+    if kind == "file":
+        path, _, entry = rest.partition(" ")
+        return Score(float(_entry(_read(path), entry)))
+    if kind == "bench":
+        return Score(_benchmark(*shlex.split(rest)))
+    found = list(dict.fromkeys(_score(*each) for each in _rows(source)))
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} different rows fit")
+    return found[0]
+
+
+def _entry(data: Any, path: str) -> Any:
+    for step in path.split("."):
+        data = data[int(step)] if isinstance(data, list) else data[step]
+    return data
+
+
+def _rows(source: str) -> Iterable[tuple[Mapping[str, Any], str]]:
+    """Yield the rows that a source fits, and the measure that it means."""
+    name, *words = shlex.split(source)
+    asked = dict(word.split("=", 1) for word in words if "=" in word)
+    measure = next((word for word in words if "=" not in word), "token_set_f1")
+    path = name if name.endswith(".json") else f"docs/results/{name}.json"
+    for row in _read(path)["rows"]:
+        if all(str(_inner(row, key)) == value for key, value in asked.items()):
+            yield row, measure
+
+
+def _inner(row: Mapping[str, Any], path: str) -> Any:
+    found: Any = row
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
+
+
+def _score(row: Mapping[str, Any], measure: str) -> Score:
+    found = _inner(row, measure)
+    if isinstance(found, Mapping):
+        return Score.from_dict(found)
+    if found is None:
+        raise LookupError(f"the row has no {measure}")
+    ends = row.get(f"{measure}_ci95")
+    return Score(float(found), Interval(*ends)) if ends else Score(float(found))
+
+
+def _benchmark(section: str, name: str, what: str = "value", nth: str = "") -> float:
+    rows = [row for row in _read("benchmarks/results.json")[section]["rows"]
+            if row["name"] == name]  # fmt: skip
+    if len(rows) != 1:
+        raise LookupError(f"{len(rows)} benchmarks are called {name!r}")
+    if what != "note":
+        return float(rows[0][what])
+    return float(_NUMBER.findall(rows[0]["note"])[int(nth)].replace(",", ""))
+
+
+def render(source: str, stands: str) -> str:
+    """Return a figure as its source has it, with as many decimals and as bold as it stands.
+
+    Raises
+    ------
+    LookupError, ValueError
+        No such source, or it has no interval where one stands.
+    """
+    if source.partition(" ")[0] in KEPT:
+        return stands
+    score = score_of(source)
+    numbers = _NUMBER.findall(stands)
+    values = [score.value]
+    if "[" in stands:
+        if not score.has_interval:
+            raise LookupError("it has no interval")
+        values += [score.ci95.low, score.ci95.high]
+    new = iter([_said(value, old) for value, old in zip(values, numbers, strict=True)])
+    return _NUMBER.sub(lambda _: next(new), stands)
+
+
+def _said(value: float, stands: str) -> str:
+    decimals = len(stands.partition(".")[2])
+    sign = "+" if stands.startswith("+") and value >= 0 else ""
+    return f"{sign}{value:,.{decimals}f}"

@@ -1,0 +1,43 @@
+"""Documents that are written whole: tables from the rows beside them, and lists of the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from core.store import read_json
+from core.studies.registry import STUDIES
+from core.studies.tables import read_rows
+from core.studies.tradeoff_summary import load_rows
+from tools import data, settings
+from tools.figures.sources import ROOT
+
+__all__ = ["table_of", "whole"]
+
+_ELSEWHERE = {"tradeoff": ROOT / "assets" / "tradeoff" / "minilm.json"}
+"""Studies whose rows ship with the pages."""
+
+
+def whole() -> dict[Path, Callable[[], str]]:
+    """Return the documents that are written whole, with what makes the text of each."""
+    results = ROOT / "docs" / "results"
+    tables = [path.with_name(path.name.replace(".spec.json", ".md"))
+              for path in sorted(results.glob("*.spec.json"))]  # fmt: skip
+    made: dict[Path, Callable[[], str]] = {path: partial(table_of, path) for path in tables}
+    docs = ROOT / "docs"
+    return {**made, docs / "data.md": data.markdown, docs / "settings.md": settings.markdown}
+
+
+def table_of(path: Path) -> str:
+    """Return what the table at a path should be, from its rows.
+
+    Raises
+    ------
+    ArtifactError
+        The rows are missing, or no study's.
+    """
+    study = read_json(path.with_suffix(".spec.json"))["study"]
+    elsewhere = _ELSEWHERE.get(study)
+    rows = load_rows(elsewhere) if elsewhere else read_rows(path.with_suffix(".json"), study)
+    return STUDIES[study].markdown(rows)

@@ -1,0 +1,166 @@
+"""Settings that were chosen with test data in view, in one place, each held against the code.
+
+`python -m tools.figures` writes `docs/settings.md` from here; `tests/test_settings.py` looks
+whether each is still a setting, and has that value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.encoders.registry import ENCODERS
+from core.specs import settings_of
+from core.store import read_json
+from core.studies.tables import markdown_table
+
+__all__ = ["CHOSEN", "Chosen", "markdown", "value_of"]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+HEAD = """# Settings that were chosen with test data in view
+
+A setting that was chosen by looking at texts of a table flatters that table. All that are known
+are named here, with the texts that were looked at and the tables that they flatter. The others were
+taken from papers, or chosen on auxiliary texts or on texts kept apart. The page is written from
+`tools/settings.py` by `python -m tools.figures`; a test looks whether each is still a setting with
+that value.
+
+"""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A setting that was chosen with test data in view.
+
+    Attributes
+    ----------
+    where : str
+        `weights ATTACK`, `attack NAME`, `encoder NAME`, `plan MODULE:CLASS`, `module MODULE` or
+        `spec TABLE`: where the values stand.
+    values : dict
+        Settings and their values.
+    seen : str
+        The texts that were in view.
+    flatters : str
+        The tables whose texts they are, or are drawn from.
+    """
+
+    where: str
+    values: dict[str, Any]
+    seen: str
+    flatters: str
+    why: str
+
+
+_NEWS = "the BBC and AG News columns"
+_DECISIONS = "decisions/"
+
+CHOSEN = (
+    Chosen(
+        "weights relaxation",
+        {"length": 12, "learning_rate": 0.05, "final_temperature": 0.01, "n_steps": 60,
+         "candidates": "words", "shortlist": 1000},
+        "20 BBC sentences", "the BBC columns", "results/inversion-bbc.md",
+    ),
+    Chosen(
+        "weights staged",
+        {"layer": 0, "length": 24, "learning_rate": 0.05, "final_temperature": 0.01,
+         "n_steps": 60, "candidates": "tokens", "shortlist": 2000, "stretch": True, "ridge": 0.3},
+        "40 BBC sentences", "the BBC columns", "results/inversion-bbc.md",
+    ),
+    Chosen(
+        "weights search", {"size_factor": 1.25},
+        "250 sentences each of BBC and AG News", _NEWS, "results/inversion-ag.md",
+    ),
+    Chosen(
+        "weights probe_mlc", {"answer_count": "expected_f1", "size_factor": 1.25},
+        "1,000 sentences each of BBC and AG News", _NEWS,
+        f"{_DECISIONS}0003-how-many-words-to-answer.md",
+    ),
+    Chosen(
+        "weights mlc", {"answer_count": "expected_f1", "size_factor": 1.25},
+        "the same: taken over from `probe_mlc`", _NEWS,
+        f"{_DECISIONS}0003-how-many-words-to-answer.md",
+    ),
+    Chosen(
+        "weights msp", {"answer_count": "expected_f1", "size_factor": 1.25},
+        "the same: taken over from `probe_mlc`", _NEWS,
+        f"{_DECISIONS}0003-how-many-words-to-answer.md",
+    ),
+    Chosen(
+        "attack probe_mlc", {"substitutions": 1, "blocks": 1},
+        "1,000 sentences each of BBC and AG News", _NEWS,
+        f"{_DECISIONS}0002-training-pairs-with-words-exchanged.md",
+    ),
+    Chosen(
+        "weights search", {"n_candidates": 60, "n_corrections": 1},
+        "1,000 sentences each of BBC and AG News", _NEWS,
+        f"{_DECISIONS}0004-correcting-an-answer-by-its-own-vector.md",
+    ),
+    Chosen(
+        "encoder doc2vec", {"sample": 1e-4},
+        "500 BBC sentences", "the rows of Doc2Vec in [representations](results/representations.md)",
+        "results/README.md",
+    ),
+    Chosen(
+        "spec representations", {"start": "encoder"},
+        "500 BBC sentences: a random start left `msp` behind on tf-idf",
+        "the rows of `msp` in [representations](results/representations.md)", "results/README.md",
+    ),
+    Chosen(
+        "module core.attacks.inversion.classifiers.tuned", {"WORD_RATE": 0.1},
+        "300 sentences held out from the weights, of those that the trade-off draws its targets "
+        "from", "[trade-off](results/tradeoff.md)",
+        f"{_DECISIONS}0015-the-trade-offs-attacker.md",
+    ),
+    Chosen(
+        "module core.studies.tradeoff_attack", {"N_COPIES": 3, "N_CALIBRATION": 200},
+        "200 and 300 such sentences", "[trade-off](results/tradeoff.md)",
+        f"{_DECISIONS}0015-the-trade-offs-attacker.md",
+    ),
+    Chosen(
+        "plan core.attacks.inversion.search.tuned:SearchPlan", {"n_corrected": 2000},
+        "200 such sentences", "[trade-off](results/tradeoff.md)",
+        f"{_DECISIONS}0015-the-trade-offs-attacker.md",
+    ),
+)  # fmt: skip
+
+
+def value_of(where: str, name: str) -> Any:
+    """Return the value that a setting has today.
+
+    Raises
+    ------
+    KeyError
+        It is no setting any more.
+    """
+    kind, _, of = where.partition(" ")
+    if kind == "weights":
+        folder = ROOT / "assets" / "weights" / "minilm" / of
+        return read_json(folder / "model.json")["settings"][name]
+    if kind == "spec":
+        return read_json(ROOT / "docs" / "results" / f"{of}.spec.json")["set"][name]
+    if kind in ("attack", "encoder"):
+        registry = INVERSION_ATTACKS if kind == "attack" else ENCODERS
+        return settings_of(registry[of].kind)[name].default
+    module, _, attribute = of.partition(":")
+    found = vars(import_module(module))
+    return found[attribute].__dataclass_fields__[name].default if attribute else found[name]
+
+
+def markdown() -> str:
+    """Return the page that names each setting."""
+    lines = []
+    for chosen in CHOSEN:
+        kind, _, of = chosen.where.partition(" ")
+        what = {"weights": "as it ships", "attack": "by default", "encoder": "by default",
+                "spec": "in the table"}.get(kind, "in the code")  # fmt: skip
+        told = ", ".join(f"`{name}` {value}" for name, value in chosen.values.items())
+        lines.append((f"`{of}`, {what}", told, chosen.seen, chosen.flatters,
+                      f"[see]({chosen.why})"))  # fmt: skip
+    columns = ("of", "settings", "chosen with these in view", "flatters", "")
+    return HEAD + "\n".join(markdown_table(columns, lines)) + "\n"
