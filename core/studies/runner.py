@@ -143,9 +143,9 @@ def _finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[Row]]:
             except ArtifactError as error:
                 damaged[path.name] = error
     if damaged:
-        (_, error), *others = damaged.items()
+        (_, first), *others = damaged.items()
         also = f" So with {', '.join(name for name, _ in others)}." if others else ""
-        raise ArtifactError(f"{error}{also}") from error
+        raise ArtifactError(f"{first}{also}") from first
     return found
 
 
