@@ -119,7 +119,7 @@ def test_an_inversion_study_is_written_thrice_and_resumed(
     assert (f1.low <= f1.value).all() and list(f1.chance) == [row["prior_f1"] for row in rows]
     spec = json.loads(out.with_suffix(".spec.json").read_text())
     assert (spec["study"], spec["target"], spec["n_auxiliary"]) == ("encoders", "news.csv", [200])
-    assert "| tfidf | probe | in | 200 | 20 |" in out.with_suffix(".md").read_text()
+    assert "| tfidf | probe | in | 200 | 20 of 10 documents |" in out.with_suffix(".md").read_text()
     cells = sorted((leakscope_home / "studies" / "inversion" / "cells").glob("*.json"))
     stamps = [path.stat().st_mtime_ns for path in cells]
     assert core(*given).json()["rows"] == rows

@@ -13,6 +13,7 @@ from served import serving
 from core.cli import COMMANDS, build_parser
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.jobs import Jobs
+from core.vault import KEY, KEY_FILE, NO_CACHE
 from dashboard import command, policy
 from dashboard.policy import Policy
 
@@ -42,6 +43,7 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 def test_every_variable_that_is_named_is_read() -> None:
     known = {policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS, "LEAKSCOPE_HOME"}
+    known |= {KEY, KEY_FILE, NO_CACHE}
     assert set(re.findall(r"LEAKSCOPE_[A-Z_]+", PAGE + SECURITY + CONTAINER)) == known
 
 

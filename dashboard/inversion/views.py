@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from core.assets import ROOT
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import readings_csv, readings_json
 from core.attacks.inversion.reading import Reading
@@ -34,7 +34,7 @@ __all__ = [
     "vector_panel",
 ]
 
-_NAMES_PAGE = Path(__file__).parents[2] / "pages" / "names.py"
+_NAMES_PAGE = ROOT / "pages" / "names.py"
 
 
 def finding(readings: Sequence[Reading]) -> tuple[str, str]:
