@@ -16,7 +16,7 @@ from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.registry import Entry
 from core.specs import settings_of
-from core.store import write_json
+from core.store import read_json, write_json
 from core.studies import (
     attacks,
     context,
@@ -92,7 +92,9 @@ def write_texts(scene: Scene, more: str) -> None:
     for cached in (
         domains.content_of,
         deniability.content_of,
+        tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
+        tradeoff_texts.auxiliary_documents,
         tradeoff_use._labelled,
         tradeoff_use._searches,
     ):
@@ -215,7 +217,8 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of the study": (raise_study, set()),
     "a default of an attack": (
         change_defaults("attack"),
-        {"classification", "deniability", "audit"},
+        # A cell of the attacks gives each setting.
+        {"attacks", "classification", "deniability", "audit"},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),
@@ -275,8 +278,8 @@ def test_weights_that_ship_are_told_where_they_are_not_the_first(
     monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
     assert [cell_key(c) for c in cells_of(name, study)] == [cell_key(c) for c in before]
     beside = STUDIES[name].beside[0]
-    state = {"arrays_sha256": "1" * 64, "settings": {}, "state": {}}
-    write_json(tmp_path / "minilm" / beside / "model.json", state)
+    place = tmp_path / "minilm" / beside / "model.json"
+    write_json(place, {**read_json(place), "arrays_sha256": "1" * 64})
     after = cells_of(name, study)
     assert all((beside in c.get("shipped", {})) is ("attack" in c) for c in after)
 

@@ -166,6 +166,17 @@ def test_another_file_at_the_same_path_is_refused(articles: str) -> None:
         check_contents(cell | {"contents": ["0" * 16, "0" * 16]})
 
 
+def test_one_file_as_both_domains_leaves_its_targets_unknown(
+    tmp_path: Path, small_texts: list[str]
+) -> None:
+    path, copy = tmp_path / "texts.csv", tmp_path / "copy.csv"
+    for place in (path, copy):
+        place.write_text("text\n" + "\n".join(small_texts))
+    for other in (path, copy):
+        found = open_domain(str(path), str(other), "cross", 10_000, 20, 0)
+        assert found.targets and not set(found.targets) & set(found.auxiliary)
+
+
 def test_an_encoder_is_fitted_anew_where_another_file_lies(
     tmp_path: Path, small_texts: list[str]
 ) -> None:

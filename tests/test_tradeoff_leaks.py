@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -81,6 +82,20 @@ def test_what_nearly_repeats_another_side_is_not_attacked(
     leaky = draw_texts(texts, 150, 40, 0, held_out=marks)
     tradeoff_texts._sides.cache_clear()
     assert repeated(leaky) > 5, "else the check could not fail"
+
+
+def test_targets_come_from_many_documents_and_few_of_each() -> None:
+    words = np.random.default_rng(0).integers(10**6, size=(6000, 6))
+    texts = [" ".join(f"w{n}" for n in row) for row in words]
+    sizes = [600] * 4 + [20] * 180
+    names = [f"document {i}" for i, size in enumerate(sizes) for _ in range(size)]
+    documents = dict(zip(texts, names, strict=True))
+    found = draw_texts(texts, 2500, 100, 0, documents=documents)
+    assert found.facts["n_documents"] >= 40
+    assert max(Counter(found.documents or ()).values()) <= 26
+    known = {documents[text] for text in found.known}
+    apart = {documents[text] for text in (*found.targets, *found.held)}
+    assert not known & apart, "also what is left of a document is not known"
 
 
 def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:

@@ -185,6 +185,12 @@ def test_errors_of_one_official_split_do_not_average_out() -> None:
     assert found.leakage.ci95.high == pytest.approx(60.5), "other targets under each seed"
 
 
+def test_targets_of_the_same_documents_do_not_average_out_either() -> None:
+    facts = {"unit": "document", "n_documents": 50}
+    rows = [Row(cell("none", s), {**leaks(tuned=60), **used(80, 0)}, facts=facts) for s in range(4)]
+    assert summarise(rows).undefended.leakage.ci95.high == pytest.approx(61)
+
+
 def made(*points: tuple[str, float, float, float]) -> Tradeoff:
     """Return points of (defence, leak, change, half a width)."""
     base = Point("none", (), {"MR": score(80)}, {"tuned": score(60, 2)}, None, {"MR": score(0, 0)})

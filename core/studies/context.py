@@ -72,7 +72,7 @@ def context_of(cell: Cell, *, version: int = 1, beside: Sequence[str] = ()) -> C
         **precision_of(cell),
         **_versions(used, version),
         **_defaults(used, cell),
-        **(_weights(encoder, used) if beside else {}),
+        **(_weights(encoder, used) if beside and "attack" in used else {}),
     }
 
 

@@ -101,9 +101,10 @@ def open_domain(
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
     known, held = open_corpus(target).split_by_document((1 - held_share, held_share), seed=seed)
     known_sentences = known.sentences()
-    others = _sentences_of(other, content_of(other)) if other != target else ()
+    is_same = content_of(other) == content_of(target)  # then the other documents alone are known
+    others = () if is_same else _sentences_of(other, content_of(other))
     apart = keep_apart(held.sentences(), (*known_sentences.texts, *others), near)
-    own = known_sentences.texts if domain == "in" else others or open_corpus(other).texts
+    own = known_sentences.texts if domain == "in" or is_same else others
     drawn = apart.take(_rows(len(apart.sentences), n_targets, np.random.default_rng([seed, 8])))
     distinct = tuple(dict.fromkeys(own))
     chosen = _rows(len(distinct), n_auxiliary, np.random.default_rng([seed, 7]))

@@ -12,7 +12,7 @@ from core.corpora.near_duplicates import THRESHOLD
 from core.corpora.passages import gather_paragraphs
 from core.errors import InvalidInputError
 from core.studies.apart import keep_apart
-from core.studies.domains import DOMAINS, open_corpus
+from core.studies.domains import DOMAINS, content_of, open_corpus
 
 __all__ = ["Passages", "open_passages"]
 
@@ -70,11 +70,13 @@ def open_passages(
         raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
     known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
     known_sentences = known.sentences()
-    others = open_corpus(other).texts if other != target else ()
+    is_same = content_of(other) == content_of(target)  # then the other articles alone are known
+    others = () if is_same else open_corpus(other).texts
     texts = (*known_sentences.texts, *others)
     apart = keep_apart(held.sentences(), texts, near)
     targets = gather_paragraphs(apart.sentences, *n_words)
-    drawn = _articles(known if domain == "in" else open_corpus(other), n_auxiliary, seed)
+    is_own = domain == "in" or is_same
+    drawn = _articles(known if is_own else open_corpus(other), n_auxiliary, seed)
     paragraphs = drawn.paragraphs(*n_words)
     if not targets or not paragraphs:
         short = target if not targets else other if domain == "cross" else target

@@ -169,7 +169,8 @@ def _check(is_same: bool) -> None:
 
 
 def _auxiliary_digest(reference: str) -> str:
-    return digest(auxiliary_texts(reference))
+    texts, documents = auxiliary_texts(reference), auxiliary_documents(reference)
+    return digest((*texts, *(documents[text] for text in texts if text in documents)))
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,9 @@ __all__ = [
 N_HELD = 1000
 """Texts at most that the attacker sets aside to choose epochs by and to learn to judge from."""
 
+MANY_DOCUMENTS = 50
+"""Documents that targets come from at least, where there are enough."""
+
 LEAST_HELD = 20
 """As many at least: the search cannot learn to judge from fewer."""
 
@@ -172,11 +175,17 @@ def draw_texts(
     def chosen(rows: Iterable[int]) -> tuple[str, ...]:
         return tuple(texts[i] for i in rows)
 
-    targets, held = chosen(order[:n_targets]), chosen(order[n_targets : n_targets + N_HELD])
-    repeated = near_duplicates(held, targets, near)
+    targets, rest = chosen(order[:n_targets]), chosen(order[n_targets : n_targets + N_HELD])
+    repeated = near_duplicates(rest, targets, near)
+    held = tuple(text for i, text in enumerate(rest) if i not in repeated)
+    if len(held) < LEAST_HELD:
+        raise InvalidInputError(
+            f"The attacker sets {LEAST_HELD} texts aside at least, and {len(held)} are left that "
+            "nearly repeat none under attack. Name others by --auxiliary, or fewer by --n-targets."
+        )
     return AttackersTexts(
         chosen(known),
-        tuple(text for i, text in enumerate(held) if i not in repeated),
+        held,
         targets,
         tuple(own[i] for i in order[:n_targets]) if documents else None,
         sides.n_near_duplicates,
@@ -217,7 +226,13 @@ def _sides(
     """Part the texts; of those apart, none repeats one of the rest."""
     apart = _apart(documents, n_targets) if held_out is None else _marked(texts, held_out)
     taken = {folded(texts[i]) for i in apart}
-    rest = tuple(i for i, text in enumerate(texts) if folded(text) not in taken)
+    # Of a document that is attacked, nothing is known; marked texts are parted already.
+    closed = {documents[i] for i in apart} if held_out is None else frozenset[str]()
+    rest = tuple(
+        i
+        for i, text in enumerate(texts)
+        if documents[i] not in closed and folded(text) not in taken
+    )
     dropped = near_duplicates([texts[i] for i in apart], (texts[i] for i in rest), near)
     kept = tuple(row for i, row in enumerate(apart) if i not in dropped)
     return _Sides(kept, rest, len(dropped))
@@ -228,14 +243,20 @@ def _marked(texts: Sequence[str], held_out: frozenset[str]) -> list[int]:
 
 
 def _apart(documents: Sequence[str], n_targets: int) -> list[int]:
-    """Return as many texts as are attacked and set aside, whole documents, under every seed."""
+    """Return as many texts as are attacked and set aside, under every seed.
+
+    Few of each document, of many: targets of one document are alike, so that an interval needs
+    many. A third of the documents at most where they are long enough.
+    """
     n = min(3 * n_targets + N_HELD, max(n_targets + LEAST_HELD, len(documents) // 3))
     rows: dict[str, list[int]] = {}
     for i in np.random.default_rng([0, 1]).permutation(len(documents)).tolist():
         rows.setdefault(documents[i], []).append(i)
+    most = max(-(-n // MANY_DOCUMENTS), -(-3 * n // len(rows)))
+    names = list(rows)
     found: list[int] = []
-    for members in rows.values():
+    for name in np.random.default_rng([0, 4]).permutation(len(names)).tolist():
         if len(found) >= n:
             break
-        found += members
+        found += rows[names[name]][:most]
     return found

@@ -253,11 +253,11 @@ def _stand_ins() -> dict[str, Any]:
 
     train_attack, finished = train.train_attack, fit._finished
 
-    def quick_training(plan: Any, *rest: Any) -> Any:
-        return train_attack(plan, *rest) if plan.attack.name == "prior" else _stop()
+    def quick_training(plan: Any, *rest: Any, **more: Any) -> Any:
+        return train_attack(plan, *rest, **more) if plan.attack.name == "prior" else _stop()
 
-    def quick_fit(encoder: Any, *rest: Any) -> Any:
-        return finished(encoder, *rest) if encoder.name in ("tfidf", "hashing") else _stop()
+    def quick_fit(encoder: Any, *rest: Any, **more: Any) -> Any:
+        return finished(encoder, *rest, **more) if encoder.name in ("tfidf", "hashing") else _stop()
 
     return {
         "core.attacks.inversion.train.train_attack": quick_training,
