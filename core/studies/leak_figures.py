@@ -15,7 +15,7 @@ from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.errors import CoreError
 from core.results import Score
-from core.store import META, read_json
+from core.store import META, read_record
 from core.studies import more_texts, names_tables, representation_summary, tradeoff_summary
 from core.studies.rows import Row
 from core.studies.tables import read_rows
@@ -88,7 +88,7 @@ def _news(encoder: str, attack: str) -> Row:
 def _overview(encoder: str) -> LeakFigure:
     weights = Path(shipped.WEIGHTS) / encoder
     records: dict[str, Mapping[str, Any]] = {
-        name: read_json(weights / name / META)["training"]
+        name: read_record(weights / name / META, training=dict)["training"]
         for name in INVERSION_ATTACKS
         if (weights / name / META).exists()
     }

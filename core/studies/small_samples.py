@@ -14,7 +14,7 @@ from typing import Any
 from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.results import Score
-from core.store import read_json
+from core.store import read_record
 
 __all__ = ["MOST_SPREAD", "WIDE", "half_width", "measured_spread", "notes_on_size"]
 
@@ -51,8 +51,8 @@ def _spread(score: Score) -> float:
 def _records() -> Iterable[Score]:
     for path in sorted((ASSETS / "weights").glob("*/*/model.json")):
         try:
-            held_out = read_json(path)["training"]["held_out"]
-            yield Score.of_record(held_out, "token_set_f1")
+            training = read_record(path, training=dict)["training"]
+            yield Score.of_record(training["held_out"], "token_set_f1")
         except (ArtifactError, KeyError, TypeError, ValueError):
             continue  # one that is damaged says nothing here, and is told of where it is opened
 
