@@ -247,7 +247,7 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
 def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
     measures = dict.fromkeys(measure for row in rows for measure in row.scores)
     same = {task for row in rows for task in row.facts.get("same_texts", ())}
-    # All seeds draw their targets from the same documents, so that more seeds tell no more of these.
+    # All seeds draw their targets from the same documents: more seeds tell no more of these.
     of_documents = any(row.facts.get("unit") == "document" for row in rows)
     means = {
         m: mean_row_score(
