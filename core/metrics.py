@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm, rankdata, t
+from scipy.special import ndtri, stdtrit
 
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score, Scores
@@ -114,8 +114,8 @@ def bootstrap_interval(
 def _widening(n_groups: int, level: float) -> float:
     """Return how much farther from the mean the ends of an interval of so many groups stand."""
     quantile = (1 + level) / 2
-    narrow = np.sqrt(n_groups / (n_groups - 1)) / norm.ppf(quantile)
-    return float(t.ppf(quantile, n_groups - 1) * narrow)
+    narrow = np.sqrt(n_groups / (n_groups - 1)) / ndtri(quantile)
+    return float(stdtrit(n_groups - 1, quantile) * narrow)
 
 
 def _by_group(
@@ -139,6 +139,8 @@ def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:
     """
     if not n:
         return Interval(0.0, 100.0, level)
+    from scipy.stats import binomtest  # loading it takes a third of a second
+
     bounds = binomtest(found, n).proportion_ci(level, method="wilson")
     return Interval(100 * float(bounds.low), 100 * float(bounds.high), level)
 
@@ -232,6 +234,8 @@ def _resamples(n: int, seed: int) -> NDArray[np.int64]:
 
 def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Spearman's correlation of each row: Pearson's of the ranks."""
+    from scipy.stats import rankdata
+
     ranks = [rankdata(side, axis=1) for side in (one, two)]
     a, b = (side - side.mean(1, keepdims=True) for side in ranks)
     scale = np.sqrt((a**2).sum(1) * (b**2).sum(1))

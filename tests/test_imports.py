@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,3 +168,18 @@ def test_what_is_imported_within_functions_exists(path: Path) -> None:
         for alias in node.names:
             if not hasattr(module, alias.name):
                 importlib.import_module(f"{node.module}.{alias.name}")
+
+
+HEAVY = {"pandas", "plotly.express", "scipy.stats", "sklearn", "torch", "transformers", "umap"}
+
+
+def test_the_first_page_waits_for_no_library_that_it_does_not_use() -> None:
+    """What the page of inversion imports is most of the time from a server's start to its words."""
+    page = ast.parse((ROOT / "pages" / "inversion.py").read_text(encoding="utf-8"))
+    modules = [name for name in imported(page) if name.partition(".")[0] in LAYERS]
+    code = f"import {', '.join(['sys', 'dashboard.serve', *modules])}; print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "dashboard.inversion.views" in found.stdout.split()
+    assert HEAVY.isdisjoint(found.stdout.split())

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import SGDClassifier
-from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, train_test_split
 
 from core.corpora import Columns, load_corpus, split_reference
 from core.corpora.sentences import split_sentences
@@ -111,6 +108,10 @@ class ClassificationStudy:
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Return the macro-F1 of a linear classifier on frozen vectors: 70 % to train, 30 % to test."""
+    from sklearn.linear_model import SGDClassifier  # pages take the table's rows alone
+    from sklearn.metrics import f1_score
+    from sklearn.model_selection import GridSearchCV, train_test_split
+
     check_contents(cell)
     texts, labels = _documents(cell)
     known, held, known_labels, held_labels = train_test_split(
@@ -188,6 +189,8 @@ def _sentences(corpus: str) -> Sequence[str]:
 
 def _interval(true: NDArray[Any], said: NDArray[Any], seed: int, n: int = 500) -> Interval:
     """Return the 95 % bootstrap interval of the macro-F1 over the test texts."""
+    from sklearn.metrics import f1_score
+
     rng = np.random.default_rng([seed, 9])
     classes = np.unique(true)
     drawn = [

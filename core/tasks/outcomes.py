@@ -8,7 +8,6 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from core.errors import InvalidInputError
 from core.metrics import bootstrap_interval, spearman_correlation, spearman_difference
@@ -75,6 +74,8 @@ class Hits:
     def score(self) -> Score:
         """Return the per cent right; the interval is that of Clopper and Pearson."""
         n, n_right = len(self.right), int(self.right.sum())
+        from scipy.stats import binomtest
+
         ends = binomtest(n_right, n).proportion_ci(method="exact")
         interval = Interval(100 * float(ends.low), 100 * float(ends.high))
         return Score(100 * n_right / n, interval, n, self.chance)
