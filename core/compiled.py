@@ -9,13 +9,15 @@ and a change in a loop that others call compiles them anew.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 import numba
 from numba import njit
 
 from core.assets import ROOT
-from core.store import cache_dir
+from core.cache_folder import cache_dir
+from core.durable import make_folder
 
 __all__ = ["machine_code_folder", "njit"]
 
@@ -34,4 +36,6 @@ def machine_code_folder() -> Path:
 
 
 if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]  # $NUMBA_CACHE_DIR, where given
+    with suppress(OSError):  # Numba then says so
+        make_folder(machine_code_folder())
     numba.config.CACHE_DIR = str(machine_code_folder())  # type: ignore[attr-defined]

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from core.cache_folder import claim
+
 __all__ = [
     "Unfinished",
+    "is_own",
     "make_folder",
     "make_private",
     "private_umask",
@@ -32,6 +35,9 @@ __all__ = [
 
 _SUFFIX = ".unfinished"
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
+_PUBLIC_FILE, _PUBLIC_FOLDER = 0o666, 0o777
+_OF_OTHERS = 0o077
+_SPECIAL = 0o7000
 _ABANDONED_SECONDS = 3600.0
 """Age of a leftover where files cannot be locked, such as on some network disks."""
 
@@ -49,8 +55,8 @@ class Unfinished:
 
     def __init__(self, folder: Path, *, is_public: bool = False) -> None:
         self.folder = folder
-        self._mode = 0o666 & ~_asked_umask if is_public else _PRIVATE_FILE
-        self._handle, self.path = _begin(folder)
+        self._mode = _mode(_PRIVATE_FILE, _PUBLIC_FILE, is_public=is_public)
+        self._handle, self.path = _begin(folder, self._mode)
 
     def seal(self, target: Path, *, is_new: bool = False) -> Path:
         """Force the content to the disk and give it its name, in the place of an older file.
@@ -69,7 +75,8 @@ class Unfinished:
         OSError
             The disk refused; an older file is as it was.
         """
-        self.path.chmod(self._mode)
+        if self._mode is not None:
+            self.path.chmod(self._mode)
         os.fsync(self._handle)
         if is_new:
             self._name_anew(target)
@@ -127,33 +134,66 @@ def write_whole(target: Path, content: bytes, *, is_public: bool = False) -> Pat
 
 def make_folder(folder: Path, *, is_public: bool = False) -> None:
     """Make a folder with those above it, each on disk before what comes into it."""
-    mode = 0o777 & ~_asked_umask if is_public else _PRIVATE_FOLDER
     missing = []
     for each in (folder, *folder.parents):
         if each.exists():
+            claim(each)  # a run that was killed may have left it empty
             break
         missing.append(each)
     for each in reversed(missing):
         with suppress(FileExistsError):  # another process was faster
-            each.mkdir(mode=_PRIVATE_FOLDER)
-            each.chmod(mode)
+            _make_one(each, _mode(_PRIVATE_FOLDER, _PUBLIC_FOLDER, is_public=is_public))
+        claim(each)
         _sync_folder(each.parent)
     folder.mkdir(exist_ok=True)  # says so where something else has the name
 
 
+def _make_one(folder: Path, mode: int | None) -> None:
+    """Make a folder; the special bits that it takes from the one above stay."""
+    if mode is None:
+        folder.mkdir(mode=_PUBLIC_FOLDER)
+    else:
+        folder.mkdir(mode=_PRIVATE_FOLDER)
+        folder.chmod(mode | folder.stat().st_mode & _SPECIAL)
+
+
 def make_private(folder: Path) -> None:
-    """Take the rights of others off a folder and all below, where it was made with them."""
-    with suppress(OSError):  # it is another's, or has just gone
-        if not stat.S_IMODE(folder.stat().st_mode) & 0o077:
+    """Take the rights of others off a folder and all below, where it was made with them.
+
+    The owner's rights stay; links, and what others own, are left as they are.
+    """
+    with suppress(OSError):  # there is none
+        if folder.is_symlink() or not folder.lstat().st_mode & _OF_OTHERS:
             return
-        for path in folder.rglob("*"):
-            if not path.is_symlink():
-                path.chmod(_PRIVATE_FOLDER if path.is_dir() else _PRIVATE_FILE)
-        folder.chmod(_PRIVATE_FOLDER)  # last: after a kill, the next run does it again
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            _take_rights(Path(parent, name))
+    _take_rights(folder)  # last: after a kill, the next run does it again
 
 
-_asked_umask = 0o022
-"""What the user takes off public files: of the process, once `private_umask` has looked."""
+def _take_rights(path: Path) -> None:
+    with suppress(OSError):  # it has just gone, or the disk knows no rights
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        if mode & _OF_OTHERS and is_own(path):
+            path.chmod(mode & ~_OF_OTHERS)
+
+
+def is_own(path: Path) -> bool:
+    """Return whether a file or a folder is the user's, and no link."""
+    found = path.lstat()
+    owner = getattr(os, "geteuid", lambda: found.st_uid)()  # Windows has no such number
+    return not stat.S_ISLNK(found.st_mode) and found.st_uid == owner
+
+
+_asked_umask: int | None = None
+"""What the user takes off public files, within `private_umask`; else the system knows it."""
+
+
+def _mode(private: int, public: int, *, is_public: bool) -> int | None:
+    """Return the rights to give; None where the umask of the process is to decide."""
+    if not is_public:
+        return private
+    return None if _asked_umask is None else public & ~_asked_umask
 
 
 @contextmanager
@@ -161,7 +201,8 @@ def private_umask() -> Iterator[None]:
     """Have libraries that write files of their own, too, make them their owner's alone."""
     global _asked_umask
     before = os.umask(0o077)
-    asked, _asked_umask = _asked_umask, before
+    asked = _asked_umask
+    _asked_umask = before if asked is None else asked
     try:
         yield
     finally:
@@ -177,16 +218,18 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _begin(folder: Path) -> tuple[int, Path]:
+def _begin(folder: Path, mode: int | None) -> tuple[int, Path]:
     """Open a file of a name of its own, and lock it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=_SUFFIX)
-        path = Path(name)
-        _lock(handle)
-        with suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(handle).st_ino:
-                return handle, path
-        os.close(handle)  # taken for a leftover before it was locked
+        path = folder / f".{secrets.token_hex(8)}{_SUFFIX}"
+        with suppress(FileExistsError):
+            handle = os.open(path, flags, _PUBLIC_FILE if mode is None else _PRIVATE_FILE)
+            _lock(handle)
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == os.fstat(handle).st_ino:
+                    return handle, path
+            os.close(handle)  # taken for a leftover before it was locked
 
 
 def _is_abandoned(path: Path) -> bool:

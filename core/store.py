@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from core.cache_folder import CACHED, cache_dir, is_ours
 from core.durable import (
     make_folder,
     make_private,
@@ -34,10 +34,8 @@ from core.errors import ArtifactError, InvalidInputError, StorageError
 from core.tensor_file import write_arrays
 
 __all__ = [
-    "CACHED",
     "META",
     "MOST_JSON_BYTES",
-    "ON_REQUEST",
     "UNFIT",
     "cache_dir",
     "check_folder",
@@ -88,31 +86,9 @@ _REMEDIES = {
 }
 
 
-def cache_dir(*parts: str) -> Path:
-    """Return a folder for derived data: $LEAKSCOPE_HOME, or ~/.cache/leakscope."""
-    home = os.environ.get("LEAKSCOPE_HOME")
-    root = Path(home) if home else Path.home() / ".cache" / "leakscope"
-    return root.joinpath(*parts)
-
-
-CACHED = {
-    "embeddings": "vectors of the texts of corpora",
-    "layouts": "maps of such vectors",
-    "representations": "encoders and attacks that the page of representations fitted",
-    "deniability": "statistics of the tokens of encoders",
-    "backends": "which library encodes faster here",
-    "compiled": "machine code",
-    "studies": "finished cells of studies and searches",
-}
-"""The folders of the cache, and what they hold."""
-
-ON_REQUEST = ("studies",)
-"""Hours of work: removed where they are asked for by name, never with the rest."""
-
-
 def secure_cache() -> None:
     """Take the rights of others off what was kept before all of it was made private."""
-    for kind in CACHED:
+    for kind in filter(is_ours, CACHED):
         make_private(cache_dir(kind))
 
 

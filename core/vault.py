@@ -30,6 +30,7 @@ __all__ = [
     "Lock",
     "find_lock",
     "is_cache_off",
+    "keep_lock",
     "secret",
 ]
 
@@ -41,6 +42,10 @@ LOCK_FILE = "lock.json"
 """Beside what is encrypted: the salt of its key, and what tells the key from others."""
 
 LEAST_CHARACTERS = 12
+COST = 2**17
+"""Of scrypt, for a new lock: 128 MiB of work for each guess. A lock says what it took."""
+
+_COSTS = tuple(2**k for k in range(10, 21))
 _MOST_BYTES = 4096
 _NONCE_BYTES = 12
 _FORMAT = 1
@@ -66,9 +71,10 @@ def secret() -> bytes | None:
         raise InvalidInputError(f"Give {KEY} or {KEY_FILE}, not both: unset one.")
     name = KEY if phrase is not None else KEY_FILE
     given = os.fsencode(phrase) if phrase is not None else _read(file or "")
-    if len(given) < LEAST_CHARACTERS:
+    n_characters = len(given.decode(errors="surrogateescape"))
+    if n_characters < LEAST_CHARACTERS:
         raise InvalidInputError(
-            f"{name} must give at least {LEAST_CHARACTERS} characters, got {len(given)}. Give a "
+            f"{name} must give at least {LEAST_CHARACTERS} characters, got {n_characters}. Give a "
             "longer key, or unset it to keep the cache unencrypted."
         )
     return given
@@ -92,10 +98,13 @@ class Lock:
     ----------
     sealing, naming : bytes
         Keys of 32 bytes: of the encryption, and of names.
+    record : bytes
+        What the file of the lock holds, to write it back; empty for one without a file.
     """
 
     sealing: bytes = field(repr=False)
     naming: bytes = field(repr=False)
+    record: bytes = field(default=b"", repr=False)
 
     def name(self, content: bytes, n_bytes: int) -> bytes:
         """Return a digest that says nothing of the content to whoever lacks the key."""
@@ -165,8 +174,8 @@ def find_lock(folder: Path | None = None, *, is_made: bool = True) -> Lock | Non
         if not is_made:
             return None
         _make(place, given)
-    salt, check = _stored(place)
-    sealing, naming, found = _derive(given, salt)
+    told, salt, check = _stored(place)
+    sealing, naming, found = _derive(given, salt, told["n"])
     if not secrets.compare_digest(found, check):
         raise InvalidInputError(
             f"The key of {KEY} or {KEY_FILE} is not the one that encrypts {place.parent}. Give "
@@ -174,24 +183,52 @@ def find_lock(folder: Path | None = None, *, is_made: bool = True) -> Lock | Non
             "`python -m core cache clear --kind embeddings` removes the vectors, which are "
             "encoded anew when they are needed."
         )
-    return Lock(sealing, naming)
+    return Lock(sealing, naming, _record(told))
+
+
+def keep_lock(folder: Path, lock: Lock) -> bool:
+    """Return whether the lock of a folder is this one; where it was removed, it is written back.
+
+    Raises
+    ------
+    StorageError
+        It cannot be written.
+    """
+    place = folder / LOCK_FILE
+    if not lock.record:
+        return True
+    if not place.exists():
+        _write(place, lock.record)
+    try:
+        return _record(read_json(place)) == lock.record
+    except ArtifactError:
+        return False
 
 
 def _make(place: Path, given: bytes) -> None:
     salt = secrets.token_bytes(16)
-    check = _derive(given, salt)[2]
-    told = {"format": _FORMAT, "kdf": "scrypt", "salt": salt.hex(), "check": check.hex()}
+    check = _derive(given, salt, COST)[2]
+    told = {"format": _FORMAT, "kdf": "scrypt", "n": COST, "salt": salt.hex(), "check": check.hex()}
+    _write(place, _record(told))
+
+
+def _record(told: Any) -> bytes:
+    return json.dumps(told).encode()
+
+
+def _write(place: Path, record: bytes) -> None:
     with storage_errors(place), unfinished(place.parent) as file:
-        file.path.write_bytes(json.dumps(told).encode())
+        file.path.write_bytes(record)
         with suppress(FileExistsError):  # another process was faster, and its salt is the one
             file.seal(place, is_new=True)
 
 
-def _stored(place: Path) -> tuple[bytes, bytes]:
+def _stored(place: Path) -> tuple[dict[str, Any], bytes, bytes]:
     told = read_json(place)
     try:
         salt, check = bytes.fromhex(told["salt"]), bytes.fromhex(told["check"])
         is_known = told["format"] == _FORMAT and len(salt) == 16 and len(check) == 32
+        is_known = is_known and told["n"] in _COSTS
     except (KeyError, TypeError, ValueError):
         is_known = False
     if not is_known:
@@ -200,11 +237,11 @@ def _stored(place: Path) -> tuple[bytes, bytes]:
             "or `python -m core cache clear --kind embeddings` removes the vectors, which are "
             "encoded anew when they are needed."
         )
-    return salt, check
+    return told, salt, check
 
 
 @lru_cache(maxsize=4)
-def _derive(given: bytes, salt: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return the two keys, and what tells this key from others: 16 MiB of work for each guess."""
-    long = hashlib.scrypt(given, salt=salt, n=2**14, r=8, p=1, dklen=96, maxmem=2**26)
+def _derive(given: bytes, salt: bytes, n: int) -> tuple[bytes, bytes, bytes]:
+    """Return the two keys, and what tells this key from others: n KiB of work for each guess."""
+    long = hashlib.scrypt(given, salt=salt, n=n, r=8, p=1, dklen=96, maxmem=2**11 * n)
     return long[:32], long[32:64], hashlib.sha256(long[64:]).digest()

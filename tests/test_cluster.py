@@ -16,9 +16,10 @@ import pytest
 
 from core.errors import InvalidInputError, MissingDependencyError, StoppedError
 from core.studies import kept_cells
-from core.studies.cluster import ray_workers
+from core.studies.cluster import _call, ray_workers
 from core.studies.rows import Cell, Row, failures
 from core.studies.runner import run_cells
+from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
 
 TESTS = Path(__file__).parent
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: cluster")
@@ -127,6 +128,38 @@ def test_workers_without_the_code_are_told(
         pytest.raises(InvalidInputError, match="Install the same Leakscope on each machine"),
     ):
         run_cells([{"x": 1}, {"x": 2}], only_here.measure, tmp_path, n_jobs=n_jobs)
+
+
+def cache_told(cell: Cell, folder: Path) -> list[Row]:
+    """Say what a worker knows of the cache, within a cell."""
+    return [Row(facts={"off": is_cache_off(), "file": os.environ.get(KEY_FILE, "")})]
+
+
+@needs_ray
+def test_workers_are_told_of_the_cache_cell_by_cell(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(NO_CACHE, raising=False)
+    with ray_workers(cluster) as n_jobs:
+        monkeypatch.setenv(KEY_FILE, "key")
+        (first,) = run_cells([{"x": 1}], cache_told, tmp_path / "a", n_jobs=n_jobs)
+        monkeypatch.delenv(KEY_FILE)
+        monkeypatch.setenv(NO_CACHE, "1")
+        (second,) = run_cells([{"x": 1}], cache_told, tmp_path / "b", n_jobs=n_jobs)
+        monkeypatch.delenv(NO_CACHE)
+        (third,) = run_cells([{"x": 1}], cache_told, tmp_path / "c", n_jobs=n_jobs)
+    assert (first["off"], first["file"]) == (False, str(tmp_path / "key"))
+    assert (second["off"], second["file"]) == (True, "")
+    assert (third["off"], third["file"]) == (False, "")
+
+
+def test_a_worker_with_a_key_of_its_own_keeps_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY, "a key of this machine")
+    assert _call(lambda: dict(os.environ), {KEY_FILE: "/there"}).get(KEY_FILE) is None
+    monkeypatch.delenv(KEY)
+    assert _call(lambda: dict(os.environ), {KEY_FILE: "/there"})[KEY_FILE] == "/there"
+    assert KEY_FILE not in os.environ
 
 
 @needs_ray

@@ -15,6 +15,7 @@ FLOORS = (
         "core.protocols",
         "core.specs",
         "core.text",
+        "core.cache_folder",
         "core.store",
         "core.durable",
         "core.tensor_file",

@@ -16,13 +16,15 @@ import pytest
 from command_line import ROOT
 from counting import CountingEncoder
 
+from core import vault
+from core.cache_folder import CACHED, MARKER, cache_dir
 from core.durable import make_folder, private_umask, write_whole
 from core.encoders.cache import CachedEncoder
-from core.encoders.locked import list_locked
+from core.encoders.locked import LockedShelf, list_locked, name_locked
 from core.encoders.shards import list_shards, text_key
 from core.errors import ArtifactError, InvalidInputError, MissingDependencyError
-from core.store import CACHED, cache_dir, write_json
-from core.vault import KEY, KEY_FILE, LOCK_FILE, NO_CACHE, Lock, find_lock, is_cache_off
+from core.store import write_json
+from core.vault import KEY, KEY_FILE, LOCK_FILE, NO_CACHE, Lock, find_lock, is_cache_off, secret
 
 TEXTS = [f"the patient of room {i} was given insulin" for i in range(30)]
 PHRASE = "correct horse battery"
@@ -47,16 +49,18 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography")
     monkeypatch.setenv(KEY, PHRASE)
+    monkeypatch.setattr("core.vault.COST", 2**10)
 
 
 @pytest.fixture
 def filled(leakscope_home: Path) -> Path:
     """A cache with something of every kind."""
     CachedEncoder(CountingEncoder()).encode(TEXTS)
-    for kind in ("layouts", "representations", "deniability"):
-        write_json(cache_dir(kind, "a", "model.json"), {"encoder": f"of {kind}"})
-    for kind in ("backends", "compiled"):
-        write_json(cache_dir(kind, "b.json"), {})
+    names = {"layouts": "a" * 64, "representations": f"tfidf-{'a' * 24}", "deniability": "a" * 32}
+    for kind, name in names.items():
+        write_json(cache_dir(kind, name, "model.json"), {"encoder": f"of {kind}"})
+    write_json(cache_dir("backends", f"{'b' * 32}.json"), {})
+    write_json(cache_dir("compiled", "b" * 16, "index.json"), {})
     write_json(cache_dir("studies", "encoders", "cells", "c.json"), {"rows": []})
     return leakscope_home
 
@@ -211,8 +215,6 @@ def test_encrypted_vectors_come_back_bit_equal(keyed: None, tmp_path: Path) -> N
 def test_sparse_vectors_are_encrypted_as_well(keyed: None, tmp_path: Path) -> None:
     from scipy import sparse
 
-    from core.encoders.locked import LockedShelf
-
     lock = find_lock(tmp_path)
     assert lock is not None
     shelf = LockedShelf(tmp_path, "e-float32", 50, "tfidf", lock)
@@ -239,6 +241,7 @@ def test_nothing_on_disk_can_be_told_by_guessing(
     shard.unlink()
     shard.parent.rmdir()
     pytest.importorskip("cryptography")
+    monkeypatch.setattr("core.vault.COST", 2**10)
     monkeypatch.setenv(KEY, PHRASE)
     CachedEncoder(inner).encode(TEXTS)
     assert found() == []
@@ -304,6 +307,32 @@ def test_a_key_that_is_none_is_refused(phrase: str, monkeypatch: pytest.MonkeyPa
         find_lock()
 
 
+def test_the_least_length_of_a_key_is_one_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY, "é" * 11)
+    with pytest.raises(InvalidInputError, match="at least 12 characters, got 11"):
+        secret()
+    monkeypatch.setenv(KEY, "é" * 12)
+    assert secret() == ("é" * 12).encode()
+
+
+def test_a_lock_says_what_a_guess_costs(keyed: None, tmp_path: Path) -> None:
+    assert vault.COST == 2**10, "of the tests"
+    made = find_lock(tmp_path / "cheap")
+    told = json.loads((tmp_path / "cheap" / LOCK_FILE).read_text())
+    assert told["n"] == 2**10
+    (tmp_path / "cheap" / LOCK_FILE).write_text(json.dumps(told | {"n": 2**11}))
+    with pytest.raises(InvalidInputError, match="not the one that encrypts"):
+        find_lock(tmp_path / "cheap")
+    (tmp_path / "cheap" / LOCK_FILE).write_text(json.dumps(told | {"n": 2**40}))
+    with pytest.raises(ArtifactError, match="is damaged"):
+        find_lock(tmp_path / "cheap")
+    assert made is not None
+
+
+def test_a_guess_at_the_key_costs_128_mib() -> None:
+    assert vault.COST * 8 * 128 == 128 * 2**20
+
+
 @pytest.mark.parametrize("file", ["missing", "/dev/zero", ".", "long", ""])
 def test_a_key_file_that_is_none_is_refused(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -349,6 +378,20 @@ def test_a_truncated_encrypted_shard_is_refused_by_name(
     os.truncate(shard, length if length >= 0 else shard.stat().st_size - 1)
     with pytest.raises(ArtifactError, match=shard.name):
         CachedEncoder(CountingEncoder(), tmp_path).encode(TEXTS)
+
+
+def test_a_shard_opens_in_the_folder_of_its_encoder_alone(keyed: None, tmp_path: Path) -> None:
+    lock = find_lock(tmp_path)
+    assert lock is not None
+    one, two = (LockedShelf(tmp_path, name, 4, name, lock) for name in ("one", "two"))
+    key = one.key(TEXTS[0])
+    path = one.write([key], np.ones((1, 4), np.float32))
+    two.folder.mkdir()
+    moved = path.rename(two.folder / path.name)
+    for read in (two.keys, two.vectors, lambda shard: name_locked(shard, lock)):
+        with pytest.raises(ArtifactError, match=path.name):
+            read(moved)
+    assert one.keys(moved.rename(path)) == [key]
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[]", '{"format": 1, "salt": 3, "check": ""}'])
@@ -422,7 +465,7 @@ def test_the_list_names_encrypted_encoders_to_those_with_the_key(
 
 
 def left(home: Path) -> set[str]:
-    return {kind for kind in CACHED if any((home / kind).glob("*"))}
+    return {kind for kind in CACHED if {p.name for p in (home / kind).glob("*")} - {MARKER}}
 
 
 def test_clearing_takes_all_but_finished_cells(core: Any, filled: Path) -> None:
@@ -463,9 +506,11 @@ def test_only_unencrypted_vectors_can_be_cleared(
 def test_clearing_follows_no_links(core: Any, filled: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
-    (filled / "layouts" / "link").symlink_to(tmp_path / "mine")
+    link = filled / "layouts" / ("c" * 64)
+    link.symlink_to(tmp_path / "mine")
     core("cache", "clear")
-    assert left(filled) == {"studies"} and (tmp_path / "mine" / "file").exists()
+    assert left(filled) == {"studies", "layouts"} and (tmp_path / "mine" / "file").exists()
+    assert link.is_symlink()
 
 
 def test_an_empty_cache_is_no_mistake(core: Any, leakscope_home: Path) -> None:

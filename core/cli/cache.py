@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from core.cli.arguments import Parser
-from core.cli.output import show_json
+from core.cli.output import show_json, show_note
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_no_cache(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `list` and `clear`."""
-    from core.store import CACHED, ON_REQUEST
+    from core.cache_folder import CACHED, ON_REQUEST
 
     parser.description = __doc__
     commands = parser.add_subparsers(
@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what is kept, or was removed."""
+    from core.cache_folder import MARKER, cache_dir, unmarked
     from core.cached import kept, remove
-    from core.store import cache_dir
 
     if arguments.action == "list":
         found, told = kept(), "kept"
@@ -71,12 +71,20 @@ def run(arguments: argparse.Namespace) -> None:
         days = arguments.older_than
         if not (math.isfinite(days) and days >= 0):
             raise InvalidInputError(f"--older-than must be a number of days from 0, got {days}.")
-        found, told = remove(
+        removal = remove(
             arguments.kind,
             encoder=arguments.encoder,
             older_than_hours=24 * days,
             is_unencrypted=arguments.unencrypted,
-        ), "removed"  # fmt: skip
+        )
+        found, told = removal.removed, "removed"
+        if removal.unknown:
+            show_note(_of_unknown(removal.unknown))
+    for folder in unmarked():
+        show_note(
+            f"{folder} has no mark of this program, so nothing in it is listed, removed or made "
+            f"private. If all in it is Leakscope's, `touch {folder / MARKER}` says so."
+        )
     if arguments.json:
         show_json({"folder": str(cache_dir()), told: [each.to_dict() for each in found]})
     else:
@@ -91,7 +99,7 @@ def check_key() -> str:
     CoreError
         See `core.vault.find_lock`.
     """
-    from core.store import cache_dir
+    from core.cache_folder import cache_dir
     from core.vault import KEY_FILE, LOCK_FILE, find_lock, is_cache_off, secret
 
     if is_cache_off():
@@ -103,6 +111,16 @@ def check_key() -> str:
             f"unencrypted. Give {KEY_FILE}, or --no-cache."
         )
     return ""
+
+
+def _of_unknown(left: list[Kept]) -> str:
+    """Return what to do about what may be of the encoder, too."""
+    kinds = " ".join(f"--kind {kind}" for kind in sorted({each.kind for each in left}))
+    key = " Or give the key: it tells encrypted ones." if any(e.is_encrypted for e in left) else ""
+    return (
+        f"{len(left):,} were left whose encoder is not known. `cache clear {kinds}` removes them, "
+        f"with all others of the kind.{key}"
+    )
 
 
 def _show(found: list[Kept], where: str) -> None:

@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
     target = checked_reference(arguments.target, columns_of(arguments))
     other = checked_reference(arguments.other)
     spec = attack_spec(arguments)
-    from core.store import cache_dir, prepare_place
+    from core.durable import make_folder
+    from core.store import cache_dir, prepare_place, storage_errors
     from core.studies import tuning
     from core.studies.tables import table_of, write_rows
 
@@ -67,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     prepare_place(arguments.out)
     folder = cache_dir("studies", "tuning")
+    with storage_errors(folder):
+        make_folder(folder)
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
         rows = without_folders(tuning.run(study, folder, n_jobs=n_jobs, on_progress=on_progress))
     write_rows(arguments.out, "tuning", rows, tuning.markdown(rows))

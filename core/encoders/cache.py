@@ -8,6 +8,7 @@ is encrypted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 
 from core.encoders.locked import LockedShelf
 from core.encoders.shards import Shelf
+from core.errors import ArtifactError, StorageError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.store import cache_dir
 from core.text import check_texts
@@ -110,13 +112,13 @@ class CachedEncoder:
         key_of = self._shelf.key
         keys = [key_of(text) for text in texts]
         self._scan()
-        new = {k: t for k, t in zip(keys, texts, strict=True) if k not in self._rows}
         if not texts:
             return self._encoder.encode([])
         places: dict[bytes, list[int]] = {}
         for i, key in enumerate(keys):
             places.setdefault(key, []).append(i)
-        parts = list(self._look_up([key for key in places if key not in new]))
+        parts = list(self._look_up([key for key in places if key in self._rows]))
+        new = {k: texts[at[0]] for k, at in places.items() if k not in self._rows}
         parts += self._encode_new(new, on_progress)
         if not new:
             on_progress(1.0, f"All {len(texts):,} texts were encoded before")
@@ -126,17 +128,34 @@ class CachedEncoder:
         """Take up the shards that appeared since the last call, other processes' included."""
         for path in self._shelf.shards():
             if path not in self._scanned:
-                self._rows.update((k, (path, i)) for i, k in enumerate(self._shelf.keys(path)))
-                self._scanned.add(path)
+                with _while_there(path):
+                    self._take_up(path, self._shelf.keys(path))
+
+    def _take_up(self, path: Path, keys: Sequence[bytes]) -> None:
+        self._rows.update((key, (path, i)) for i, key in enumerate(keys))
+        self._scanned.add(path)
+
+    def _forget(self, path: Path) -> None:
+        self._rows = {key: place for key, place in self._rows.items() if place[0] != path}
+        self._scanned.discard(path)
 
     def _look_up(self, keys: list[bytes]) -> Iterator[_Part]:
-        """Yield known keys with their vectors, reading each shard once."""
+        """Yield known keys with their vectors, reading each shard once.
+
+        The keys of shards that were removed meanwhile are known no more.
+        """
         by_shard: dict[Path, list[bytes]] = {}
         for key in keys:
             by_shard.setdefault(self._rows[key][0], []).append(key)
         for path, held in by_shard.items():
             rows = [self._rows[key][1] for key in held]
-            yield held, self._shelf.vectors(path)[rows]
+            vectors = None
+            with _while_there(path):
+                vectors = self._shelf.vectors(path)
+            if vectors is None:
+                self._forget(path)
+            else:
+                yield held, vectors[rows]
 
     def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> Iterator[_Part]:
         """Encode texts that are not on disk, longest first, and write every block at once."""
@@ -149,11 +168,33 @@ class CachedEncoder:
                 on_progress(now / len(new), f"Encoded {now:,} of {len(new):,} new texts")
 
             vectors = self._encoder.encode([new[k] for k in block], scaled)
-            path = self._shelf.write(block, vectors)
-            self._scanned.add(path)
-            self._rows.update((k, (path, i)) for i, k in enumerate(block))
+            self._keep([new[k] for k in block], vectors)
             done += len(block)
             yield block, vectors
+
+    def _keep(self, texts: list[str], vectors: Vectors) -> None:
+        """Write vectors, though somebody may be clearing the cache beside us."""
+        if not self._shelf.is_current():  # it was cleared, and locked anew
+            self.__dict__.pop("_shelf", None)
+            self._rows, self._scanned = {}, set()
+        keys = [self._shelf.key(text) for text in texts]
+        try:
+            path = self._shelf.write(keys, vectors)
+        except StorageError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            path = self._shelf.write(keys, vectors)  # its folder was removed under it
+        self._take_up(path, keys)
+
+
+@contextmanager
+def _while_there(path: Path) -> Iterator[None]:
+    """Take a shard that cannot be read for damaged only where it was not removed."""
+    try:
+        yield
+    except ArtifactError:
+        if path.exists():
+            raise
 
 
 def _in_order(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vectors:

@@ -1,8 +1,9 @@
 """Encrypted shards: as `core.encoders.shards`, for those who give the cache a key.
 
 A shard is a header, then three sealed boxes: the encoder's name, the keys of the texts, and their
-vectors. The header holds a number of the shard's own, which all boxes are sealed with, so that no
-box opens in another shard. Texts are found by a keyed digest, and folders are named by one:
+vectors. The header holds a number of the shard's own, which all boxes are sealed with, as they are
+with the keyed digest that names the folder: no box opens in another shard, and no shard in the
+folder of another encoder. Texts are found by a keyed digest, and folders are named by one:
 neither can be compared with the digests of texts that somebody guesses.
 """
 
@@ -28,7 +29,7 @@ from core.encoders.shards import (
 )
 from core.protocols import Vectors
 from core.store import storage_errors
-from core.vault import Lock
+from core.vault import Lock, keep_lock
 
 __all__ = ["LOCKED_SUFFIX", "LockedShelf", "list_locked", "n_locked", "name_locked"]
 
@@ -61,7 +62,7 @@ class LockedShelf(Shelf):
     def __init__(self, root: Path, shelf: str, dimension: int, encoder: str, lock: Lock) -> None:
         folder = root / f"locked-{lock.name(b'shelf ' + shelf.encode(), 16).hex()}"
         super().__init__(folder, dimension, encoder)
-        self._lock = lock
+        self._root, self._lock = root, lock
         self.key = lambda text: lock.name(b"text " + text.encode(), KEY_BYTES)
 
     def shards(self) -> list[Path]:
@@ -80,20 +81,28 @@ class LockedShelf(Shelf):
             own, sizes = _header(content)
             n_keys = (sizes[_KEYS] - _SEAL_BYTES) // KEY_BYTES
             boxes = content[_HEADER.size + sizes[_NAME] + sizes[_KEYS] :]
-            tensors = load(self._lock.open(boxes, _context(own, _VECTORS)))
+            tensors = load(self._lock.open(boxes, _context(path.parent, own, _VECTORS)))
             return unpacked(tensors, (n_keys, self.dimension))
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise refusal(path) from error
+
+    def is_current(self) -> bool:
+        """Return whether the lock of the cache is this one still; a removed one is written back."""
+        return keep_lock(self._root, self._lock)
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> Path:
         """Write a shard, encrypted before it reaches the disk."""
         own = secrets.token_bytes(_OWN_BYTES)
         plain = (self.encoder.encode(), b"".join(keys), save(packed(vectors)))
-        boxes = [self._lock.seal(part, _context(own, i)) for i, part in enumerate(plain)]
+        boxes = [
+            self._lock.seal(part, _context(self.folder, own, i)) for i, part in enumerate(plain)
+        ]
         content = _HEADER.pack(_MAGIC, own, *map(len, boxes)) + b"".join(boxes)
         sealed = self.folder / sealed_name(content, LOCKED_SUFFIX)
         with storage_errors(sealed):
-            return write_whole(sealed, content)
+            write_whole(sealed, content)
+        self.is_current()  # it may have been removed while nothing encrypted was there
+        return sealed
 
 
 def list_locked(folder: Path) -> list[Path]:
@@ -125,7 +134,7 @@ def _open_early(path: Path, box: int, lock: Lock) -> bytes:
             if min(sizes) < _SEAL_BYTES or sum(sizes) + _HEADER.size != size:
                 raise ValueError("its parts are not as long as it says")
             file.seek(sum(sizes[:box]), 1)
-            return lock.open(file.read(sizes[box]), _context(own, box))
+            return lock.open(file.read(sizes[box]), _context(path.parent, own, box))
     except (OSError, ValueError) as error:
         raise refusal(path) from error
 
@@ -140,5 +149,5 @@ def _header(content: bytes) -> tuple[bytes, tuple[int, ...]]:
     return own, tuple(sizes)
 
 
-def _context(own: bytes, box: int) -> bytes:
-    return _MAGIC + own + bytes([box])
+def _context(folder: Path, own: bytes, box: int) -> bytes:
+    return _MAGIC + own + bytes([box]) + folder.name.encode()

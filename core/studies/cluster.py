@@ -2,7 +2,8 @@
 
 Each machine needs Leakscope and the corpora at the same paths. Rows travel back to the process
 that was started, which alone writes them; fitted encoders and encoded vectors stay in the cache
-of the machine that made them.
+of the machine that made them. Whether vectors are kept, and which file holds the key of the cache,
+travels with each cell.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from joblib import ParallelBackendBase
 
 from core.errors import InvalidInputError, MissingDependencyError
 from core.studies.runner import LOST, use_backend
-from core.vault import NO_CACHE, is_cache_off
+from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
 
 __all__ = ["RayBackend", "ray_workers"]
 
@@ -107,7 +109,7 @@ class RayBackend(ParallelBackendBase):
     def _outcome(self, func: Callable[[], Any]) -> Any:
         if self._is_left:
             return [LOST]
-        reference = self._task.remote(func)
+        reference = self._task.remote(func, _told())
         self._open.add(reference)
         try:
             return self._ray.get(reference)
@@ -122,9 +124,30 @@ class RayBackend(ParallelBackendBase):
             self._open.discard(reference)
 
 
-def _call(func: Callable[[], Any]) -> Any:
-    """Run joblib's batch of one cell; a function of this module, so that workers import it."""
-    return func()
+def _told() -> dict[str, str]:
+    """Return what a worker is to know of the cache: never the key itself, but where it lies."""
+    told = {NO_CACHE: "1"} if is_cache_off() else {}
+    if file := os.environ.get(KEY_FILE):
+        told[KEY_FILE] = str(Path(file).absolute())
+    return told
+
+
+def _call(func: Callable[[], Any], told: dict[str, str]) -> Any:
+    """Run joblib's batch of one cell; a function of this module, so that workers import it.
+
+    A machine that has a key of its own keeps to that.
+    """
+    if KEY in os.environ or KEY_FILE in os.environ:
+        told = {name: value for name, value in told.items() if name != KEY_FILE}
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    try:
+        return func()
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 @contextmanager
@@ -157,8 +180,6 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
         # Rows are small: 100 MB for objects instead of a third of the memory.
         options |= {"num_cpus": n_jobs or os.cpu_count(), "_node_ip_address": "127.0.0.1",
                     "include_dashboard": False, "object_store_memory": 100 * 2**20}  # fmt: skip
-    if is_cache_off():  # here, so there as well; a key each machine has of its own
-        options["runtime_env"] = {"env_vars": {NO_CACHE: "1"}}
     was_joined = ray.is_initialized()
     try:
         if not was_joined:
