@@ -297,5 +297,6 @@ def _key(folder: Path) -> object:
 
     from core.vault import KEY_FILE, find_lock
 
-    with patch.dict(os.environ, {KEY_FILE: str(folder / "key")}):
+    is_cheap = patch("core.vault.COST", 2**10)  # each damaged key is another one to derive
+    with is_cheap, patch.dict(os.environ, {KEY_FILE: str(folder / "key")}):
         return find_lock(folder / "a")
