@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from core.cache_folder import MARKER
 from core.store import read_json, write_json
 from tools.faults.results import results_of
 
@@ -34,7 +35,8 @@ class Run:
 
     def files(self) -> Iterator[Path]:
         for folder in self.folders:
-            yield from sorted(path for path in folder.rglob("*") if path.is_file())
+            found = (path for path in folder.rglob("*") if path.is_file())
+            yield from sorted(path for path in found if path.name != MARKER)  # no result
 
     def results(self) -> list[dict[str, Any]]:
         """Return what is in the files; encoders that cells share are made where one needs them."""
