@@ -191,8 +191,7 @@ def write_json(path: Path, data: Any, *, is_public: bool = False) -> None:
         write_whole(path, content, is_public=is_public)
 
 
-_PIECE_BYTES = 2**24
-"""Read at a time."""
+_PIECE_BYTES = 2**24  # read at a time
 
 
 def read_whole(path: Path, at_most: int) -> bytes:
