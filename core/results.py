@@ -162,8 +162,9 @@ class Score:
         )
 
     def to_record(self, measure: str) -> dict[str, Any]:
-        """Return number and interval as records spell them: MEASURE and MEASURE_ci95."""
-        return {measure: self.value, f"{measure}_ci95": [self.ci95.low, self.ci95.high]}
+        """Return number and interval as records spell them: MEASURE and MEASURE_ci95, if any."""
+        ends = [self.ci95.low, self.ci95.high] if self.has_interval else None
+        return {measure: self.value, f"{measure}_ci95": ends}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any], measure: str, chance: str = "chance") -> Score:

@@ -167,6 +167,9 @@ def write_json(path: Path, data: Any, *, is_public: bool = False) -> None:
         write_whole(path, content, is_public=is_public)
 
 
+_PIECE_BYTES = 2**24  # read at a time
+
+
 def read_whole(path: Path, at_most: int) -> bytes:
     """Return the content of an ordinary file of bounded size.
 
@@ -179,11 +182,14 @@ def read_whole(path: Path, at_most: int) -> bytes:
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("it is not an ordinary file")
-    with path.open("rb") as file:
-        content = file.read(at_most + 1)
-    if len(content) > at_most:
+    pieces, left = list[bytes](), at_most
+    with path.open("rb") as file:  # piece by piece: memory for all that is allowed may not be there
+        while left >= 0 and (piece := file.read(min(_PIECE_BYTES, left + 1))):
+            pieces.append(piece)
+            left -= len(piece)
+    if left < 0:
         raise ValueError(f"it has more than {at_most:,} bytes")
-    return content
+    return b"".join(pieces)
 
 
 def read_json(path: Path, remedy: str = _RESTORE) -> Any:

@@ -4,6 +4,7 @@ import csv
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,22 @@ import pytest
 from command_line import spawn
 from processes import end
 
-from core.attacks.inversion.train import TrainingPlan, split_held_out
+from core.attacks.inversion.model_cards import _scores
+from core.attacks.inversion.prior import PriorAttack
+from core.attacks.inversion.train import (
+    HeldOut,
+    TrainingPlan,
+    _held_out_scores,
+    split_held_out,
+)
 from core.corpora.near_duplicates import near_duplicates
 from core.corpora.sentences import split_sentences
+from core.corpora.splits import hold_out
+from core.encoders import load_encoder
 from core.errors import InvalidInputError
-from core.specs import AttackSpec
+from core.protocols import no_progress
+from core.results import Score
+from core.specs import AttackSpec, EncoderSpec
 from core.store import load_artifact
 from core.text import words
 
@@ -36,6 +48,7 @@ def test_train_writes_an_attack_with_its_record(
     assert outcome.err == ""
     assert (record["attack"], record["seed"], record["limit"]) == ("mlc", 7, 200)
     assert (record["n_texts"], record["held_out"]["n"]) == (180, 20)
+    assert record["held_out"]["unit"] == "sentence" and "n_documents" not in record["held_out"]
     assert {"corpus", "corpus_hash", "seconds", "hardware", "versions"} <= record.keys()
     assert record["versions"]["torch"]
     _, meta = load_artifact(out)
@@ -49,24 +62,74 @@ def test_train_writes_an_attack_with_its_record(
     assert core(*arguments).out.startswith(f"{out}: mlc on mlm:")
 
 
-def test_held_out_texts_are_of_other_documents_and_repeat_none() -> None:
+LETTERS = [a + b for a in "bcdfghjk" for b in "aeiou"]
+
+
+def plan(n_held_out: int) -> TrainingPlan:
+    prior = AttackSpec(name="prior")
+    return TrainingPlan(attack=prior, corpus="c", corpus_hash="h", n_held_out=n_held_out)
+
+
+def random_texts(n: int) -> list[str]:
     rng = np.random.default_rng(0)
-    letters = [a + b for a in "bcdfghjk" for b in "aeiou"]
-    texts = [" ".join(rng.choice(letters, 12)) for _ in range(300)]
+    return [" ".join(rng.choice(LETTERS, 12)) for _ in range(n)]
+
+
+def test_held_out_texts_are_of_other_documents_and_repeat_none() -> None:
+    texts = random_texts(300)
     texts += [f"again {text}" for text in texts[:100]]
     documents = [str(i // 8) for i in range(300)] + [f"copy {i}" for i in range(100)]
-    plan = TrainingPlan(attack=AttackSpec(name="prior"), corpus="c", corpus_hash="h", n_held_out=30)
     own = dict(zip(texts, documents, strict=True))
-    known, held = split_held_out(texts, plan, documents)
-    assert 5 < len(held) <= 30 and not {own[t] for t in known} & {own[t] for t in held}
-    assert not near_duplicates(held, known)
-    assert len({own[text] for text in held}) < len(held), "documents of several texts are drawn"
-    known, held = split_held_out(texts, plan)
-    assert {own[t] for t in known} & {own[t] for t in held} and not near_duplicates(held, known)
-    known, held = split_held_out(texts[:300], plan, ["one"] * 300)
-    assert (len(known), len(held)) == (270, 30), "a single document is drawn from by sentence"
+    known, held = split_held_out(texts, plan(30), documents)
+    assert 5 < len(held.texts) <= 30
+    assert not {own[t] for t in known} & {own[t] for t in held.texts}
+    assert not near_duplicates(held.texts, known)
+    assert held.documents == tuple(own[text] for text in held.texts)
+    known, held = split_held_out(texts, plan(30))
+    assert held.documents is None and not near_duplicates(held.texts, known)
+    assert {own[t] for t in known} & {own[t] for t in held.texts}
+    known, held = split_held_out(texts[:300], plan(30), ["one"] * 300)
+    assert (len(known), len(held.texts)) == (270, 30), "a single document is drawn from by sentence"
+    assert held.documents is None, "what is trained on is of the same document"
     with pytest.raises(InvalidInputError, match="nearly repeats"):
-        split_held_out([f"{texts[0]} {i}" for i in range(10, 40)], plan)
+        split_held_out([f"{texts[0]} {i}" for i in range(10, 40)], plan(30))
+
+
+def test_held_out_texts_are_of_many_documents() -> None:
+    texts = random_texts(5_000)
+    documents = [str(max(0, i - 4_000) // 50) for i in range(5_000)]  # one holds 4,050
+    known, held = split_held_out(texts, plan(100), documents)
+    assert held.documents is not None and len(held.texts) == 100
+    assert len(set(held.documents)) == 19 and "0" not in held.documents, "all but the large one"
+    assert max(map(held.documents.count, held.documents)) <= 6
+    assert len(known) == 4_050, "what is left of a document is not trained on"
+
+
+def test_what_is_held_out_leaves_most_of_the_texts() -> None:
+    documents = [str(i // 100) for i in range(1_000)]
+    held, known = hold_out(range(1_000), documents, 100)
+    assert {documents[i] for i in held} == {"0", "1"} and len(known) == 800
+    assert [documents[i] for i in held].count("0") == 50
+    many = [str(i // 100) for i in range(100_000)]
+    held, known = hold_out(range(100_000), many, 500)
+    counts = Counter(many[i] for i in held)
+    assert set(counts.values()) == {25} and len(counts) == 20 and len(known) == 98_000
+
+
+def test_intervals_of_held_out_scores_are_of_documents(tiny_bert: Path) -> None:
+    encoder = load_encoder(EncoderSpec(name=f"mlm:{tiny_bert}"))
+    texts = random_texts(80)
+    attack = PriorAttack().fit(encoder, texts[:40])
+    told = [
+        _held_out_scores(attack, encoder, HeldOut(tuple(texts[40:]), documents), 0, no_progress)
+        for documents in (None, tuple(str(i // 10) for i in range(40)), ("one",) * 40)
+    ]
+    assert [t["unit"] for t in told] == ["sentence", "document", "document"]
+    assert [t.get("n_documents") for t in told] == [None, 4, 1]
+    assert told[0]["token_set_f1_ci95"] != told[1]["token_set_f1_ci95"]
+    assert told[2]["token_set_f1_ci95"] is None, "nothing tells how documents differ"
+    assert not Score.of_record(told[2], "token_set_f1").has_interval
+    assert "sentences of 4 documents" in _scores(told[1]) and "documents" not in _scores(told[0])
 
 
 def test_train_takes_the_rows_and_lengths_that_are_asked_for(

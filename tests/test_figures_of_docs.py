@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core.results import Interval, Score
 from tools import data
 from tools.figures.__main__ import documents, main, outcome
 from tools.figures.sources import KEPT, render, score_of
@@ -77,7 +78,9 @@ It is 2.5× faster, in 7 ms.
 def test_figures_are_found_and_names_are_not() -> None:
     first, table = (spots(block.text) for block in blocks(TEXT) if spots(block.text))
     assert [TEXT[s.start + 9 : s.end + 9] for s in first] == ["41.5 [40.0, 43.2]", "2.5×", "7 ms"]
-    assert [(s.value, s.low, s.high) for s in table] == [("1.0", "0.5", "1.5")]
+    assert [s.value for s in table] == ["1.0"]
+    row = blocks(TEXT.partition("|")[1] + TEXT.partition("|")[2])
+    assert [b.text[s.start : s.end] for b in row for s in spots(b.text)] == ["**1.0** [0.5, 1.5]"]
 
 
 def test_a_figure_is_written_anew_and_one_without_a_source_is_refused() -> None:
@@ -88,13 +91,34 @@ def test_a_figure_is_written_anew_and_one_without_a_source_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("source", "wrong"),
-    [("eos settings.end_token=9", "0 different rows"), ("eos", "2 different rows"),
+    [("file assets/first_settings.json", "''"),
+     ("file docs/results/eos.json rows", "no number"), ("bench jobs", "no number"),
+     ("eos settings.end_token=9", "0 different rows"), ("eos", "2 different rows"),
      ("eos settings.end_token=True nonsense", "no nonsense"), ("bench jobs nonsense", "0 bench"),
      ("eos settings.end_token=True precision", "no interval"), ("nonsense", "nonsense")],
 )  # fmt: skip
 def test_a_source_that_does_not_exist_is_told(source: str, wrong: str) -> None:
     _, faults = rewritten(f"It is 1.0 [0.5, 1.5].\n<!-- figures: {source} -->\n", render)
     assert len(faults) == 1 and wrong in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "stands", "said"),
+    [(-2.25, "−1.0", "−2.2"), (-2.25, "-1.0", "-2.2"), (-2.25, "1.0", "−2.2"),
+     (-0.04, "−1.0", "0.0"), (-0.04, "-1.00", "-0.04"), (-0.04, "+1.0", "+0.0"),
+     (3.0, "−1.0", "3.0"), (3.0, "+1.0", "+3.0"), (-1234.5, "−1.0", "−1,234.5")],
+)  # fmt: skip
+def test_a_minus_stays_the_sign_that_stands(
+    value: float, stands: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.figures.sources.score_of", lambda source: Score(value))
+    assert render("eos", stands) == said
+
+
+def test_an_interval_keeps_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    score = Score(-1.0, Interval(-2.0, -0.01))
+    monkeypatch.setattr("tools.figures.sources.score_of", lambda source: score)
+    assert render("eos", "**−9.9** [−9.9, −9.9]") == "**−1.0** [−2.0, 0.0]"
 
 
 def test_sources_that_are_worked_out() -> None:

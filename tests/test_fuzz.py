@@ -12,10 +12,15 @@ import pytest
 
 import core.cli
 from core.cli import COMMANDS
+from core.encoders import locked, shards
 from core.errors import ArtifactError
+from core.store import SEAL
+from core.studies import kept_cells
 from core.studies.registry import STUDIES
+from core.vault import Lock
 from tools.fuzz.kit import Kit, make_kit
 from tools.fuzz.play import Case, Verdict, no_long_work, play
+from tools.fuzz.readers import _cell, stored
 from tools.fuzz.table import counts, write
 from tools.fuzz.targets import run_target, shares, targets
 
@@ -86,6 +91,46 @@ def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     start = time.monotonic()
     verdict = play(Case("list", ("list",)), patience=0.2)
     assert verdict.end == "hung" and time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", '{"a": [-Infinity]}'])
+def test_what_python_alone_takes_for_json_is_found(
+    constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.cli.listing, "run", lambda _: print(constant))
+    assert "--json wrote" in play(Case("list", ("list", "--json"))).problem
+
+
+def test_a_cell_that_comes_back_altered_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsealed(path: Path, _: str) -> Any:
+        return {k: v for k, v in json.loads(path.read_text()).items() if k != SEAL}, True
+
+    def ends() -> list[str]:
+        cases = [Case("cell", read=lambda place, n=n: _cell(place, (b"", n))) for n in range(1, 20)]
+        return [play(case).end for case in cases]
+
+    assert "done" not in ends() and "traceback" not in ends()
+    monkeypatch.setattr(kept_cells, "read_sealed", unsealed)
+    assert "traceback" in ends()
+
+
+@pytest.mark.parametrize(
+    ("target", "place"), [("vectors", shards), ("encrypted vectors", locked)], ids=str
+)
+def test_vectors_that_come_back_altered_are_found(
+    target: str, place: Any, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def problems() -> list[str]:
+        cases = stored(kit)[target]
+        return [v.problem for v in run_target(cases, 300, 0) if "and kept was" in v.problem]
+
+    assert not problems()
+    monkeypatch.setattr(place, "read_content", Path.read_bytes)
+    monkeypatch.setattr(Lock, "seal", lambda lock, plain, context: bytes(12) + plain + bytes(16))
+    monkeypatch.setattr(Lock, "open", lambda lock, sealed, context: sealed[12:-16])
+    assert problems()
 
 
 def test_output_that_is_no_json_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,20 @@ import pytest
 
 from core.corpora import Sentences
 from core.corpora.near_duplicates import (
+    CONTAINED,
     MISSED,
     N_HASHES,
     THRESHOLD,
     _bands,
+    containment,
     near_duplicates,
     shingles,
     similarity,
 )
 from core.errors import InvalidInputError
-from core.studies.apart import documents_or_none, keep_apart
+from core.specs import settings_of
+from core.studies.apart import LEAST_NEAR, documents_or_none, keep_apart
+from core.studies.encoders import EncoderStudy
 
 LETTERS = [a + b for a in "bcdfghjk" for b in "aeiou"]
 
@@ -46,9 +50,12 @@ def test_found_are_those_that_a_comparison_of_all_pairs_finds() -> None:
     known = random_texts(400, 0)
     texts = [changed(known[i], i % 20) for i in range(200)]
     sets = [shingles(text) for text in known]
-    best = [max(similarity(shingles(text), other) for other in sets) for text in texts]
+    ours = [shingles(text) for text in texts]
+    best = [max(similarity(own, other) for other in sets) for own in ours]
+    held = [max(containment(own, other) for other in sets) for own in ours]
     for threshold in (0.1, THRESHOLD, 0.5, 0.9, 1.0):
-        expected = {i for i, value in enumerate(best) if value >= threshold}
+        least = max(CONTAINED, threshold)
+        expected = {i for i in range(200) if best[i] >= threshold or held[i] >= least}
         assert 0 < len(expected) < 200
         assert near_duplicates(texts, known, threshold) == expected
 
@@ -58,6 +65,50 @@ def test_a_text_of_other_case_and_punctuation_is_the_same() -> None:
     assert near_duplicates(["", "?"], ["", "a dog barked"]) == frozenset()
     assert near_duplicates([], ["a dog barked"]) == frozenset()
     assert near_duplicates(["a dog barked"], iter([])) == frozenset()
+
+
+LONG = ("the committee that met in spring wrote to all members, among whom my old dog barked at Bo "
+        "was the only answer that anybody read aloud before the long and rather quiet summer "
+        "began")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("My old dog barked at Bo!", True),
+        ("My old dog barked", True),
+        ("old dog barked", False),  # three words stand in many texts
+        ("Dog barked", False),
+        ("My old dog barked at Bo yesterday", True),  # 4 of 5 runs
+        ("My old dog barked at nobody yesterday", False),  # 3 of 5
+        ("My old dog. The long and rather quiet", False),  # 4 of 6, of two places
+    ],
+)
+def test_a_short_text_that_stands_in_a_long_one_is_known(text: str, is_found: bool) -> None:
+    assert bool(near_duplicates([text, "Nothing of this"], ["It rained.", LONG])) is is_found
+
+
+def test_what_two_texts_hold_together_is_held_by_neither() -> None:
+    halves = ["So my old dog barked, they said in the morning paper", "It barked at Bo all night"]
+    assert near_duplicates(["My old dog barked at Bo all night"], halves, 0.9) == frozenset()
+
+
+def test_three_words_that_are_all_of_a_known_text_are_known() -> None:
+    assert near_duplicates(["Old dog barked"], ["old dog barked!"]) == {0}
+    assert near_duplicates(["Old dog barked"], ["my old dog barked!"]) == {0}, "half of its runs"
+
+
+def test_a_higher_threshold_asks_for_more_of_a_text() -> None:
+    text = "My old dog barked at Bo yesterday"
+    assert near_duplicates([text], [LONG], CONTAINED) and not near_duplicates([text], [LONG], 0.81)
+    assert near_duplicates(["My old dog barked at Bo"], [LONG], 1.0), "word for word"
+
+
+def test_a_study_takes_no_threshold_at_which_pairs_are_missed() -> None:
+    assert settings_of(EncoderStudy)["near"].metadata["low"] == LEAST_NEAR
+    for threshold in np.linspace(LEAST_NEAR, 1, 96):
+        n_bands, n_rows = _bands(float(threshold))
+        assert (1 - threshold**n_rows) ** n_bands <= MISSED
 
 
 @pytest.mark.parametrize("threshold", [0.05, THRESHOLD, 0.5, 0.99])

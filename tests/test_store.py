@@ -15,6 +15,7 @@ from core.store import (
     digest_file,
     load_artifact,
     read_json,
+    read_whole,
     save_artifact,
     storage_errors,
     write_json,
@@ -215,3 +216,32 @@ def test_a_write_that_fails_leaves_nothing_behind(
     with pytest.raises(StorageError, match="No space left"):
         write_json(tmp_path / "x.json", {"n": 1})
     assert list(tmp_path.iterdir()) == []
+
+
+READ_IN_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from core.store import read_whole
+resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.RLIM_INFINITY))
+print(len(read_whole(Path(sys.argv[1]), 16 * 2**30)))
+"""
+
+
+def test_a_small_file_takes_little_memory_whatever_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(70))
+    command = [sys.executable, "-c", READ_IN_LITTLE_MEMORY, str(tmp_path / "a")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "70\n"), done.stderr
+
+
+def test_a_file_is_read_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(range(100)))
+    monkeypatch.setattr("core.store._PIECE_BYTES", 7)
+    for at_most in (100, 101, 1000):
+        assert read_whole(path, at_most) == bytes(range(100))
+    for at_most in (99, 98, 7, 6, 0):
+        with pytest.raises(ValueError, match=f"more than {at_most} bytes"):
+            read_whole(path, at_most)

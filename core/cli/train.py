@@ -113,4 +113,5 @@ def _show(out: Path, record: dict[str, Any]) -> None:
     f1 = Score.of_record(scores, "token_set_f1", chance="prior_f1")
     print(f"{out}: {record['attack']} on {record['encoder']}, {record['n_texts']:,} sentences")
     print(f"  {record['seconds']:,.0f} s on {record['hardware']['chip']}")
-    print(f"  held out: F1 {f1.said()}, prior only {f1.chance:.1f} (n = {f1.n})")
+    documents = f" of {scores['n_documents']} documents" if "n_documents" in scores else ""
+    print(f"  held out: F1 {f1.said()}, prior only {f1.chance:.1f} (n = {f1.n}{documents})")

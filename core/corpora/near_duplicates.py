@@ -1,24 +1,40 @@
-"""Texts that nearly repeat a known one: MinHash finds them, their shingles are compared exactly.
+"""Texts that nearly repeat a known one, or that one known text holds nearly whole.
 
-Who has learnt a text knows one that differs from it by a word or two. What is read of such a text
-says little about texts that were never seen, so that none may be under attack.
+Who has learnt a text knows one that differs from it by a word or two, and a short one that stands
+in it. What is read of such a text says little about texts that were never seen, so that none may
+be under attack.
 docs/decisions/0016-texts-that-nearly-repeat-others.md says why the threshold is what it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from core.errors import InvalidInputError
 from core.text import words
 
-__all__ = ["SHINGLE_WORDS", "THRESHOLD", "near_duplicates", "shingles", "similarity"]
+__all__ = [
+    "CONTAINED",
+    "SHINGLE_WORDS",
+    "THRESHOLD",
+    "containment",
+    "near_duplicates",
+    "shingles",
+    "similarity",
+]
 
 SHINGLE_WORDS = 3
 """Consecutive words that two texts have in common, or not."""
 
 THRESHOLD = 0.25
 """Share of their shingles that two texts have in common where one nearly repeats the other."""
+
+CONTAINED = 0.8
+"""Share of a text's shingles from which one known text that has them holds the text nearly whole.
+
+A higher threshold of resemblance raises it as well."""
 
 N_HASHES = 256
 """Values of a MinHash."""
@@ -36,13 +52,16 @@ def near_duplicates(
     *,
     n_words: int = SHINGLE_WORDS,
 ) -> frozenset[int]:
-    """Return which of the texts nearly repeat a known one.
+    """Return which of the texts nearly repeat a known one, or stand nearly whole in one.
 
-    Implements Broder (1997): the resemblance |A ∩ B| / |A ∪ B| of two texts' sets of w-shingles;
-    candidates by MinHash in bands (`datasketch`), each compared exactly.
+    Implements Broder (1997): the resemblance |A ∩ B| / |A ∪ B| of two texts' sets of w-shingles,
+    with candidates by MinHash in bands (`datasketch`), each compared exactly; and the containment
+    |A ∩ B| / |A| of a text A in a known text B, counted exactly in an index of the shingles.
     Differs from the paper: shingles are of words as `core.text` has them. The few texts lie in the
     index, the many known ones pass by, and those are left out before they are hashed of whose
-    shingles a smaller share than the threshold is in any text: they can resemble none.
+    shingles a smaller share than the threshold is in any text: they can resemble none. A text of a
+    single shingle, such as "he said that", is not contained by the longer ones that it stands in:
+    language repeats three words. It goes where it is all, or nearly all, that a known text says.
 
     Parameters
     ----------
@@ -51,7 +70,8 @@ def near_duplicates(
     known : iterable of str
         Of any number: only their words are looked at, one text after another.
     threshold : float
-        Resemblance from which a text counts as a repetition, in (0, 1].
+        Resemblance from which a text counts as a repetition, in (0, 1]. Containment counts from
+        CONTAINED, or from this where it is more.
     n_words : int
         Of a shingle.
 
@@ -68,27 +88,19 @@ def near_duplicates(
     --------
     >>> sorted(near_duplicates(["A dog barked at Bo.", "It rained."], ["a dog barked at Bo!"]))
     [0]
+    >>> sorted(
+    ...     near_duplicates(["A dog barked at Bo."], ["They say that a dog barked at Bo, once."])
+    ... )
+    [0]
     """
     if not 0 < threshold <= 1 or n_words < 1:
         raise InvalidInputError(
             f"threshold must be above 0 and at most 1, and n_words at least 1; got {threshold} "
             f"and {n_words}."
         )
-    from datasketch import MinHash, MinHashLSH
-
     sought = [shingles(text, n_words) for text in texts]
-    index = MinHashLSH(num_perm=N_HASHES, params=_bands(threshold))
-    for row, hashed in enumerate(MinHash.generator(map(_hashable, sought), num_perm=N_HASHES)):
-        if sought[row]:
-            index.insert(row, hashed)
-    passed = list(_possible(known, frozenset[tuple[str, ...]]().union(*sought), threshold, n_words))
-    found: set[int] = set()
-    signatures = MinHash.generator(map(_hashable, passed), num_perm=N_HASHES)
-    for theirs, hashed in zip(passed, signatures, strict=True):
-        for row in index.query(hashed):
-            if row not in found and similarity(sought[row], theirs) >= threshold:
-                found.add(row)
-    return frozenset(found)
+    found, passed = _pass_by(sought, (shingles(text, n_words) for text in known), threshold)
+    return frozenset(found | _resembling(sought, passed, threshold, found))
 
 
 def shingles(text: str, n_words: int = SHINGLE_WORDS) -> Shingles:
@@ -119,14 +131,60 @@ def similarity(one: Shingles, other: Shingles) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def _possible(
-    known: Iterable[str], sought: Shingles, threshold: float, n_words: int
-) -> Iterator[Shingles]:
-    """Yield the shingles of the texts that can resemble one: |A ∩ B| ≥ t |A ∪ B| ≥ t |A|."""
-    for text in known:
-        theirs = shingles(text, n_words)
-        if theirs and len(theirs & sought) >= threshold * len(theirs):
-            yield theirs
+def containment(one: Shingles, other: Shingles) -> float:
+    """Return the share of the first set that is in the second; of an empty one it is 0.
+
+    Examples
+    --------
+    >>> containment(frozenset([("a",), ("b",)]), frozenset([("b",), ("c",), ("d",)]))
+    0.5
+    """
+    return len(one & other) / len(one) if one else 0.0
+
+
+def _pass_by(
+    sought: Sequence[Shingles], known: Iterable[Shingles], threshold: float
+) -> tuple[set[int], list[Shingles]]:
+    """Return the rows that a known text contains, and the known texts that can resemble one.
+
+    These are the ones of |A ∩ B| ≥ t |A ∪ B| ≥ t |B|, A being any text and B the known one.
+    """
+    every = frozenset(chain.from_iterable(sought))
+    rows: dict[tuple[str, ...], list[int]] = {shingle: [] for shingle in every}
+    for row, own in enumerate(sought):
+        for shingle in own if len(own) > 1 else ():
+            rows[shingle].append(row)
+    least = max(threshold, CONTAINED)
+    found: set[int] = set()
+    passed = []
+    for theirs in known:
+        shared = theirs & every
+        if not shared:
+            continue
+        counts = Counter(row for shingle in shared for row in rows[shingle])
+        found.update(row for row, n in counts.items() if n / len(sought[row]) >= least)
+        if len(shared) >= threshold * len(theirs):
+            passed.append(theirs)
+    return found, passed
+
+
+def _resembling(
+    sought: Sequence[Shingles], passed: Sequence[Shingles], threshold: float, known: set[int]
+) -> set[int]:
+    """Return the rows that resemble a text, but for those that are known to repeat one."""
+    from datasketch import MinHash, MinHashLSH
+
+    index = MinHashLSH(num_perm=N_HASHES, params=_bands(threshold))
+    for row, hashed in enumerate(MinHash.generator(map(_hashable, sought), num_perm=N_HASHES)):
+        if sought[row] and row not in known:
+            index.insert(row, hashed)
+    found: set[int] = set()
+    signatures = MinHash.generator(map(_hashable, passed), num_perm=N_HASHES)
+    for theirs, hashed in zip(passed, signatures, strict=True):
+        for row in index.query(hashed):
+            if row not in found and similarity(sought[row], theirs) >= threshold:
+                found.add(row)
+    return found
 
 
 def _hashable(found: Shingles) -> list[bytes]:

@@ -1,16 +1,26 @@
-"""Parts of a corpus that share no document: by drawing, and by class."""
+"""Parts of a corpus that share no document: by drawing, by class, and some rows to score on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from itertools import chain, zip_longest
 
 import numpy as np
 
 from core.corpora.document import Document
 from core.errors import InvalidInputError
 
-__all__ = ["split_by_class", "split_by_document"]
+__all__ = ["come_in_documents", "hold_out", "split_by_class", "split_by_document"]
+
+LEAST_ALONE = 0.9
+"""Documents a sentence from which on texts are taken for sentences, not for documents."""
+
+MOST_APART = 0.25
+"""Share of the texts at most that lie in documents which are held out, or left out with them."""
+
+LEAST_DOCUMENTS = 20
+"""Documents that held-out texts are of where there are so many: each gives a twentieth at most."""
 
 
 def split_by_document(
@@ -95,3 +105,50 @@ def split_by_class(
             "left for the cross-domain side. Name fewer classes."
         )
     return inside, outside
+
+
+def hold_out(
+    order: Sequence[int], documents: Sequence[str], n_held_out: int
+) -> tuple[list[int], list[int]]:
+    """Return rows to score on and rows to train on, of different documents.
+
+    A document gives a twentieth of the held-out rows at most, and what else it holds is in neither
+    part. Documents that are held out hold a quarter of all rows at most, so that something is left
+    to train on; where there are few, each gives more than a twentieth, all about as many. Where not
+    even two fit, rows are drawn one by one, and both parts are of the same documents.
+
+    Parameters
+    ----------
+    order : sequence of int
+        The rows that take part, in the order in which they are drawn.
+    documents : sequence of str
+        Of every row, those that take no part included.
+
+    Examples
+    --------
+    >>> hold_out(range(12), "aabcddeeffgg", 2)
+    ([0, 2], [3, 4, 5, 6, 7, 8, 9, 10, 11])
+    """
+    members: dict[str, list[int]] = {}
+    for row in order:
+        members.setdefault(documents[row], []).append(row)
+    most = max(1, n_held_out // LEAST_DOCUMENTS)
+    room, n_found = MOST_APART * len(order), 0
+    taken: dict[str, list[int]] = {}
+    for document, rows in members.items():
+        if n_found < n_held_out and len(rows) <= room:
+            taken[document] = rows
+            room, n_found = room - len(rows), n_found + min(most, len(rows))
+    if len(taken) < min(2, n_held_out):
+        return list(order[:n_held_out]), list(order[n_held_out:])
+    in_turn = chain.from_iterable(zip_longest(*taken.values()))
+    held_out = [row for row in in_turn if row is not None][:n_held_out]
+    return held_out, [row for row in order if documents[row] not in taken]
+
+
+def come_in_documents(documents: Sequence[str]) -> bool:
+    """Return whether texts share documents, rather than hardly one of them.
+
+    A table of sentences has rows that hold two: these make no documents of the others.
+    """
+    return len(set(documents)) < LEAST_ALONE * len(documents)

@@ -12,14 +12,14 @@ from typing import Any
 
 from core.corpora import Sentences
 from core.corpora.near_duplicates import THRESHOLD, near_duplicates
+from core.corpora.splits import come_in_documents
 from core.errors import InvalidInputError
 from core.specs import setting
 
-__all__ = ["Apart", "documents_or_none", "keep_apart", "near_setting"]
+__all__ = ["LEAST_NEAR", "Apart", "documents_or_none", "keep_apart", "near_setting"]
 
-
-LEAST_ALONE = 0.9
-"""Documents a sentence from which on texts are taken for sentences, not for documents."""
+LEAST_NEAR = 0.05
+"""Share in common from which texts can be taken to repeat each other: of fewer, some are missed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def near_setting() -> Any:
         THRESHOLD,
         "share of runs of three words in common from which a text nearly repeats a known one, and "
         "is not attacked",
-        low=0.01,
+        low=LEAST_NEAR,
         high=1,
         flag="near-duplicates",
     )
@@ -85,9 +85,5 @@ def keep_apart(held: Sentences, known: Iterable[str], near: float = THRESHOLD) -
 
 
 def documents_or_none(sentences: Sentences, among: Sentences) -> tuple[str, ...] | None:
-    """Return the document of each sentence, or None where hardly one of `among` shares its own.
-
-    A table of sentences has rows that hold two: these make no documents of the others.
-    """
-    has_documents = len(set(among.document_ids)) < LEAST_ALONE * len(among)
-    return sentences.document_ids if has_documents else None
+    """Return the document of each sentence, or None where hardly one of `among` shares its own."""
+    return sentences.document_ids if come_in_documents(among.document_ids) else None

@@ -121,11 +121,15 @@ def render(source: str, stands: str) -> str:
     Raises
     ------
     LookupError, ValueError
-        No such source, or it has no interval where one stands.
+        No such source, it says too little or too much, what it names is no number, or it has no
+        interval where one stands.
     """
     if source.partition(" ")[0] in KEPT:
         return stands
-    score = score_of(source)
+    try:
+        score = score_of(source)
+    except TypeError as error:
+        raise LookupError(f"it names no number, or has too few words or many: {error}") from error
     numbers = _NUMBER.findall(stands)
     values = [score.value]
     if "[" in stands:
@@ -138,5 +142,8 @@ def render(source: str, stands: str) -> str:
 
 def _said(value: float, stands: str) -> str:
     decimals = len(stands.partition(".")[2])
-    sign = "+" if stands.startswith("+") and value >= 0 else ""
-    return f"{sign}{value:,.{decimals}f}"
+    rounded = round(value, decimals) + 0.0  # of −0.0, 0.0
+    told = f"{abs(rounded):,.{decimals}f}"
+    if rounded < 0:
+        return f"{'-' if stands.startswith('-') else '−'}{told}"
+    return f"+{told}" if stands.startswith("+") else told

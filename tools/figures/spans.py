@@ -17,7 +17,7 @@ _NUMBER = r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?"
 _UNIT = r"(?:(?:%|×|(?:s|ms|h|GB|MB|points?|seconds?|minutes|hours|rows/s)\b)|\\%)"
 _SPOT = re.compile(
     rf"(?<![\w.§=@/~^'’-])(?P<bold>\*\*)?(?P<value>{_NUMBER})(?(bold)\*\*)"
-    rf"(?P<unit> ?{_UNIT})?(?P<ends> \[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
+    rf"(?P<unit> ?{_UNIT})?(?P<ends> \[{_NUMBER}, {_NUMBER}\])?"
     r"(?![\w]|\.\d|-\w)"
 )
 _BEFORE = re.compile(
@@ -42,10 +42,6 @@ class Spot:
     start: int
     end: int
     value: str
-    low: str = ""
-    high: str = ""
-    row: int = -1
-    """Of a table, from 0; -1 elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,6 @@ def spots(text: str) -> list[Spot]:
     unit: these count things.
     """
     hidden = _ASIDE.sub(lambda found: "`" * len(found[0]), text)
-    is_table = hidden.lstrip().startswith("|")
     found = []
     for match in _SPOT.finditer(hidden):
         before, after = hidden[: match.start()], hidden[match.end() :]
@@ -107,10 +102,7 @@ def spots(text: str) -> list[Spot]:
         is_level = match["value"] == "95" and match["unit"] and _AFTER.match(after)
         if not is_figure or is_level or _BEFORE.search(before[-40:]):
             continue
-        row = before.count("\n") - 2 if is_table else -1
-        found.append(
-            Spot(match.start(), match.end(), match["value"], match["low"], match["high"], row)
-        )
+        found.append(Spot(match.start(), match.end(), match["value"]))
     return found
 
 

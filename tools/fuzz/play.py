@@ -196,10 +196,15 @@ def _judged(status: Any, out: str, err: str, is_json: bool) -> tuple[str, str]:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json.loads(text, parse_constant=_no_json)
     except ValueError:
         return text.startswith("usage: ")  # --help has gone before
     return True
+
+
+def _no_json(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python alone takes for JSON."""
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _reader(case: Case, folder: Path) -> tuple[str, str]:

@@ -59,10 +59,11 @@ def _scores(held_out: dict[str, Any] | None) -> str:
     if held_out is None:
         return "none in training; see docs/results/inversion-bbc.md."
     f1 = Score.of_record(held_out, "token_set_f1", chance="prior_f1")
+    documents = f" of {held_out['n_documents']:,} documents" if "n_documents" in held_out else ""
     return (
         f"F1 {f1.said()}, precision {held_out['precision']:.1f}, recall "
         f"{held_out['recall']:.1f} on n = {f1.n:,} "
-        f"sentences of the same sources (prior only: {f1.chance:.1f}). On news: "
+        f"sentences{documents} of the same sources (prior only: {f1.chance:.1f}). On news: "
         "docs/results/inversion-bbc.md."
     )
 

@@ -14,6 +14,7 @@ from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.attacks.inversion.shipped import load_attack, save_attack
 from core.corpora.near_duplicates import near_duplicates
+from core.corpora.splits import come_in_documents, hold_out
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
@@ -21,7 +22,7 @@ from core.store import META, clear_leftovers, read_json
 from core.text import check_texts
 from core.training.record import WorkClock, hardware, versions
 
-__all__ = ["TrainingPlan", "split_held_out", "train_attack"]
+__all__ = ["HeldOut", "TrainingPlan", "split_held_out", "train_attack"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,22 @@ class TrainingPlan:
         }
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Texts that an attack is scored on and was not trained on.
+
+    Attributes
+    ----------
+    texts : tuple of str
+    documents : tuple of str or None
+        The document of each, where several came from one and nothing of it was trained on: then
+        intervals are of documents.
+    """
+
+    texts: tuple[str, ...]
+    documents: tuple[str, ...] | None = None
+
+
 def train_attack(
     plan: TrainingPlan,
     encoder: Encoder,
@@ -87,7 +104,7 @@ def train_attack(
     -------
     dict
         The plan, n_texts, seconds (of all parts of a resumed run), hardware, library versions
-        and held-out scores.
+        and held-out scores, with what their intervals are of (`unit`, `n_documents`).
 
     Raises
     ------
@@ -130,11 +147,12 @@ def _tidy(out: Path) -> None:
 
 def split_held_out(
     texts: Sequence[str], plan: TrainingPlan, documents: Sequence[str] | None = None
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], HeldOut]:
     """Return the training texts and the held-out ones, without repetition between them.
 
-    Held-out texts are of documents that nothing is trained on, where these are told. Texts that
-    nearly repeat one of the training are in neither part.
+    Held-out texts are of documents that nothing is trained on, where these are told, and of many
+    (`core.corpora.splits.hold_out`). Those that nearly repeat one of the training are in neither
+    part.
 
     Raises
     ------
@@ -153,40 +171,21 @@ def split_held_out(
             "Give a larger corpus or limit."
         )
     n_held_out = min(plan.n_held_out, len(order) // 10)
-    own = dict(zip(texts, documents or texts, strict=True))
-    held_out, known = _parted(order, [own[text] for text in distinct], n_held_out)
+    document_of = dict(zip(texts, documents or texts, strict=True))
+    own = [document_of[text] for text in distinct]
+    held_out, known = hold_out(order, own, n_held_out)
     training = [distinct[i] for i in sorted(known)]
-    tests = [distinct[i] for i in sorted(held_out)]
-    repeated = near_duplicates(tests, training)
-    left = [text for i, text in enumerate(tests) if i not in repeated]
+    repeated = near_duplicates([distinct[i] for i in sorted(held_out)], training)
+    left = [row for place, row in enumerate(sorted(held_out)) if place not in repeated]
     if not left:
         raise InvalidInputError(
             "Each held-out text nearly repeats one that would be trained on: no score would say "
             "what is read of others. Give a corpus of different texts."
         )
-    return training, left
-
-
-def _parted(
-    order: Sequence[int], documents: Sequence[str], n_held_out: int
-) -> tuple[list[int], list[int]]:
-    """Return rows to hold out and rows to train on, of different documents.
-
-    A document of more than twice the rows that are wanted is trained on. Where all are such, rows
-    are drawn one by one.
-    """
-    members: dict[str, list[int]] = {}
-    for row in order:
-        members.setdefault(documents[row], []).append(row)
-    held_out: list[int] = []
-    taken: set[str] = set()
-    for document, rows in members.items():
-        if len(held_out) < n_held_out and len(held_out) + len(rows) <= 2 * n_held_out:
-            held_out += rows
-            taken.add(document)
-    if not held_out:
-        return list(order[:n_held_out]), list(order[n_held_out:])
-    return held_out[:n_held_out], [row for row in order if documents[row] not in taken]
+    is_apart = {own[i] for i in known}.isdisjoint(own[i] for i in held_out)
+    has_documents = is_apart and come_in_documents([own[i] for i in order])
+    chosen = tuple(own[i] for i in left) if has_documents else None
+    return training, HeldOut(tuple(distinct[i] for i in left), chosen)
 
 
 def _seeded(plan: TrainingPlan) -> AttackSpec:
@@ -235,15 +234,26 @@ def _record_in(out: Path) -> dict[str, Any]:
 def _held_out_scores(
     attack: InversionAttack,
     encoder: Encoder,
-    texts: list[str],
+    held_out: HeldOut,
     seed: int,
     on_progress: OnProgress,
 ) -> dict[str, Any]:
     """Score the attack and the prior-only attacker on the held-out texts."""
-    result = evaluate(attack, encoder, texts, seed=seed, name="held out", on_progress=on_progress)
+    result = evaluate(
+        attack,
+        encoder,
+        held_out.texts,
+        seed=seed,
+        documents=held_out.documents,
+        name="held out",
+        on_progress=on_progress,
+    )
     scores = result.scores
+    told: dict[str, Any] = {"n": scores.n, "unit": scores.unit}
+    if scores.n_documents is not None:
+        told["n_documents"] = scores.n_documents
     return {
-        "n": scores.n,
+        **told,
         "precision": scores.precision,
         "recall": scores.recall,
         **scores.score("token_set_f1").to_record("token_set_f1"),
