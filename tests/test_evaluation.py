@@ -114,8 +114,11 @@ def test_intervals_are_of_documents_where_these_are_given() -> None:
     assert (whole.scores.unit, whole.scores.n_documents) == ("document", 2)
     assert whole.baseline.n_documents == 2 and plain.scores.unit == "sentence"
     assert whole.scores.token_set_f1 == plain.scores.token_set_f1
-    # F1 is 1/2 and 1 in document a, 1 in b: only a and a, a and b, or b and b are drawn.
-    assert whole.scores.token_set_f1_ci95.low == pytest.approx(75)
+    # F1 is 1/2 and 1 in document a, 1 in b: only a and a, a and b, or b and b are drawn. Two
+    # documents tell little: 75 is as many times as far from the mean as t of one degree says.
+    far = (250 / 3 - 75) * 12.7062047 / 1.9599640 * 2**0.5
+    assert whole.scores.token_set_f1_ci95.low == pytest.approx(250 / 3 - far)
+    assert whole.scores.token_set_f1_ci95.high == 100
     assert plain.scores.token_set_f1_ci95.low == pytest.approx(50)
 
 
