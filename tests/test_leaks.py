@@ -217,7 +217,7 @@ class Parrot:
 def test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline(
     articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(classification, "GridSearchCV", Parrot)
+    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", Parrot)
     study = classification.ClassificationStudy(
         target=articles, other=articles, encoders=("minilm",), domains=("cross",), views=("text",)
     )
