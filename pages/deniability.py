@@ -65,8 +65,6 @@ title, beside = views.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
 show_promises(promises, headline)
-with headline:
-    how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
 if encoder_choice.address().query():
     headline.caption(f"Encoder: {plain(on.name)}")
 found = sentence.at(eta)
@@ -97,5 +95,6 @@ else:
 with st.container(horizontal=True, vertical_alignment="center"):
     st.markdown("Save these results")
     views.downloads(typed, on, eta, found, sentence.n_draws)
+how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
 explain.how_it_is_computed(promises, eta)
 explain.caveats()

@@ -80,11 +80,6 @@ with stage:
                 show_error(error, title="This attack cannot answer")
     if readings:
         views.show_finding(headline, readings)
-        with headline:
-            how_much_leaks(
-                "inversion",
-                *(invert_command(typed, name, answers.settings_for(name)) for name in chosen),
-            )
         marks.html(markup.legend(readings))
     else:
         headline.title(QUESTION, anchor=False)
@@ -102,5 +97,7 @@ elif readings:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Save these results")
         views.downloads(readings)
+    commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
+    how_much_leaks("inversion", *commands)
     explain.how_it_is_computed(chosen)
     explain.caveats()

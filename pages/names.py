@@ -27,9 +27,8 @@ if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
     views.finding(headline, found, request.attack)
-    with headline:
-        how_much_leaks("names", "names")
     views.heat_map(found)
+    how_much_leaks("names", "names")
     st.header("The words of a cell", anchor=False)
     views.cell_words(found, request)
     st.header("Which of these names is in the vector?", anchor=False)

@@ -50,8 +50,6 @@ if drawn is None or encoder is None:
 
 colour, shape, is_refused = controls.colour_pickers(drawn.points.columns, address)
 views.finding(headline, drawn, colour)
-with headline:
-    how_much_leaks("projection", "python -m core.projection.shipped")
 if is_refused:
     st.warning(
         "These texts have no such column; another one colours the map.",
@@ -68,5 +66,6 @@ with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
     controls.link_popover(address)
 selection.selected_texts(request, drawn, rows, encoder, defence)
+how_much_leaks("projection", "python -m core.projection.shipped")
 explain.how_it_is_computed(request.spec, defence)
 explain.caveats()

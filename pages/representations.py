@@ -34,9 +34,8 @@ else:
     controls.measure_pickers(found, address)
     points = views.shown_points(found)
     finding.finding(headline, found, points)
-    with headline:
-        how_much_leaks("representations", "representations", "classification", "inversion-bbc")
     views.picture(points)
+    how_much_leaks("representations", "representations", "classification", "inversion-bbc")
     if points:
         st.header("Does the order that Corò (2022) found hold?", anchor=False)
         views.order(points)

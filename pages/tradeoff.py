@@ -25,9 +25,8 @@ address.warn_of_refused()
 state.adopt_click(views.figure_key(task))
 state.follow(found.points.index(choose(found, task, share).shown))
 views.finding(headline, found, task, share)
-with headline:
-    how_much_leaks("tradeoff", "tradeoff")
 views.picture(found, task)
+how_much_leaks("tradeoff", "tradeoff")
 
 st.header("All tasks", anchor=False)
 views.all_tasks(found, share)
