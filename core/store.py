@@ -243,8 +243,7 @@ def read_record(path: Path, **kinds: type) -> dict[str, Any]:
     if wrong or not isinstance(found, dict):
         raise ArtifactError(
             f"{path} holds{','.join(wrong) or ' no object'}: it is not what was written there. "
-            "Restore it, or move it aside and run the command that made it: what else was "
-            "finished is kept."
+            + _RESTORE
         )
     return record
 

@@ -49,6 +49,11 @@ def _figures() -> dict[str, LeakFigure]:
     return leak_figures()
 
 
+@st.cache_data(show_spinner=False, max_entries=1)
+def _recalls() -> dict[str, float]:
+    return recalls()
+
+
 def how_much_leaks(page: str, *commands: str) -> None:
     """Draw a page's line, what explains why the pages' figures differ, and what repeats them.
 
@@ -79,7 +84,7 @@ def _explain(figures: Mapping[str, LeakFigure]) -> None:
         f"by the {figure.attacker}: {figure.why}."
         for figure in figures.values()
     ]
-    if apart := recalls():
+    if apart := _recalls():
         told = ", of ".join(f"{title} {value:.0f} %" for title, value in apart.items())
         lines.append(
             f"- On news, the probe-started classifier reads of {told}. Words that it cannot "

@@ -167,9 +167,11 @@ def _place(cell: Cell, encoder: Encoder) -> _Place:
     shipped = shipped_vocabulary(encoder)
     marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else ())
     names = ("target", "where", "shipped_texts", "near", "seed")
-    split = _held_out if is_held_out else _by_document
-    auxiliary, apart = split(
-        **{name: cell[name] for name in names}, marks=marks, contents=tuple(cell["contents"])
+    auxiliary, apart = _parted(
+        **{name: cell[name] for name in names},
+        marks=marks,
+        contents=tuple(cell["contents"]),
+        is_held_out=is_held_out,
     )
     drawn = apart.take(_drawn(apart.sentences.texts, cell))
     if is_held_out:
@@ -186,8 +188,9 @@ def _drawn(texts: Sequence[str], cell: Cell) -> list[int]:
     return sorted(few.tolist())
 
 
-@lru_cache(maxsize=2)
-def _held_out(
+@lru_cache(maxsize=4)
+def _parted(
+    *,
     target: str,
     where: str,
     shipped_texts: str,
@@ -195,34 +198,30 @@ def _held_out(
     seed: int,
     marks: frozenset[str],
     contents: tuple[str, ...],
+    is_held_out: bool,
 ) -> tuple[Sequence[str], Apart]:
-    """Return no text that an attacker could add, and the marked texts that repeat no other."""
-    held = [d for d in _corpus(target, where).documents if text_mark(d.text) in marks]
-    sentences = Sentences(
+    """Return what an attacker learns from here, and the sentences that repeat nothing known.
+
+    Held out: no text, and the marked ones. Else: the sentences of nine documents of ten, and those
+    of the others.
+    """
+    corpus, shipped = _corpus(target, where), _shipped_texts(shipped_texts, marks)
+    if is_held_out:
+        rest = _unmarked([d.text for d in _corpus(target, "").documents], marks)
+        return (), keep_apart(_marked(corpus, marks), chain(rest, shipped), near)
+    known, held = corpus.split_by_document((0.9, 0.1), seed=seed)
+    auxiliary = known.sentences().texts
+    return auxiliary, keep_apart(held.sentences(), chain(auxiliary, shipped), near)
+
+
+def _marked(corpus: Corpus, marks: frozenset[str]) -> Sentences:
+    held = [d for d in corpus.documents if text_mark(d.text) in marks]
+    return Sentences(
         tuple(d.text for d in held),
         tuple(d.id for d in held),
         tuple(d.label for d in held),
         tuple(d.author for d in held),
     )
-    known = _unmarked([d.text for d in _corpus(target, "").documents], marks)
-    return (), keep_apart(sentences, chain(known, _shipped_texts(shipped_texts, marks)), near)
-
-
-@lru_cache(maxsize=2)
-def _by_document(
-    target: str,
-    where: str,
-    shipped_texts: str,
-    near: float,
-    seed: int,
-    marks: frozenset[str],
-    contents: tuple[str, ...],
-) -> tuple[Sequence[str], Apart]:
-    """Return the sentences of nine documents of ten, and those of the others that repeat none."""
-    known, held = _corpus(target, where).split_by_document((0.9, 0.1), seed=seed)
-    auxiliary = known.sentences()
-    texts = chain(auxiliary.texts, _shipped_texts(shipped_texts, marks))
-    return auxiliary.texts, keep_apart(held.sentences(), texts, near)
 
 
 def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
