@@ -1,1 +1,1 @@
-"""Attacks, a folder a family: `core.attacks.inversion` reads words out of vectors."""
+"""Attacks, a folder a family: `inversion` reads words, `membership` asks who was trained on."""

@@ -1,0 +1,1 @@
+"""Membership inference: which texts a model was trained on."""

@@ -1,0 +1,126 @@
+"""Samples ranked by how likely they were trained on, and the curve that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+
+__all__ = ["Ranking", "curve", "shuffled", "unit_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Scores of samples, and which of them are members.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n,)
+        Higher where a member is likelier. Infinite ones are allowed, NaN is not.
+    members : ndarray of bool, shape (n,)
+    units : sequence or None
+        The user, book or document of each sample: samples of one are not independent.
+
+    Raises
+    ------
+    InvalidInputError
+        Other shapes, NaN, or all samples of one kind.
+    """
+
+    scores: NDArray[np.float64]
+    members: NDArray[np.bool_]
+    units: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        scores, members = np.asarray(self.scores, dtype=np.float64), np.asarray(self.members)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "members", _checked(members, self.units))
+        if scores.shape != members.shape:
+            raise InvalidInputError(
+                f"Scores of shape {scores.shape} for members of shape {members.shape}."
+            )
+        if np.isnan(scores).any():
+            rows = ", ".join(map(str, np.flatnonzero(np.isnan(scores))[:3]))
+            raise InvalidInputError(f"Scores must be numbers; NaN in sample {rows}.")
+
+    @property
+    def n_members(self) -> int:
+        """Samples that the model was trained on."""
+        return int(self.members.sum())
+
+    @property
+    def n_outsiders(self) -> int:
+        """Samples that it was not trained on."""
+        return len(self.members) - self.n_members
+
+
+def _checked(members: NDArray[Any], units: Sequence[Hashable] | None) -> NDArray[np.bool_]:
+    """Return members as they were; there are both kinds, and as many units."""
+    if members.ndim != 1 or members.dtype != np.bool_:
+        raise InvalidInputError(
+            f"Members must be a row of yes or no, got {members.dtype} of shape {members.shape}."
+        )
+    if members.all() or not members.any():
+        kind = "members" if members.all() and len(members) else "non-members"
+        raise InvalidInputError(
+            f"All {len(members)} samples are {kind}: an attack is measured on both."
+        )
+    if units is not None and len(units) != len(members):
+        raise InvalidInputError(f"{len(units)} units for {len(members)} samples.")
+    return members
+
+
+def curve(ranking: Ranking) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the receiver operating characteristic: rates of false and of true positives.
+
+    Returns
+    -------
+    tuple of ndarray of float64
+        Both from 0 to 1, one point a threshold.
+    """
+    order = np.argsort(-ranking.scores, kind="stable")
+    ranked, members = ranking.scores[order], ranking.members[order]
+    ends = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
+    true = np.cumsum(members)[ends] / ranking.n_members
+    false = np.cumsum(~members)[ends] / ranking.n_outsiders
+    return np.r_[0.0, false], np.r_[0.0, true]
+
+
+def shuffled(
+    members: NDArray[np.bool_], units: Sequence[Hashable] | None = None, *, seed: int = 0
+) -> NDArray[np.bool_]:
+    """Return who would be a member by lot: the control that every attack has to fail.
+
+    Samples of one unit stay together where they are all of one kind; as many samples, or units,
+    are members as before.
+
+    Raises
+    ------
+    InvalidInputError
+        A unit holds members and others, so that it cannot be dealt as a whole.
+    """
+    rng = np.random.default_rng([seed, 6])
+    if units is None:
+        return rng.permutation(members)
+    rows = unit_rows(units, len(members))
+    inside = np.bincount(rows, weights=members) / np.bincount(rows)
+    if np.any((inside > 0) & (inside < 1)):
+        raise InvalidInputError(
+            "A user holds members and non-members: shuffle the samples, without their users."
+        )
+    dealt: NDArray[np.bool_] = rng.permutation(inside > 0)[rows]
+    return dealt
+
+
+def unit_rows(units: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:
+    """Return the number of the unit of each sample."""
+    if units is None:
+        return np.arange(n)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(unit, len(numbers)) for unit in units], dtype=np.int64)
