@@ -19,8 +19,13 @@ MOST_OFF_ONE = 0.01
 _SHOWN = 5
 
 
-def checked_probabilities(probabilities: Any) -> NDArray[np.float64]:
+def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[np.float64]:
     """Return probabilities of classes, a sample a row of the last two axes, as float64.
+
+    Parameters
+    ----------
+    first_model : int
+        Number of the first of several models, for messages.
 
     Raises
     ------
@@ -43,23 +48,27 @@ def checked_probabilities(probabilities: Any) -> NDArray[np.float64]:
             "classes, two columns."
         )
     total = array.sum(axis=-1)  # NaN or infinite where one of the row is
-    _refuse(~np.isfinite(total), "hold NaN or infinity", "Remove those rows")
-    _refuse(array.min(axis=-1) < 0, "hold a negative probability", "Give probabilities, no scores")
-    _refuse(
-        np.abs(total - 1) > MOST_OFF_ONE,
-        f"do not sum to 1 within {MOST_OFF_ONE:g}",
-        "Give the probabilities of all classes, after the softmax",
-    )
+    for is_wrong, what in (
+        (~np.isfinite(total), "hold NaN or infinity. Remove those rows."),
+        (array.min(axis=-1) < 0, "hold a negative number. Give probabilities, not scores."),
+        (
+            np.abs(total - 1) > MOST_OFF_ONE,
+            f"do not sum to 1 within {MOST_OFF_ONE:g}. Give the probabilities of all classes, "
+            "after the softmax.",
+        ),
+    ):
+        _refuse(is_wrong, what, first_model)
     return array
 
 
-def _refuse(is_wrong: NDArray[np.bool_], what: str, remedy: str) -> None:
+def _refuse(is_wrong: NDArray[np.bool_], what: str, first_model: int) -> None:
     if not is_wrong.any():
         return
     rows = np.argwhere(is_wrong)
+    rows[:, :-1] += first_model
     shown = ", ".join(_named(row) for row in rows[:_SHOWN])
     more = "" if len(rows) <= _SHOWN else f" and {len(rows) - _SHOWN:,} more"
-    raise InvalidInputError(f"the probabilities of sample {shown}{more} {what}. {remedy}.")
+    raise InvalidInputError(f"the probabilities of sample {shown}{more} {what}")
 
 
 def _named(row: NDArray[np.intp]) -> str:
@@ -150,14 +159,15 @@ class Shadows:
     def __post_init__(self) -> None:
         """Check, and bring to the types that are said."""
         array = np.asarray(self.probabilities)
-        if array.dtype != np.float32:
-            array = checked_probabilities(array)
         _check_axes("probabilities of shadows", array, 3)
-        for model in array:
-            checked_probabilities(model)
         n_models, n, n_classes = array.shape
         if n_models < 1:
             raise InvalidInputError("there is no shadow model. Give at least one.")
+        if array.dtype == np.float32:
+            for first in range(n_models):  # one by one: their float64 is twice as large
+                checked_probabilities(array[first : first + 1], first)
+        else:
+            array = checked_probabilities(array)
         object.__setattr__(self, "probabilities", array)
         object.__setattr__(self, "labels", _checked_labels(self.labels, n, n_classes))
         object.__setattr__(self, "members", _checked_members(self.members, (n_models, n)))
