@@ -78,7 +78,7 @@ def loss(probabilities: _Array, labels: _Labels) -> _Array:
 def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
     """Return the modified entropy in nats: 0 where a classifier is sure and right.
 
-    Implements the definition of Song & Mittal (2021), Eq. 8:
+    Implements the definition of Song & Mittal (2021):
     -(1 - p_y) log p_y - Σ_{c≠y} p_c log(1 - p_c). Members have less.
     Differs from S21's feature (2), which cites it and prints log p_c in the sum: that would call
     a wrong answer that is sure of itself as good as a right one.
@@ -134,9 +134,9 @@ def correctness(probabilities: _Array, labels: _Labels) -> _Array:
 def scaled_logit(probabilities: _Array, labels: _Labels) -> _Array:
     """Return φ = log(p_y / (1 - p_y)), which over models is nearly normal.
 
-    Implements Carlini et al. (2022), Eq. 3, in the stable form of their §VI-A: the logarithm of
-    p_y less that of what the other classes have together. Differs from the paper: 0 counts as
-    `FLOOR` on either side, so that |φ| ≤ 69.1.
+    Implements the scaling of Carlini et al. (2022) in its stable form: the logarithm of p_y less
+    that of what the other classes have together. Differs from the paper: 0 counts as `FLOOR` on
+    either side, so that |φ| ≤ 69.1.
 
     Examples
     --------
@@ -174,7 +174,7 @@ FEATURES: Mapping[str, FeatureEntry] = {
     "modified_entropy": FeatureEntry(
         "Modified entropy",
         "How undecided the answer is, or how sure of a wrong class.",
-        "Song & Mittal (2021), Eq. 8",
+        "Song & Mittal (2021)",
         f"{_HERE}:modified_entropy",
         formula=r"-(1-p_y)\log p_y - \sum_{c\neq y} p_c \log(1-p_c)",
     ),
