@@ -18,6 +18,7 @@ from core.attacks.membership.classifiers.registry import (
     Level,
     make_attack,
 )
+from core.attacks.membership.classifiers.thresholds import models_of
 from core.attacks.membership.classifiers.users import STATISTICS, users_of
 from core.attacks.membership.roc import (
     RATES,
@@ -34,7 +35,15 @@ from core.metrics import bootstrap_interval
 from core.protocols import OnProgress
 from core.results import Interval, Score
 
-__all__ = ["AttackOutcome", "Plan", "calibrated_threshold", "control", "evaluate", "plans"]
+__all__ = [
+    "AttackOutcome",
+    "Plan",
+    "calibrated_threshold",
+    "control",
+    "evaluate",
+    "has_both_kinds_of_users",
+    "plans",
+]
 
 N_SHUFFLES = 40
 _MOST_PLAYED = 4
@@ -101,7 +110,8 @@ def plans(
     """
     found = []
     for name, entry in CLASSIFIER_ATTACKS.items():
-        if not entry.can_use(shadows) or (entry.level == "user" and not has_users):
+        usable = _usable(name, shadows)
+        if not entry.can_use(usable) or (entry.level == "user" and not has_users):
             continue
         chosen: list[dict[str, Any]] = [{}]
         if entry.has_feature:
@@ -153,18 +163,28 @@ def evaluate(
     return found
 
 
-def has_both_kinds_of_users(target: Outputs) -> bool:
+def has_both_kinds_of_users(*models: Outputs) -> bool:
     """Return whether samples tell their user, and some users are members and some are not."""
-    if target.users is None:
+    if any(model.users is None for model in models):
         return False
-    members = users_of(target).members
+    members = np.concatenate([users_of(model).members for model in models])
     return bool(members.any() and not members.all())
+
+
+def _usable(
+    attack: str, shadows: Shadows | Sequence[Outputs] | None
+) -> Shadows | Sequence[Outputs] | None:
+    """Return the shadow models if the attack can learn from them; some need two kinds of users."""
+    is_picky = CLASSIFIER_ATTACKS[attack].learns_from_users and shadows is not None
+    if is_picky and not has_both_kinds_of_users(*models_of(shadows or [])):
+        return None
+    return shadows
 
 
 def _run(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None, seed: int
 ) -> AttackOutcome:
-    attack = make_attack(plan.attack, **plan.settings)
+    attack, shadows = make_attack(plan.attack, **plan.settings), _usable(plan.attack, shadows)
     if shadows is not None:
         attack.fit(shadows)
     ranking = _ranking(attack.scores(target), target, plan.level)

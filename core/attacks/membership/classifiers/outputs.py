@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 
-__all__ = ["MOST_OFF_ONE", "Outputs", "Shadows", "checked_probabilities"]
+__all__ = ["MOST_OFF_ONE", "Outputs", "Shadows", "checked_probabilities", "faults_of"]
 
 MOST_OFF_ONE = 0.01
 """How far the probabilities of a sample may sum from 1: what rounding in a file leaves."""
@@ -47,18 +47,21 @@ def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[n
             "the probabilities are of one class alone. Give one column for each class: with two "
             "classes, two columns."
         )
-    total = array.sum(axis=-1)  # NaN or infinite where one of the row is
-    for is_wrong, what in (
-        (~np.isfinite(total), "hold NaN or infinity. Remove those rows."),
-        (array.min(axis=-1) < 0, "hold a negative number. Give probabilities, not scores."),
-        (
-            np.abs(total - 1) > MOST_OFF_ONE,
-            f"do not sum to 1 within {MOST_OFF_ONE:g}. Give the probabilities of all classes, "
-            "after the softmax.",
-        ),
-    ):
+    for is_wrong, what in faults_of(array):
         _refuse(is_wrong, what, first_model)
     return array
+
+
+def faults_of(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield which samples are wrong in what way, and how that is said."""
+    total = array.sum(axis=-1)  # NaN or infinite where one of the row is
+    yield ~np.isfinite(total), "hold NaN or infinity. Remove those rows."
+    yield array.min(axis=-1) < 0, "hold a negative number. Give probabilities, not scores."
+    yield (
+        np.abs(total - 1) > MOST_OFF_ONE,
+        f"do not sum to 1 within {MOST_OFF_ONE:g}. Give the probabilities of all classes, after "
+        "the softmax.",
+    )
 
 
 def _refuse(is_wrong: NDArray[np.bool_], what: str, first_model: int) -> None:

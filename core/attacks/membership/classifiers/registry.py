@@ -39,6 +39,8 @@ class ClassifierAttackEntry(Entry):
     """Shadow models: none, any, or such as answered for the very samples of the target."""
     has_feature: bool = False
     """Whether one of the five features can be chosen."""
+    learns_from_users: bool = False
+    """Whether it needs users of shadow models who were trained on, and others who were not."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make this entry what it is."""
 
@@ -136,6 +138,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         level="user",
         needs="nothing",
         has_feature=True,
+        learns_from_users=True,
         formula=r"1\{F_{avg} \ge \tau\}",
     ),
     "user_learned": ClassifierAttackEntry(
@@ -146,6 +149,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         level="user",
         needs="shadows",
         has_feature=True,
+        learns_from_users=True,
         formula=r"\mathcal{A}(F_{avg}, F_{min}, F_{max}, F_{var})",
     ),
     "user_votes": ClassifierAttackEntry(
