@@ -32,7 +32,7 @@ WORDS = (
     "0", "1", "2", "3", "-1", "+1", "007", "1.5", "1e3", "1e-300", "1e308", "1e400", "nan", "inf",
     "-inf", "9" * 20, "-" + "9" * 20, "9" * 5000, "٣", "1_000", "0x10", "true", "none", "None", "",
     " ", "-", "--", "---", "--nonsense", "-x", "=", "a=", "=b", "a=b", "texts.txt", "news.csv",
-    "news.tsv", "news.jsonl", "news.parquet", "pairs.csv", "searches.csv", "news.csv#text",
+    "news.tsv", "news.jsonl", "news.parquet", "pairs.csv", "searches.csv", "answers.csv", "news.csv#text",
     "news.csv#nope", "#", "missing.txt", "missing/out.json", ".", "..", "pipe", "/dev/null",
     "/dev/zero", "/dev/full", "/dev/null/out", "~", "a" * 300, "out", "out.json", "out.csv",
     "text", "label",

@@ -211,4 +211,5 @@ class BaVarIA(Aligned):
         NotFittedError, InvalidInputError
             As `Aligned.check`.
         """
-        return self.posterior_.log_odds(self.logit_of(target))
+        phi = self.logit_of(target)
+        return self.posterior_.log_odds(phi)

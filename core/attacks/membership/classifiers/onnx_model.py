@@ -69,7 +69,10 @@ class OnnxClassifier:
         options.log_severity_level = 4  # what goes wrong is raised, and told in our words
         try:
             self._session = onnxruntime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
+                content,
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=0,  # which would print that it tries again
             )
         except Exception as error:  # its errors share no other base
             raise refusal(path, "", f"is no model that onnxruntime opens ({_first(error)}). Export "
