@@ -386,6 +386,8 @@ def test_the_control_is_one_half_where_the_attack_is_not() -> None:
     assert outcome.auc.value > 0.7 and abs(outcome.control.value - 0.5) < 0.02
     assert outcome.advantage is not None and outcome.advantage.value > 0.2
     assert outcome.accuracy is not None and outcome.accuracy.value > 0.6
+    assert outcome.decided is not None
+    assert outcome.accuracy.value == np.mean(outcome.decided == target.members)
 
 
 def test_thresholds_know_nothing_of_the_target_s_members() -> None:

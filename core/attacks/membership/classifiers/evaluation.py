@@ -83,6 +83,8 @@ class AttackOutcome:
         Of decisions by thresholds that shadow models gave; None without shadow models.
     ranking : Ranking
         Scores and membership, for curves and for comparing two attacks.
+    decided : ndarray of bool or None
+        Who is called a member by these thresholds: samples, or users in the order of the alphabet.
     """
 
     plan: Plan
@@ -92,6 +94,7 @@ class AttackOutcome:
     accuracy: Score | None
     advantage: Score | None
     ranking: Ranking
+    decided: NDArray[np.bool_] | None = None
 
 
 def plans(
@@ -211,6 +214,7 @@ def _run(
         accuracy,
         gain,
         ranking,
+        decided,
     )
 
 
@@ -271,8 +275,9 @@ def _decided(
 def calibrated_threshold(plan: Plan, shadows: Shadows) -> float | None:
     """Return the threshold that gains most where shadow models play the target.
 
-    Up to four play, each scored by the others; their scores are taken together. None where one
-    model is alone, or what is left of them is not enough for the attack.
+    Up to four play, each scored by the others; their scores are taken together. With few, the
+    others hold a sample less often where the one that plays does, so that the threshold is only
+    about right. None where one model is alone, or the others are not enough for the attack.
     """
     scores, members = [], []
     for played in range(min(shadows.n_models, _MOST_PLAYED) if shadows.n_models > 1 else 0):
