@@ -1,9 +1,9 @@
 """The Bayesian likelihood ratio: what few shadow models leave in doubt widens its tails.
 
-For a sample, φ is normal over models, with a mean for those that were trained on it, another for
-those that were not, and one variance that is r times as large inside:
+For a sample, ψ = 2 asinh(φ / 2) is normal over models, with a mean for those that were trained on
+it, another for those that were not, and one variance that is r times as large inside:
 
-    φ_out ~ N(μ_out, σ²),  φ_in ~ N(μ_in, r σ²).
+    ψ_out ~ N(μ_out, σ²),  ψ_in ~ N(μ_in, r σ²).
 
 Prior, the same for all samples: σ² ~ InvGamma(α, β) and, given it, θ = (μ_out, μ_in) ~
 N(m, σ² K⁻¹): a normal-inverse-gamma. It is conjugate, so that of n_out and n_in shadow models
@@ -14,7 +14,7 @@ with the means x̄ and the sums of squares S
     β' = β + ½ [S_out + S_in / r + n_out (x̄_out − θ'_out)² + (n_in / r) (x̄_in − θ'_in)²
                 + (θ' − m)ᵀ K (θ' − m)],
 
-and φ of a further model is Student-t with 2α' degrees of freedom, location θ'_side and squared
+and ψ of a further model is Student-t with 2α' degrees of freedom, location θ'_side and squared
 scale (β' / α') (c + [K'⁻¹]_side), c being 1 outside and r inside.
 """
 
@@ -30,7 +30,7 @@ from core.attacks.membership.classifiers.aligned import Aligned
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.sides import Side, Sides, sides_of
 
-__all__ = ["BaVarIA", "Posterior", "Prior", "log_student", "posterior_of", "prior_of"]
+__all__ = ["BaVarIA", "Posterior", "Prior", "calmed", "log_student", "posterior_of", "prior_of"]
 
 _NOISE_SHARE = 0.2
 """Share of the variance that counts as noise where no sample has two models of a side (ours)."""
@@ -54,6 +54,21 @@ def log_student(values: _Array, freedom: _Array, location: _Array, scale2: _Arra
     found: _Array = norm - (freedom + 1) / 2 * np.log1p(
         (values - location) ** 2 / (freedom * scale2)
     )
+    return found
+
+
+def calmed(phi: _Array) -> _Array:
+    """Return ψ = 2 asinh(φ / 2): φ where it is small, about ± 2 log |φ| where it is large.
+
+    Ours. How much φ varies over models grows with |φ|, which one prior for all samples cannot
+    say; of ψ it varies more evenly.
+
+    Examples
+    --------
+    >>> calmed(np.array([-0.01, 0.0, 20.0])).round(3).tolist()
+    [-0.01, 0.0, 5.996]
+    """
+    found: _Array = 2 * np.arcsinh(phi / 2)
     return found
 
 
@@ -98,10 +113,10 @@ class Posterior:
     scale2: _Array
     freedom: _Array
 
-    def log_odds(self, phi: _Array) -> _Array:
-        """Return log t(φ | in) − log t(φ | out), in nats."""
+    def log_odds(self, psi: _Array) -> _Array:
+        """Return log t(ψ | in) − log t(ψ | out), in nats."""
         outside, inside = (
-            log_student(phi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
+            log_student(psi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
         )
         return inside - outside
 
@@ -186,7 +201,7 @@ class BaVarIA(Aligned):
     We had a description of the paper, not its text: Student-t predictions from
     normal-inverse-gamma priors in place of LiRA's normals. Ours: that one variance and one prior
     span both sides, so that what is known of the other side tells of a side with few models or
-    none; and how the prior is set (`prior_of`).
+    none; how the prior is set (`prior_of`); and ψ in place of φ (`calmed`).
     """
 
     def fit(self, shadows: Shadows) -> BaVarIA:
@@ -197,7 +212,7 @@ class BaVarIA(Aligned):
         InvalidInputError
             They were trained on all samples, or on none.
         """
-        sides = sides_of(self.logits_of(shadows), shadows.members)
+        sides = sides_of(calmed(self.logits_of(shadows)), shadows.members)
         sides.shift()
         self.posterior_ = posterior_of(prior_of(sides), sides)
         self.labels_ = shadows.labels
@@ -211,5 +226,5 @@ class BaVarIA(Aligned):
         NotFittedError, InvalidInputError
             As `Aligned.check`.
         """
-        phi = self.logit_of(target)
-        return self.posterior_.log_odds(phi)
+        psi = calmed(self.logit_of(target))
+        return self.posterior_.log_odds(psi)

@@ -175,9 +175,9 @@ def read_vectors(path: Path) -> NDArray[Any]:
         if path.is_file() is False:
             raise refusal(path, "", "does not exist or is no ordinary file. Check the path.")
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+    except InvalidInputError:
+        raise
+    except Exception as error:  # a header is read by Python's own parser, with errors of its own
         raise refusal(path, "", "is no NumPy array of numbers. Save it by numpy.save, as an array "
                       "of numbers, with the ending .npy.") from error  # fmt: skip
     is_matrix = isinstance(vectors, np.ndarray) and vectors.ndim == 2

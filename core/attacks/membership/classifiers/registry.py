@@ -123,12 +123,13 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     "bavaria": ClassifierAttackEntry(
         "BaVarIA",
         "The likelihood ratio where few shadow models leave mean and variance in doubt.",
-        "after Brännvall (2026); its prior is ours",
+        "after Brännvall (2026); its prior and ψ are ours",
         f"{_HERE}.bavaria:BaVarIA",
         level="sample",
         needs="the same samples",
-        formula=r"\log \frac{t_{2\alpha'}(\varphi; \theta'_{in}, s_{in}^2)}"
-        r"{t_{2\alpha'}(\varphi; \theta'_{out}, s_{out}^2)}",
+        formula=r"\log \frac{t_{2\alpha'}(\psi; \theta'_{in}, s_{in}^2)}"
+        r"{t_{2\alpha'}(\psi; \theta'_{out}, s_{out}^2)},"
+        r"\quad \psi = 2\,\text{asinh}\frac{\varphi}{2}",
     ),
     "user_statistic": ClassifierAttackEntry(
         "User's statistic",
