@@ -20,6 +20,7 @@ from core.attacks.membership.classifiers.registry import (
 )
 from core.attacks.membership.classifiers.thresholds import models_of
 from core.attacks.membership.classifiers.users import STATISTICS, users_of
+from core.attacks.membership.ranking import unit_rows
 from core.attacks.membership.roc import (
     RATES,
     AtRate,
@@ -250,7 +251,7 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
 def _are_whole(ranking: Ranking) -> bool:
     if ranking.units is None:
         return False
-    _, rows = np.unique(np.array(ranking.units, dtype=object), return_inverse=True)
+    rows = unit_rows(ranking.units, len(ranking.members))
     inside = np.bincount(rows, weights=ranking.members) / np.bincount(rows)
     return bool(np.all((inside == 0) | (inside == 1)))
 

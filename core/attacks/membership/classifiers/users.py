@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +84,17 @@ def users_of(outputs: Outputs) -> Users:
         raise InvalidInputError(
             f"Sample {row} has no user. Name one for each sample, or leave such samples out."
         )
-    names, rows = np.unique(np.array(outputs.users, dtype=object), return_inverse=True)
+    names, rows = _numbered(outputs.users)
     held = np.bincount(rows, weights=outputs.members, minlength=len(names)) > 0
-    return Users(tuple(names.tolist()), rows, held)
+    return Users(names, rows, held)
+
+
+@lru_cache(maxsize=4)
+def _numbered(users: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the names, sorted, and which each sample has; all models share those of a target."""
+    names, rows = np.unique(np.array(users, dtype=object), return_inverse=True)
+    rows.setflags(write=False)
+    return tuple(names.tolist()), rows
 
 
 def statistics_of(values: _Array, users: Users) -> _Array:
