@@ -60,7 +60,8 @@ class Users:
 
     def sums(self, values: _Array) -> _Array:
         """Return the sum of each user's values."""
-        return np.bincount(self.rows, weights=values, minlength=len(self.names))
+        found = np.bincount(self.rows, weights=values, minlength=len(self.names))
+        return found.astype(np.float64)
 
     def means(self, values: _Array) -> _Array:
         """Return the mean of each user's values."""
