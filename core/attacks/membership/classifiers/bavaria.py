@@ -137,7 +137,7 @@ def prior_of(sides: Sides) -> Prior:
     mean = np.array([start, start + sides.shift()])
     spread = _spread(sides, noise_in, noise_out)
     alpha = _alpha(sides, ratio)
-    precision: _Array = noise_out * np.linalg.inv(spread)
+    precision = np.asarray(noise_out * np.linalg.inv(spread), dtype=np.float64)
     return Prior(mean, precision, ratio, alpha, (alpha - 1) * noise_out)
 
 
@@ -184,7 +184,8 @@ def posterior_of(prior: Prior, sides: Sides) -> Posterior:
     means = np.stack([outside.mean, inside.mean], axis=1)
     precision = prior.precision + weight[:, :, None] * np.eye(2)
     pulled = prior.precision @ prior.mean + weight * means
-    location: _Array = np.linalg.solve(precision, pulled[:, :, None])[:, :, 0]
+    solved = np.linalg.solve(precision, pulled[:, :, None])[:, :, 0]
+    location = np.asarray(solved, dtype=np.float64)
     off = location - prior.mean
     squares = outside.squares + inside.squares / prior.ratio
     squares = squares + (weight * (means - location) ** 2).sum(axis=1)
