@@ -118,6 +118,14 @@ def test_whole_numbers_are_labels_whatever_their_type(tmp_path: Path) -> None:
     assert read_outputs(tmp_path / "a.parquet").target.labels.tolist() == [1, 0]
 
 
+def test_whole_numbers_with_a_point_are_what_tables_with_gaps_have() -> None:
+    content = (b"member,label,p_0,p_1,shadow\n1.0,1.0,.5,.5,\n0.0,0.0,.5,.5,-1.0\n"
+               b"0,1,.5,.5,0.0\n1,0,.5,.5,0.0\n")  # fmt: skip
+    own = read_outputs(MemoryFile("a.csv", content))
+    assert own.target.labels.tolist() == [1, 0] and own.target.members.tolist() == [True, False]
+    assert isinstance(own.shadows, Shadows) and own.shadows.members.tolist() == [[False, True]]
+
+
 def test_class_names_are_compared_as_they_are_read_not_as_they_are_written() -> None:
     composed, apart = "citt\u00e0", "citta\u0300"
     content = f"member,label,p_{composed},p_x\n1,{apart},.5,.5\n0,x,.5,.5\n".encode()
@@ -131,9 +139,7 @@ def test_rows_are_joined_by_sample_in_any_order(table: pd.DataFrame, write: Writ
     plain = read_outputs(write(table))
     mixed = read_outputs(write(table.sample(frac=1, random_state=0)))
     assert isinstance(plain.shadows, Shadows) and isinstance(mixed.shadows, Shadows)
-    names = table.loc[table.shadow == "", "sample"].sample(frac=1, random_state=0)
     order = {s: i for i, s in enumerate(table.loc[table.shadow == "", "sample"])}
-    del names
     shuffled = table.sample(frac=1, random_state=0)
     places = [order[s] for s in shuffled.loc[shuffled.shadow == "", "sample"]]
     assert np.allclose(mixed.shadows.probabilities, plain.shadows.probabilities[:, places])
