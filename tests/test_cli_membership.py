@@ -168,6 +168,20 @@ def test_shadows_of_other_samples_leave_what_needs_the_same(
     assert not isinstance(read_outputs(write(renamed)).shadows, Shadows)
 
 
+@pytest.mark.parametrize(
+    ("member", "left"), [(0, {"feature", "lira_offline", "rmia_offline"}), (1, {"feature"})]
+)
+def test_shadow_models_of_one_kind_leave_what_they_are_enough_for(
+    core: Any, table: pd.DataFrame, write: Write, member: int, left: set[str]
+) -> None:
+    alike = table.assign(member=table.member.where(table.shadow == "", member))
+    done = core("membership", "--probabilities", write(alike), "--json")
+    assert {name.split()[0] for name in done.json()["sample"]} == left
+    by_user = {name.split()[0] for name in done.json()["user"]}
+    assert by_user == {"user_statistic"} | ({"user_inference"} if member == 0 else set())
+    assert "train each on half of the samples" in done.err
+
+
 def test_without_shadows_or_outside_users_it_is_told_what_is_left_out(
     core: Any, table: pd.DataFrame, write: Write
 ) -> None:

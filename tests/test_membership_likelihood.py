@@ -420,6 +420,18 @@ def test_a_lone_shadow_model_gives_no_threshold_by_others() -> None:
     assert outcome.accuracy is None and outcome.auc.value > 0.5
 
 
+def test_an_attack_that_was_asked_for_says_what_it_lacks() -> None:
+    target, shadows = world(0, n=60)
+    alike = Shadows(shadows.probabilities, shadows.labels, np.zeros_like(shadows.members))
+    with pytest.raises(InvalidInputError, match="half of them, drawn at random"):
+        evaluate(target, alike, chosen=[Plan("lira_online")])
+    with pytest.raises(InvalidInputError, match="all non-members"):
+        evaluate(target, alike, chosen=[Plan("threshold", {"feature": "loss"})])
+    assert {p.attack for p in plans(alike, has_users=False)} == {
+        "feature", "lira_offline", "rmia_offline"
+    }  # fmt: skip
+
+
 def test_what_can_be_run_depends_on_what_is_given() -> None:
     target, shadows = of_users()
     by_needs = {

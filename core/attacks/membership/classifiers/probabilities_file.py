@@ -278,7 +278,7 @@ def _fill_zeros(models: dict[int, ModelRows]) -> list[str]:
             is_zero = each == 0
             if is_zero.any() and np.isfinite(each).all():
                 each[is_zero] = half
-    return [f"{n_zeros:,} probabilities are 0; each counts as {half:.1e}, half of the least other"]
+    return [f"{n_zeros:,} probabilities are 0, or less than is written; each counts as {half:.1e}"]
 
 
 def _aligned(
