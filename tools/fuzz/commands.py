@@ -36,6 +36,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
         "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",
                       "--text-column", "text", "--out", "out.csv", "--json"],
         "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
+        "memorise": ["memorise", "--corpus", "texts.txt", "--canary", "my pin is {digits:4}",
+                     "--epochs", "2", "--json"],
         "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
                  "--encoder", "hashing", "--out", "out.json", "--json"],
         "cache list": ["cache", "list", "--json"],

@@ -1,0 +1,139 @@
+"""A language model trained with DP-SGD by opacus, and the ε that its accountant gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.attacks.membership.memorisation.network import Network, make_network
+from core.attacks.membership.memorisation.settings import MemorisationSettings
+from core.attacks.membership.memorisation.tokens import Tokens
+from core.attacks.membership.memorisation.training import encoded, loss_of_texts, padded
+from core.errors import InvalidInputError, MissingDependencyError
+from core.protocols import OnProgress, no_progress
+from core.training.loop import Loop, train
+
+__all__ = ["CLIP_NORM", "DELTA", "Poisson", "Privacy", "train_private"]
+
+DELTA = 1e-5
+CLIP_NORM = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What DP-SGD promises: (ε, δ) by the accountant of Rényi differential privacy."""
+
+    epsilon: float
+    delta: float
+    noise_multiplier: float
+    sample_rate: float
+    n_steps: int
+
+
+@dataclass(kw_only=True)
+class Poisson(Loop):
+    """A loop whose batches hold each text with the same probability, as the accountant assumes."""
+
+    rate: float
+
+    @property
+    def n_batches(self) -> int:
+        """Steps of an epoch."""
+        return max(1, round(1 / self.rate))
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        """Return the rows of each batch of an epoch; a batch may be empty."""
+        rng = np.random.default_rng([self.seed, epoch, 41])
+        return [np.flatnonzero(rng.random(self.n) < self.rate) for _ in range(self.n_batches)]
+
+
+def train_private(
+    texts: Sequence[str],
+    tokens: Tokens,
+    settings: MemorisationSettings,
+    seed: int,
+    *,
+    epsilon: float,
+    delta: float = DELTA,
+    checkpoint_dir: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> tuple[Network, Privacy]:
+    """Return a Transformer trained so that a text put in or left out changes it by (ε, δ) at most.
+
+    Implements C22 §3.5.1, Eq. 3.5 (Abadi et al. 2016) by opacus: the gradient of each text is cut
+    to a length of 1, and Gaussian noise of σ is added to their sum; σ is the least that the
+    accountant allows for ε. Differs from the paper: nothing.
+
+    Raises
+    ------
+    MissingDependencyError
+        opacus is not installed.
+    InvalidInputError
+        Another model than the Transformer: opacus has no gradient a text of torch's own LSTM.
+    """
+    if settings.model != "transformer":
+        raise InvalidInputError(f"Private training takes 'transformer', got {settings.model!r}.")
+    noised, samples, accounting = _opacus()
+    network = make_network(settings.model, tokens.size, settings.hidden, settings.max_length,
+                           seed=seed)  # fmt: skip
+    wrapped = samples(network, loss_reduction="sum")
+    rate = min(1.0, settings.batch_size / len(texts))
+    loop = Poisson(
+        n=len(texts), epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
+        identity={**settings.to_dict(), "seed": seed, "epsilon": epsilon, "delta": delta,
+                  "n": len(texts)},
+        decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
+        say_score=lambda score: f"ε = {epsilon:g}", checkpoint_dir=checkpoint_dir, rate=rate,
+    )  # fmt: skip
+    n_steps = loop.n_batches * settings.epochs
+    sigma = accounting.utils.get_noise_multiplier(
+        target_epsilon=epsilon,
+        target_delta=delta,
+        sample_rate=rate,
+        steps=n_steps,
+        accountant="rdp",
+    )
+    # Each text's own loss is added up, so that its gradient is its own; the mean is of the texts
+    # that a batch holds on average.
+    optimizer = noised(
+        torch.optim.Adam(wrapped.parameters(), lr=settings.learning_rate),
+        noise_multiplier=sigma, max_grad_norm=CLIP_NORM, expected_batch_size=settings.batch_size,
+        loss_reduction="mean",
+    )  # fmt: skip
+    rows = [encoded(tokens, text, settings.max_length) for text in texts]
+
+    def loss_of(chosen: NDArray[np.int64]) -> Tensor:
+        wrapped.train()
+        ids = padded([rows[i] for i in chosen], torch.device("cpu"))
+        return loss_of_texts(wrapped, ids, "none").sum()
+
+    train(wrapped, optimizer, loss_of, lambda: 0.0, loop, on_progress)
+    accountant = accounting.RDPAccountant()
+    accountant.history = [(sigma, rate, n_steps)]
+    found = Privacy(
+        epsilon=float(accountant.get_epsilon(delta)), delta=delta, noise_multiplier=float(sigma),
+        sample_rate=rate, n_steps=n_steps,
+    )  # fmt: skip
+    plain = make_network(settings.model, tokens.size, settings.hidden, settings.max_length)
+    plain.load_state_dict(wrapped._module.state_dict())
+    return plain.eval(), found
+
+
+def _opacus() -> tuple[Any, Any, Any]:
+    """Return opacus's optimiser, its gradients by sample, and its accountants."""
+    try:
+        from opacus import GradSampleModule, accountants
+        from opacus.optimizers import DPOptimizer
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Training with differential privacy needs the `opacus` package: "
+            "pip install leakscope[private]"
+        ) from error
+    return DPOptimizer, GradSampleModule, accountants
