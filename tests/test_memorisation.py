@@ -17,11 +17,12 @@ from command_line import spawn
 from processes import end
 
 from core.attacks.membership.memorisation import experiment, rankings, samplers
-from core.attacks.membership.memorisation.audited import audit_model
+from core.attacks.membership.memorisation.audited import AuditPlan, audit_model
 from core.attacks.membership.memorisation.canaries import make_canary
 from core.attacks.membership.memorisation.experiment import PlantedRun, plant, run_planted
 from core.attacks.membership.memorisation.exposure import mean_of_chance
 from core.attacks.membership.memorisation.extraction import RANKINGS, SAMPLERS, holds
+from core.attacks.membership.memorisation.gradients import GradientCanaries
 from core.attacks.membership.memorisation.memorise import (
     MemoriseRequest,
     exposures_in,
@@ -55,7 +56,7 @@ def run(texts: list[str], settings: MemorisationSettings, **more: Any) -> Plante
 
 @pytest.fixture(scope="module")
 def by_insertions(texts: list[str]) -> dict[int, PlantedRun]:
-    return {n: run(texts, replace(SMALL, insertions=n, epochs=12, n_generated=60 * (n == 64)))
+    return {n: run(texts, replace(SMALL, insertions=n, epochs=12, hidden=64, n_generated=300 * (n == 64)))
             for n in (0, 4, 64)}  # fmt: skip
 
 
@@ -96,9 +97,10 @@ def test_every_model_and_token_learns(texts: list[str], model: str, tokens: str)
 
 def test_large_r_is_sampled_and_estimated(texts: list[str]) -> None:
     settings = replace(SMALL, insertions=40, epochs=6, exact_up_to=50)
-    found = run(texts, settings).epochs[-1].canaries[0]
+    canary = make_canary("my pin is {digits:4}", texts)
+    found = run_planted(texts, [canary], settings, 0).epochs[-1].canaries[0]
     assert not found.is_exact and found.exposure.has_interval
-    assert found.exposure.n == 99 and 0 <= found.exposure.value <= np.log2(100)
+    assert found.exposure.n == 200 and 3 < found.exposure.value <= np.log2(10_000)
 
 
 # Kill and resume
@@ -125,10 +127,10 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
 
     with pytest.raises(StoppedError):
         run(texts, settings, checkpoint_dir=tmp_path, on_progress=stop)
-    assert run(texts, settings, checkpoint_dir=tmp_path) == whole
+    assert repr(run(texts, settings, checkpoint_dir=tmp_path)) == repr(whole)
     assert len(measured) == 4 + 4, "no finished epoch is measured again"
     again = run(texts, settings, checkpoint_dir=tmp_path)
-    assert again == whole and len(measured) == 8
+    assert repr(again) == repr(whole) and len(measured) == 8
 
 
 def test_a_killed_command_goes_on(core: Any, corpus: Path, tmp_path: Path) -> None:
@@ -268,25 +270,82 @@ def test_the_command_refuses_in_a_line(core: Any, tmp_path: Path, corpus: Path) 
 def test_training_with_privacy_keeps_to_its_epsilon(texts: list[str]) -> None:
     pytest.importorskip("opacus")
     settings = replace(SMALL, model="transformer", epochs=3, hidden=16, batch_size=16)
-    found = audit_model(texts, settings, 0, epsilon=4.0, n_canaries=60, n_guesses=30)
+    found = audit_model(texts, settings, AuditPlan(epsilon=4.0, n_canaries=60, n_guesses=30), 0)
     assert found.privacy is not None and 3.5 < found.privacy.epsilon <= 4.0
     assert found.found.epsilon <= found.privacy.epsilon and found.found.delta == 1e-5
     assert found.found.n_guesses == 30 and 0.2 < found.auc.value < 0.8
 
 
+GRADIENTS = replace(SMALL, model="transformer", epochs=5, hidden=16, batch_size=4096)
+
+
+def test_who_sees_each_step_shows_more_than_one_at_epsilon_four(texts: list[str]) -> None:
+    pytest.importorskip("opacus")
+    plan = AuditPlan(epsilon=4.0, access="gradients", n_canaries=4000, n_guesses=100)
+    found = audit_model(texts, GRADIENTS, plan, 1)
+    assert found.privacy is not None and found.auc.value > 0.6
+    assert 1.0 <= found.found.epsilon <= found.privacy.epsilon
+    assert found.shuffled.epsilon < 0.5
+
+
+def test_an_audit_that_was_stopped_ends_as_one_that_was_not(
+    texts: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("opacus")
+    plan = AuditPlan(epsilon=4.0, access="gradients", n_canaries=500, n_guesses=50)
+    whole = audit_model(texts, GRADIENTS, plan, 0)
+
+    def stop(done: float, told: str) -> None:
+        if "Epoch 3" in told:
+            raise StoppedError("enough")
+
+    with pytest.raises(StoppedError):
+        audit_model(texts, GRADIENTS, plan, 0, checkpoint_dir=tmp_path, on_progress=stop)
+    assert audit_model(texts, GRADIENTS, plan, 0, checkpoint_dir=tmp_path) == whole
+
+
+def test_gradients_are_put_in_before_the_noise_and_read_after_it() -> None:
+    weights = [torch.nn.Parameter(torch.zeros(2, 3)), torch.nn.Parameter(torch.zeros(4))]
+    canaries = GradientCanaries(10, 10, np.arange(10) < 5, 2.0, 0)
+    for weight in weights:
+        weight.summed_grad = torch.zeros_like(weight)
+        weight.grad = torch.full_like(weight, 0.5)
+    canaries.await_step(np.array([0, 3]))
+    canaries.put_in(weights)
+    put = torch.cat([weight.summed_grad.view(-1) for weight in weights]).numpy()
+    assert np.flatnonzero(put).tolist() == sorted(canaries.places[[0, 3]])
+    assert put.sum() == 4.0
+    canaries.read(weights)
+    assert canaries.scores.tolist() == [0.5] * 10 and len(canaries) == 5
+
+
 def test_without_privacy_the_audit_shows_what_is_learned(texts: list[str]) -> None:
     settings = replace(SMALL, model="transformer", epochs=60, hidden=64, learning_rate=5e-3)
-    found = audit_model(texts, settings, 0, n_canaries=40, n_guesses=40)
+    found = audit_model(texts, settings, AuditPlan(n_canaries=40, n_guesses=40), 0)
     assert found.privacy is None and found.auc.value > 0.9
     assert found.found.epsilon >= 1.0 and found.shuffled.epsilon < 1.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (AuditPlan(epsilon=-1.0), "epsilon must be 0 or more"),
+        (AuditPlan(n_canaries=10, n_guesses=11), "n_guesses between 1"),
+        (AuditPlan(access="gradients"), "private training alone"),
+        (AuditPlan(epsilon=1.0, access="gradients", n_canaries=10**7), "weights of the model"),
+    ],
+)
+def test_audits_that_cannot_be_are_refused(plan: AuditPlan, said: str, texts: list[str]) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        audit_model(texts, replace(SMALL, model="transformer"), plan, 0)
 
 
 def test_privacy_needs_opacus_and_a_transformer(
     texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    plan = AuditPlan(epsilon=1.0, n_canaries=10, n_guesses=5)
     with pytest.raises(InvalidInputError, match="takes 'transformer'"):
-        audit_model(texts, SMALL, 0, epsilon=1.0, n_canaries=10, n_guesses=5)
+        audit_model(texts, SMALL, plan, 0)
     monkeypatch.setitem(sys.modules, "opacus", None)
-    settings = replace(SMALL, model="transformer")
     with pytest.raises(MissingDependencyError, match=r"leakscope\[private\]"):
-        audit_model(texts, settings, 0, epsilon=1.0, n_canaries=10, n_guesses=5)
+        audit_model(texts, replace(SMALL, model="transformer"), plan, 0)

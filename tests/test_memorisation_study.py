@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from core.studies.rows import Row
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    for name in ("_SETTINGS", "_AUDITED"):
-        least = replace(getattr(memorisation, name), hidden=16, max_length=48, batch_size=32)
-        monkeypatch.setattr(memorisation, name, least)
+    small = {"hidden": 16, "max_length": 48, "batch_size": 32}
+    monkeypatch.setattr(memorisation, "_SETTINGS", replace(memorisation._SETTINGS, **small))
+    for access, settings in memorisation._AUDITED.items():
+        least = replace(settings, epochs=1, n_texts=40, **small)
+        monkeypatch.setitem(memorisation._AUDITED, access, least)
+        monkeypatch.setitem(memorisation._CANARIES, access, (20, 10))
     monkeypatch.setattr(memorisation, "FORMATS", ("my pin is {digits:2}", "code {digits:2}"))
 
 
@@ -28,8 +31,7 @@ def study(corpus: Path, **more: Any) -> MemorisationStudy:
     given: dict[str, Any] = {
         "target": str(corpus), "models": ("lstm",), "insertions": (0, 8), "epochs": 2,
         "n_texts": 80, "n_canaries": 2, "n_generated": 10, "seeds": (0, 1),
-        "audit_epsilons": (0.0,), "audit_epochs": 1, "audit_texts": 40, "audit_canaries": 20,
-        "audit_guesses": 10, **more,
+        "audit_epsilons": (0.0,), "n_audits": 3, **more,
     }  # fmt: skip
     return MemorisationStudy(**given)
 
@@ -48,16 +50,18 @@ def test_a_row_an_epoch_and_a_row_an_audit(corpus: Path, tmp_path: Path) -> None
         assert row.scores["epsilon_bound"].value >= 0 and row["accountant_epsilon"] is None
     assert not any(tmp_path.rglob("training/*")), "what is finished needs no checkpoint"
     told = markdown([Row.from_dict(row.to_dict()) for row in rows])
-    assert "| lstm | 8 |" in told and "coins tossed anew" in told and "prefix known" in told
+    assert (
+        "| lstm | 8 |" in told and "the model, with texts put in" in told and "prefix known" in told
+    )
 
 
 def test_a_failed_cell_says_why_and_loses_nothing(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "opacus", None)
+    monkeypatch.setitem(sys.modules, "opacus", None)
     rows = run_study("memorisation", study(corpus, insertions=(1,), seeds=(0,),
                                            audit_epsilons=(4.0,)), tmp_path)  # fmt: skip
-    assert ["leakscope[private]" in row.error for row in rows] == [False, False, True]
+    assert ["leakscope[private]" in row.error for row in rows] == [False] * 2 + [True] * 4
     assert "## Failed" in markdown(rows)
 
 

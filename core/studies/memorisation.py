@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.memorisation.audited import audit_model
+from core.attacks.membership.memorisation.audited import ACCESS, AuditPlan, audit_model
 from core.attacks.membership.memorisation.canaries import FORMATS, make_canary
 from core.attacks.membership.memorisation.experiment import EpochFound, PlantedRun, run_planted
 from core.attacks.membership.memorisation.exposure import mean_of_chance
@@ -32,10 +32,19 @@ from core.studies.runner import cell_key
 __all__ = ["MemorisationStudy", "markdown", "measure"]
 
 _SETTINGS = MemorisationSettings()
-_AUDITED = MemorisationSettings(
-    model="transformer", insertions=1, epochs=30, n_texts=1000, hidden=64, batch_size=64,
-    max_length=64, n_generated=0,
-)  # fmt: skip
+_AUDITED = {
+    "texts": MemorisationSettings(
+        model="transformer", insertions=1, epochs=30, n_texts=1000, hidden=64, batch_size=64,
+        max_length=64, n_generated=0,
+    ),
+    "gradients": MemorisationSettings(
+        model="transformer", insertions=1, epochs=10, n_texts=300, hidden=32, batch_size=4096,
+        max_length=64, n_generated=0,
+    ),
+}  # fmt: skip
+# Gradients: every sample is in each of ten steps, where noise hides a canary least for its ε.
+_CANARIES = {"texts": (1000, 200), "gradients": (5000, 100)}
+"""How many there are, and how many are guessed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +68,12 @@ class MemorisationStudy:
         (0.0, 8.0, 4.0, 1.0), "ε that audited models are trained to keep to; 0 for none",
         low=0, high=1000,
     )  # fmt: skip
-    audit_epochs: int = setting(_AUDITED.epochs, "passes over the texts of an audited model",
-                                low=1, high=1000)  # fmt: skip
-    audit_texts: int = setting(_AUDITED.n_texts, "sentences beside the canaries of an audit",
-                               low=20, high=200_000)  # fmt: skip
-    audit_canaries: int = setting(1000, "canaries of an audit", low=2, high=100_000)
-    audit_guesses: int = setting(200, "of which so many are guessed", low=1, high=100_000)
+    audit_access: tuple[str, ...] = setting(
+        ACCESS, "what an auditor sees: the model at the end, or every step", choices=ACCESS
+    )
+    n_audits: int = setting(
+        40, "audits of each kind, seeds from the first one on", low=1, high=1000
+    )
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured; every setting that a model depends on is part of it."""
@@ -75,13 +84,16 @@ class MemorisationStudy:
              "seed": seed, **self._settings(model, n).to_dict()}
             for model in self.models for n in self.insertions for seed in self.seeds
         ]  # fmt: skip
-        audited = replace(_AUDITED, tokens=self.tokens, epochs=self.audit_epochs,
-                          n_texts=self.audit_texts)  # fmt: skip
+        first = min(self.seeds)
         return planted + [
-            {**shared, "part": "audit", "epsilon": epsilon, "delta": DELTA if epsilon else 0.0,
-             "n_canaries": self.audit_canaries, "n_guesses": self.audit_guesses, "seed": seed,
-             **audited.to_dict()}
-            for epsilon in self.audit_epsilons for seed in self.seeds
+            {**shared, "part": "audit", "access": access, "epsilon": epsilon,
+             "delta": DELTA if epsilon else 0.0, "n_canaries": _CANARIES[access][0],
+             "n_guesses": _CANARIES[access][1], "seed": first + i,
+             **replace(_AUDITED[access], tokens=self.tokens).to_dict()}
+            for access in self.audit_access for epsilon in self.audit_epsilons
+            # Gradients are seen in private training; texts take minutes.
+            if epsilon or access == "texts"
+            for i in range(self.n_audits if access == "gradients" else len(self.seeds))
         ]  # fmt: skip
 
     def _settings(self, model: str, insertions: int) -> MemorisationSettings:
@@ -158,10 +170,8 @@ def _audited(
     cell: Cell, texts: list[str], settings: MemorisationSettings, checkpoint: Path
 ) -> list[Row]:
     """Return the bound beside the accountant's ε, and as a control that of coins tossed anew."""
-    audited = audit_model(
-        texts, settings, cell["seed"], epsilon=cell["epsilon"], n_canaries=cell["n_canaries"],
-        n_guesses=cell["n_guesses"], checkpoint_dir=checkpoint,
-    )  # fmt: skip
+    plan = AuditPlan(**{name: cell[name] for name in AuditPlan.__dataclass_fields__})
+    audited = audit_model(texts, settings, plan, cell["seed"], checkpoint_dir=checkpoint)
     found, privacy = audited.found, audited.privacy
     facts = {
         "n_right": found.n_right, "most_epsilon": found.most, "alpha": found.alpha,

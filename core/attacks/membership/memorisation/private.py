@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.attacks.membership.memorisation.gradients import GradientCanaries
 from core.attacks.membership.memorisation.network import Network, make_network
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.tokens import Tokens
@@ -20,7 +21,7 @@ from core.errors import InvalidInputError, MissingDependencyError
 from core.protocols import OnProgress, no_progress
 from core.training.loop import Loop, train
 
-__all__ = ["CLIP_NORM", "DELTA", "Poisson", "Privacy", "train_private"]
+__all__ = ["CLIP_NORM", "DELTA", "Poisson", "Privacy", "Promise", "train_private"]
 
 DELTA = 1e-5
 CLIP_NORM = 1.0
@@ -35,6 +36,22 @@ class Privacy:
     noise_multiplier: float
     sample_rate: float
     n_steps: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What training is to keep to.
+
+    Attributes
+    ----------
+    n_expected : float
+        Samples there are on average, by which the rate of sampling is set: how many coins fell on
+        one side is no business of the training.
+    """
+
+    epsilon: float
+    n_expected: float
+    delta: float = DELTA
 
 
 @dataclass(kw_only=True)
@@ -60,8 +77,8 @@ def train_private(
     settings: MemorisationSettings,
     seed: int,
     *,
-    epsilon: float,
-    delta: float = DELTA,
+    promise: Promise,
+    canaries: GradientCanaries | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Network, Privacy]:
@@ -69,7 +86,13 @@ def train_private(
 
     Implements C22 §3.5.1, Eq. 3.5 (Abadi et al. 2016) by opacus: the gradient of each text is cut
     to a length of 1, and Gaussian noise of σ is added to their sum; σ is the least that the
-    accountant allows for ε. Differs from the paper: nothing.
+    accountant allows for ε. Differs from the paper: nothing. The noise follows from the seed, so
+    that a run resumes: a model that is to be released needs noise that nobody knows.
+
+    Parameters
+    ----------
+    canaries : GradientCanaries, optional
+        Gradients that are samples like the texts; their scores are read along.
 
     Raises
     ------
@@ -84,46 +107,63 @@ def train_private(
     network = make_network(settings.model, tokens.size, settings.hidden, settings.max_length,
                            seed=seed)  # fmt: skip
     wrapped = samples(network, loss_reduction="sum")
-    rate = min(1.0, settings.batch_size / len(texts))
-    loop = Poisson(
-        n=len(texts), epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
-        identity={**settings.to_dict(), "seed": seed, "epsilon": epsilon, "delta": delta,
-                  "n": len(texts)},
-        decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
-        say_score=lambda score: f"ε = {epsilon:g}", checkpoint_dir=checkpoint_dir, rate=rate,
-    )  # fmt: skip
+    loop = _loop(len(texts) + len(canaries or ()), settings, seed, promise)
+    loop.checkpoint_dir, loop.extra_state = checkpoint_dir, canaries
     n_steps = loop.n_batches * settings.epochs
     sigma = accounting.utils.get_noise_multiplier(
-        target_epsilon=epsilon,
-        target_delta=delta,
-        sample_rate=rate,
-        steps=n_steps,
-        accountant="rdp",
-    )
+        target_epsilon=promise.epsilon, target_delta=promise.delta, sample_rate=loop.rate,
+        steps=n_steps, accountant="rdp",
+    )  # fmt: skip
     # Each text's own loss is added up, so that its gradient is its own; the mean is of the texts
     # that a batch holds on average.
     optimizer = noised(
         torch.optim.Adam(wrapped.parameters(), lr=settings.learning_rate),
-        noise_multiplier=sigma, max_grad_norm=CLIP_NORM, expected_batch_size=settings.batch_size,
-        loss_reduction="mean",
+        noise_multiplier=sigma, max_grad_norm=CLIP_NORM, loss_reduction="mean",
+        expected_batch_size=max(1, round(loop.rate * promise.n_expected)),
     )  # fmt: skip
     rows = [encoded(tokens, text, settings.max_length) for text in texts]
+    if canaries is not None:
+        _watch(optimizer, canaries)
 
     def loss_of(chosen: NDArray[np.int64]) -> Tensor:
         wrapped.train()
-        ids = padded([rows[i] for i in chosen], torch.device("cpu"))
+        if canaries is not None:
+            canaries.await_step(chosen[chosen >= len(rows)] - len(rows))
+        ids = padded([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
         return loss_of_texts(wrapped, ids, "none").sum()
 
     train(wrapped, optimizer, loss_of, lambda: 0.0, loop, on_progress)
     accountant = accounting.RDPAccountant()
-    accountant.history = [(sigma, rate, n_steps)]
+    accountant.history = [(sigma, loop.rate, n_steps)]
     found = Privacy(
-        epsilon=float(accountant.get_epsilon(delta)), delta=delta, noise_multiplier=float(sigma),
-        sample_rate=rate, n_steps=n_steps,
+        epsilon=float(accountant.get_epsilon(promise.delta)), delta=promise.delta,
+        noise_multiplier=float(sigma), sample_rate=loop.rate, n_steps=n_steps,
     )  # fmt: skip
     plain = make_network(settings.model, tokens.size, settings.hidden, settings.max_length)
     plain.load_state_dict(wrapped._module.state_dict())
     return plain.eval(), found
+
+
+def _loop(n: int, settings: MemorisationSettings, seed: int, promise: Promise) -> Poisson:
+    return Poisson(
+        n=n, epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
+        identity={**settings.to_dict(), "seed": seed, "n": n, **asdict(promise)},
+        decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
+        say_score=lambda score: f"ε = {promise.epsilon:g}",
+        rate=min(1.0, settings.batch_size / promise.n_expected),
+    )  # fmt: skip
+
+
+def _watch(optimizer: Any, canaries: GradientCanaries) -> None:
+    """Have canaries join the clipped gradients before the noise, and read them after it."""
+    add_noise = optimizer.add_noise
+
+    def joined() -> None:
+        canaries.put_in(optimizer.params)
+        add_noise()
+        canaries.read(optimizer.params)
+
+    optimizer.add_noise = joined
 
 
 def _opacus() -> tuple[Any, Any, Any]:

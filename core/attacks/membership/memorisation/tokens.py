@@ -19,11 +19,20 @@ _WORD = re.compile(r"[^\W\d_]+|[^\s]")
 class Tokens(Protocol):
     """Turns texts into numbers below `size` and back."""
 
-    size: int
-    start: int
-    """Stands before each text."""
-    end: int
-    """Stands after each text."""
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def start(self) -> int:
+        """Stands before each text."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Stands after each text."""
+        ...
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text, without start and end."""
