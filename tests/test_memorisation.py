@@ -56,7 +56,8 @@ def run(texts: list[str], settings: MemorisationSettings, **more: Any) -> Plante
 
 @pytest.fixture(scope="module")
 def by_insertions(texts: list[str]) -> dict[int, PlantedRun]:
-    return {n: run(texts, replace(SMALL, insertions=n, epochs=12, hidden=64, n_generated=300 * (n == 64)))
+    trained = replace(SMALL, epochs=12, hidden=64)
+    return {n: run(texts, replace(trained, insertions=n, n_generated=300 * (n == 64)))
             for n in (0, 4, 64)}  # fmt: skip
 
 
