@@ -309,11 +309,11 @@ def test_gradients_are_put_in_before_the_noise_and_read_after_it() -> None:
     weights = [torch.nn.Parameter(torch.zeros(2, 3)), torch.nn.Parameter(torch.zeros(4))]
     canaries = GradientCanaries(10, 10, np.arange(10) < 5, 2.0, 0)
     for weight in weights:
-        weight.summed_grad = torch.zeros_like(weight)
-        weight.grad = torch.full_like(weight, 0.5)
+        weight.summed_grad = torch.full_like(weight, 7.0)
+        weight.grad = torch.full_like(weight, 7.5)
     canaries.await_step(np.array([0, 3]))
     canaries.put_in(weights)
-    put = torch.cat([weight.summed_grad.view(-1) for weight in weights]).numpy()
+    put = torch.cat([weight.summed_grad.view(-1) for weight in weights]).numpy() - 7.0
     assert np.flatnonzero(put).tolist() == sorted(canaries.places[[0, 3]])
     assert put.sum() == 4.0
     canaries.read(weights)

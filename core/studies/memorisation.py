@@ -43,7 +43,7 @@ _AUDITED = {
     ),
 }  # fmt: skip
 # Gradients: every sample is in each of ten steps, where noise hides a canary least for its ε.
-_CANARIES = {"texts": (1000, 200), "gradients": (5000, 100)}
+_CANARIES = {"texts": (1000, 200), "gradients": (5000, 200)}
 """How many there are, and how many are guessed."""
 
 
