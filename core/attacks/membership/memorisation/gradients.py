@@ -17,9 +17,9 @@ _Rows = NDArray[np.int64]
 class GradientCanaries:
     """Gradients of one weight each, of the longest length that clipping leaves.
 
-    Implements the gradient-space canaries of Steinke, Nasr & Jagielski (2023), Dirac gradients: that
-    of canary i is C·e_j, j drawn for it, and its score is the sum over the steps of the noisy
-    gradient at j.
+    Implements the gradient-space canaries of Steinke, Nasr & Jagielski (2023): the gradient of
+    canary i is C·e_j, j drawn for it, and its score is the sum over the steps of the noisy gradient
+    at j.
     Differs from the paper: what the texts give at j is taken off, as who audits knows them; in a
     model of few weights they would hide the canaries.
 
