@@ -20,7 +20,7 @@ MEMORISATION_ATTACKS: dict[str, Entry] = {
     "estimate": Entry(
         "Exposure, estimated",
         "The same where there are too many to rank: by a skew-normal law of a sample of them.",
-        "Carlini et al. (2019), §4.4",
+        "Carlini et al. (2019), §4.3",
         f"{_HERE}.exposure:estimate",
         formula=r"-\log_2 \int_{-\infty}^{P(s[r])} \rho(x)\,dx",
     ),

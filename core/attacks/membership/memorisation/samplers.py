@@ -20,7 +20,7 @@ _AT_ONCE = 256
 def kept_of_top(logits: Tensor, k: int = TOP_K) -> Tensor:
     """Return logits with all but the k highest of each text at −∞.
 
-    Implements Carlini et al. (2021), §4.2: top-n sampling, n = 40.
+    Implements Carlini et al. (2021), §4.1: top-n sampling, n = 40.
     """
     k = min(k, logits.shape[-1])
     least = logits.topk(k, -1).values[..., -1:]
@@ -30,7 +30,7 @@ def kept_of_top(logits: Tensor, k: int = TOP_K) -> Tensor:
 def decaying_temperature(i: int) -> float:
     """Return the temperature of the i-th token, counted from 0: from 10 down to 1 over 20 tokens.
 
-    Implements Carlini et al. (2021), §5.1: t = 10 at the start, decaying to 1 over the first 20
+    Implements Carlini et al. (2021), §5.1.1: t = 10 at the start, decaying to 1 over the first 20
     tokens. Differs from the paper: linearly, which it leaves open.
 
     Examples
