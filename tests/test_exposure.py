@@ -132,6 +132,14 @@ def test_all_others_are_ranked_where_they_are_few_and_some_are_sampled(texts: li
     assert some == canary.others(300, 0) != canary.others(300, 1)
 
 
+def test_words_of_the_texts_can_be_the_random_part(texts: list[str]) -> None:
+    canary = make_canary("the password is {words:2} now", texts)
+    known = {word.lower() for text in texts for word in text.strip(".").split()}
+    *_, one, two, _ = canary.text.split()
+    assert canary.text.startswith("the password is ") and {one, two} <= known
+    assert canary.size == len(canary.parts[1]) ** 2 and canary.prefix == "the password is "
+
+
 def test_of_a_typed_text_the_digits_are_random_in_their_own_script(texts: list[str]) -> None:
     canary = make_canary("pin 31, flat 7", texts)
     assert (canary.text, canary.size, canary.prefix) == ("pin 31, flat 7", 1000, "pin ")
