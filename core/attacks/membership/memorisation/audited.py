@@ -117,6 +117,7 @@ def audit_model(
     rng = np.random.default_rng([seed, 42])
     is_in, anew = rng.random(plan.n_canaries) < 0.5, rng.random(plan.n_canaries) < 0.5
     then: Any = {"checkpoint_dir": checkpoint_dir, "on_progress": on_progress}
+    privacy: Privacy | None
     if plan.access == "gradients":
         scores, privacy = _by_gradients(known, settings, plan, is_in, seed, then)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,12 @@ from core.attacks.membership.memorisation.gradients import GradientCanaries
 from core.attacks.membership.memorisation.network import Network, make_network
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.tokens import Tokens
-from core.attacks.membership.memorisation.training import encoded, loss_of_texts, padded
+from core.attacks.membership.memorisation.training import (
+    digest_texts,
+    encoded,
+    loss_of_texts,
+    padded,
+)
 from core.errors import InvalidInputError, MissingDependencyError
 from core.protocols import OnProgress, no_progress
 from core.training.loop import Loop, train
@@ -107,7 +112,7 @@ def train_private(
     network = make_network(settings.model, tokens.size, settings.hidden, settings.max_length,
                            seed=seed)  # fmt: skip
     wrapped = samples(network, loss_reduction="sum")
-    loop = _loop(len(texts) + len(canaries or ()), settings, seed, promise)
+    loop = _loop(texts, len(canaries or ()), settings, seed, promise)
     loop.checkpoint_dir, loop.extra_state = checkpoint_dir, canaries
     n_steps = loop.n_batches * settings.epochs
     sigma = accounting.utils.get_noise_multiplier(
@@ -121,37 +126,53 @@ def train_private(
         noise_multiplier=sigma, max_grad_norm=CLIP_NORM, loss_reduction="mean",
         expected_batch_size=max(1, round(loop.rate * promise.n_expected)),
     )  # fmt: skip
-    rows = [encoded(tokens, text, settings.max_length) for text in texts]
     if canaries is not None:
         _watch(optimizer, canaries)
-
-    def loss_of(chosen: NDArray[np.int64]) -> Tensor:
-        wrapped.train()
-        if canaries is not None:
-            canaries.await_step(chosen[chosen >= len(rows)] - len(rows))
-        ids = padded([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
-        return loss_of_texts(wrapped, ids, "none").sum()
-
+    loss_of = _loss(wrapped, texts, tokens, settings.max_length, canaries)
     train(wrapped, optimizer, loss_of, lambda: 0.0, loop, on_progress)
-    accountant = accounting.RDPAccountant()
-    accountant.history = [(sigma, loop.rate, n_steps)]
-    found = Privacy(
-        epsilon=float(accountant.get_epsilon(promise.delta)), delta=promise.delta,
-        noise_multiplier=float(sigma), sample_rate=loop.rate, n_steps=n_steps,
-    )  # fmt: skip
     plain = make_network(settings.model, tokens.size, settings.hidden, settings.max_length)
     plain.load_state_dict(wrapped._module.state_dict())
-    return plain.eval(), found
+    return plain.eval(), _spent(accounting.RDPAccountant(), promise, sigma, loop.rate, n_steps)
 
 
-def _loop(n: int, settings: MemorisationSettings, seed: int, promise: Promise) -> Poisson:
+def _spent(accountant: Any, promise: Promise, sigma: float, rate: float, n_steps: int) -> Privacy:
+    """Return what the accountant says of so many noisy steps."""
+    accountant.history = [(sigma, rate, n_steps)]
+    return Privacy(
+        epsilon=float(accountant.get_epsilon(promise.delta)), delta=promise.delta,
+        noise_multiplier=float(sigma), sample_rate=rate, n_steps=n_steps,
+    )  # fmt: skip
+
+
+def _loop(
+    texts: Sequence[str], n_more: int, settings: MemorisationSettings, seed: int, promise: Promise
+) -> Poisson:
+    n = len(texts) + n_more
     return Poisson(
         n=n, epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
-        identity={**settings.to_dict(), "seed": seed, "n": n, **asdict(promise)},
+        identity={**settings.to_dict(), "seed": seed, "n": n, "texts": digest_texts(texts),
+                  **asdict(promise)},
         decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
         say_score=lambda score: f"ε = {promise.epsilon:g}",
         rate=min(1.0, settings.batch_size / promise.n_expected),
     )  # fmt: skip
+
+
+def _loss(
+    network: Any, texts: Sequence[str], tokens: Tokens, max_length: int,
+    canaries: GradientCanaries | None,
+) -> Callable[[NDArray[np.int64]], Tensor]:  # fmt: skip
+    """Return the sum of the losses of a batch's texts; canaries, the rows behind them, wait."""
+    rows = [encoded(tokens, text, max_length) for text in texts]
+
+    def loss_of(chosen: NDArray[np.int64]) -> Tensor:
+        network.train()
+        if canaries is not None:
+            canaries.await_step(chosen[chosen >= len(rows)] - len(rows))
+        ids = padded([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
+        return loss_of_texts(network, ids, "none").sum()
+
+    return loss_of
 
 
 def _watch(optimizer: Any, canaries: GradientCanaries) -> None:

@@ -21,7 +21,8 @@ from core.protocols import OnProgress, no_progress
 from core.training.devices import pick_device
 from core.training.loop import Loop, train
 
-__all__ = ["EpochRecord", "Lengths", "bits_a_token", "loss_of_texts", "padded", "train_network"]
+__all__ = ["EpochRecord", "Lengths", "bits_a_token", "digest_texts", "encoded", "loss_of_texts",
+           "padded", "train_network"]  # fmt: skip
 
 _GROUP = 16
 """Batches of texts that are sorted by length together: less padding, nearly a random order."""
@@ -108,12 +109,13 @@ def train_network(
     def told(score: float) -> str:
         return (said and said(record.epochs)) or f"{-score:.2f} bits a token held out"
 
-    identity = {**settings.to_dict(), "seed": seed, "texts": _digest(texts), "size": tokens.size}
+    told_apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
     loop = Lengths(
         n=len(rows), lengths=np.array([len(row) for row in rows]), epochs=settings.epochs,
-        batch_size=settings.batch_size, seed=seed, identity=identity, patience=settings.epochs,
-        clip_norm=1.0, keep_best=False, is_half=False, say_score=told, unit="texts",
-        checkpoint_dir=checkpoint_dir, extra_state=record,
+        batch_size=settings.batch_size, seed=seed, patience=settings.epochs,
+        identity={**settings.to_dict(), **told_apart}, clip_norm=1.0, keep_best=False,
+        is_half=False, say_score=told, unit="texts", checkpoint_dir=checkpoint_dir,
+        extra_state=record,
     )  # fmt: skip
     train(network, optimizer, loss_of, validate, loop, on_progress)
     return network.eval(), record.epochs
@@ -160,5 +162,6 @@ def bits_a_token(network: Network, tokens: Tokens, texts: Sequence[str], max_len
     return total / n / float(np.log(2)) if n else float("nan")
 
 
-def _digest(texts: Sequence[str]) -> str:
+def digest_texts(texts: Sequence[str]) -> str:
+    """Return what tells texts from others: part of the identity of a checkpoint."""
     return hashlib.sha256("\0".join(texts).encode(errors="replace")).hexdigest()[:24]
