@@ -21,6 +21,8 @@ from core.studies.rows import Row
 READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "cache", "list"}
 """Every other command has --text-column. One that reads no table of texts is added here."""
 
+READS = ["evaluate", "train", "fit", "privatize", "memorise", "tune", "study"]
+
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 
 
@@ -61,6 +63,7 @@ def commands(path: Path) -> dict[str, list[object]]:
         "evaluate": ["evaluate", "--attack", "prior", "--texts", path],
         "train": ["train", "--attack", "prior", "--corpus", path, "--out", out],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", path, "--out", out],
+        "memorise": ["memorise", "--canary", "pin {digits:4}", "--corpus", path],
         "privatize": ["privatize", "--eta", "75", "--in", path, "--out", f"{out}{path.suffix}"],
         "tune": ["tune", "--attack", "prior", "--target", path, "--out", out],
         "study": ["study", "inversion", "--target", path, "--out", out],
@@ -80,7 +83,7 @@ MISTAKES: dict[str, tuple[str, bytes, list[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["evaluate", "train", "fit", "privatize", "tune", "study"])
+@pytest.mark.parametrize("command", READS)
 def test_a_mistake_is_told_before_a_model_is_loaded(
     core: Any, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +107,7 @@ print(status, sorted(heavy), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("command", ["evaluate", "train", "fit", "privatize", "tune", "study"])
+@pytest.mark.parametrize("command", READS)
 @pytest.mark.parametrize("case", ["missing", "column", "parquet"])
 def test_nothing_heavy_is_imported_for_a_mistake(command: str, case: str, tmp_path: Path) -> None:
     path = tmp_path / ("t.parquet" if case == "parquet" else "t.csv")

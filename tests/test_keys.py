@@ -59,6 +59,7 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "layers": lambda s: scene_of_layers(s),
     "names": lambda s: _encoders(s) | {"attacks": ("mlc",)},
     "deniability": lambda s: {"corpora": (f"news={s.news}",)},
+    "memorisation": lambda s: {"target": str(s.news), "seeds": (0,)},
     "audit": lambda s: {},
     "tradeoff": lambda s: {
         "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
@@ -204,13 +205,16 @@ GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defenc
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "what a file of texts holds": (change_data, {"audit"}),
-    "what the folder of an encoder holds": (change_folder, {"attacks", "deniability", "audit"}),
-    "precision": (change_precision, {"audit"}),
+    "what the folder of an encoder holds": (
+        change_folder,
+        {"attacks", "deniability", "audit", "memorisation"},
+    ),
+    "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit"},
+        {"classification", "deniability", "audit", "memorisation"},
     ),
-    "the version of an encoder": (raise_versions("encoder"), {"audit"}),
+    "the version of an encoder": (raise_versions("encoder"), {"audit", "memorisation"}),
     "the version of a defence": (
         raise_versions("defence"),
         {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff"},
@@ -219,12 +223,12 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit"},
+        {"attacks", "classification", "deniability", "audit", "memorisation"},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),
         # Those attack encoders that are fitted elsewhere.
-        {"attacks", "layers", "deniability", "audit", "tradeoff", "tuning"},
+        {"attacks", "layers", "deniability", "audit", "memorisation", "tradeoff", "tuning"},
     ),
     "a default of a defence": (
         change_defaults("defence"),

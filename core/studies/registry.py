@@ -142,6 +142,12 @@ STUDIES: dict[str, StudyEntry] = {
             ("-geometry", "core.figures.deniability_panels:geometry_panel"),
         ),
     ),
+    "memorisation": StudyEntry(
+        "Memorisation",
+        "canaries in a language model's texts, and the audit of ε in one run",
+        "Carlini et al. (2019, 2021); Steinke et al. (2023); Corò (2022), §3.1",
+        "core.studies.memorisation:MemorisationStudy",
+    ),
     "audit": StudyEntry(
         "Audit",
         "the audit of mechanisms: what it catches, and how often it errs",

@@ -37,6 +37,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
                       "--text-column", "text", "--out", "out.csv", "--json"],
         "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
         "membership": ["membership", "--probabilities", "answers.csv", "--json"],
+        "memorise": ["memorise", "--corpus", "texts.txt", "--canary", "my pin is {digits:4}",
+                     "--epochs", "2", "--json"],
         "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
                  "--encoder", "hashing", "--out", "out.json", "--json"],
         "cache list": ["cache", "list", "--json"],

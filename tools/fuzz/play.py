@@ -267,6 +267,7 @@ def _stand_ins() -> dict[str, Any]:
     return {
         "core.attacks.inversion.train.train_attack": quick_training,
         "core.cli.fit._finished": quick_fit,
+        "core.attacks.membership.memorisation.memorise.run_planted": _stop,
         "core.cli.audit_mechanism._audit": _stop,
         "core.encoders.backends.times_faster": lambda *_, **__: 0.0,
         "core.studies.registry.run_study": _stop,

@@ -1,0 +1,89 @@
+"""Log-perplexity of texts under a language model; texts that begin alike share that part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.attacks.membership.memorisation.network import Network, taken
+from core.attacks.membership.memorisation.tokens import Tokens
+
+__all__ = ["bits_of", "log_perplexities"]
+
+_Bits = NDArray[np.float64]
+_AT_ONCE = 2**17
+"""Tokens of texts that are walked through together: what bounds the memory."""
+
+
+def bits_of(log_likelihoods: NDArray[np.float64]) -> float:
+    """Return the log-perplexity of a text in bits from ln f of each of its tokens.
+
+    Implements Carlini et al. (2019), Definition 1 (METHODS §4): P = Σ_i −log₂ f(x_i | x_<i).
+
+    Examples
+    --------
+    >>> bits_of(np.log([0.5, 0.25]))
+    3.0
+    """
+    return float(-np.sum(log_likelihoods) / np.log(2))
+
+
+@torch.no_grad()
+def log_perplexities(
+    network: Network, tokens: Tokens, texts: Sequence[str], max_length: int | None = None
+) -> _Bits:
+    """Return P = Σ_i −log₂ f(x_i | x_<i) of each text, in bits.
+
+    Implements Carlini et al. (2019), Definition 1. Differs from the paper: nothing; the end of a
+    text is not counted. Texts are walked through as a tree, so that what they have in common at
+    their beginning is computed once: all 10^6 numbers of six digits take some 10^5 steps.
+
+    Parameters
+    ----------
+    max_length : int, optional
+        Tokens read of a text; all of them without it.
+    """
+    network.eval()
+    spelt = [tuple(tokens.encode(text)[:max_length]) for text in texts]
+    order = sorted(range(len(spelt)), key=spelt.__getitem__)
+    found = np.zeros(len(spelt))
+    longest = max(map(len, spelt), default=1)
+    n_at_once = max(64, _AT_ONCE // max(1, longest))
+    for start in range(0, len(order), n_at_once):
+        rows = order[start : start + n_at_once]
+        found[rows] = _walk(network, tokens, [spelt[row] for row in rows])
+    return found
+
+
+def _walk(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) -> _Bits:
+    """Return P of sorted texts; a node is a beginning that some of them share."""
+    device = network.output.weight.device
+    lengths = np.array([len(each) for each in spelt])
+    ids = np.zeros((len(spelt), max(1, lengths.max(initial=1))), dtype=np.int64)
+    for row, each in enumerate(spelt):
+        ids[row, : len(each)] = each
+    node, bits = np.zeros(len(spelt), dtype=np.int64), np.zeros(len(spelt))
+    first = torch.tensor([tokens.start], device=device)
+    logits, state = network.step(first, network.begin(1))
+    for t in range(lengths.max(initial=0)):
+        alive = np.flatnonzero(lengths > t)
+        told = _at(torch.log_softmax(logits.double(), -1), node[alive], ids[alive, t])
+        bits[alive] -= told / np.log(2)
+        going = np.flatnonzero(lengths > t + 1)
+        if not len(going):
+            break
+        pairs = node[going] * tokens.size + ids[going, t]
+        distinct, node[going] = np.unique(pairs, return_inverse=True)
+        parents = torch.from_numpy(distinct // tokens.size).to(device)
+        follows = torch.from_numpy(distinct % tokens.size).to(device)
+        logits, state = network.step(follows, taken(state, parents))
+    return bits
+
+
+def _at(table: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Bits:
+    picked = table[torch.from_numpy(rows), torch.from_numpy(columns)]
+    return np.asarray(picked.cpu().numpy(), dtype=np.float64)
