@@ -17,7 +17,7 @@ from core.attacks.attributes.experiment import Case, answer_all, share_vectors
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
 from core.corpora import split_reference
 from core.corpora.documents import digest_fields
-from core.encoders.fitted import FITTED_ON_TEXTS
+from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.apart import near_setting
@@ -98,7 +98,11 @@ class AttributeStudy:
         }
         if ATTRIBUTE_ATTACKS[attack].reads != "vectors":
             return [shared]
-        return [shared | self._of_encoder(encoder) for encoder in self.encoders]
+        return [
+            shared | self._of_encoder(encoder)
+            for encoder in self.encoders
+            if ATTRIBUTE_ATTACKS[attack].reads_sparse or not _gives_sparse(encoder)
+        ]
 
     def _of_encoder(self, encoder: str) -> Cell:
         is_fitted = encoder in FITTED_ON_TEXTS
@@ -170,6 +174,11 @@ def _cases(cell: Cell, drawn: Draw) -> list[Case]:
         for source in drawn.known
         for n_labels, n, is_shuffled in [*sizes, *(controls if has_control else [])]
     ]
+
+
+def _gives_sparse(encoder: str) -> bool:
+    family = FITTED_ENCODERS.get(encoder.partition(":")[0])
+    return family is not None and family.gives_sparse
 
 
 @lru_cache(maxsize=2)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.attacks.attributes.answers import Answers, ranks_of
 from core.attacks.attributes.attack import AttributeAttack, probabilities
+from core.attacks.attributes.discriminant import Discriminant, discriminant_of
 from core.attacks.attributes.draw import Draw
 from core.attacks.attributes.examples import Examples
 from core.attacks.attributes.linear import LinearProbe, train_all
@@ -114,8 +115,8 @@ def answer_all(
 ) -> list[Found]:
     """Return what an attack finds in each case.
 
-    The linear probes of all cases are trained together, over the vectors that they share; other
-    attacks one after the other.
+    The linear classifiers of all cases are trained over the vectors that they share, those that
+    take steps together; other attacks one after the other.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def answer_all(
     shared : Shared, optional
         For an attack that reads vectors.
     """
-    if shared is not None and type(attack) is LinearProbe:
+    if shared is not None and isinstance(attack, LinearProbe | Discriminant):
         return _together(attack, cases, draws, shared, on_progress)
     found = []
     for case in cases:
@@ -144,7 +145,7 @@ def _alone(attack: AttributeAttack, case: Case, examples: Examples, drawn: Draw)
 
 
 def _together(
-    probe: LinearProbe,
+    probe: LinearProbe | Discriminant,
     cases: Sequence[Case],
     draws: Mapping[int, Draw],
     shared: Shared,
@@ -154,7 +155,10 @@ def _together(
     for case in cases:
         rows, labels = case.training(draws[case.seed])
         problems.append(Problem(shared.places(rows), labels, case.n_labels, case.seed))
-    fitted = train_all(shared.vectors, problems, probe.recipe, on_progress=on_progress)
+    if isinstance(probe, Discriminant):
+        fitted = [discriminant_of(shared.vectors, problem) for problem in problems]
+    else:
+        fitted = train_all(shared.vectors, problems, probe.recipe, on_progress=on_progress)
     found = []
     for case, linear in zip(cases, fitted, strict=True):
         drawn = draws[case.seed]

@@ -20,6 +20,8 @@ class AttributeEntry(Entry):
     """`vectors`, `texts` or `nothing` of the target."""
     is_quick: bool = True
     """Learns in seconds; one that takes minutes is measured size by size."""
+    reads_sparse: bool = False
+    """Reads the sparse vectors of bags of words, too."""
 
     @property
     def is_baseline(self) -> bool:
@@ -74,10 +76,22 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
         "A linear classifier on the vectors of a few labelled texts.",
         "Song & Raghunathan (2020), Alg. 3",
         reads="vectors",
+        reads_sparse=True,
         path=f"{_HERE}.linear:LinearProbe",
         formula=r"P(s \mid x) = \text{softmax}\big(W\,\Phi(x) + b\big)_s",
         colour="#D55E00",
         symbol="circle",
+    ),
+    "discriminant": AttributeEntry(
+        "Shrunken discriminant",
+        "A linear classifier in closed form, which learns every size of a sweep in seconds.",
+        "ours; Fisher (1936), Ledoit & Wolf (2004)",
+        reads="vectors",
+        path=f"{_HERE}.discriminant:Discriminant",
+        formula=r"\text{score}(s) = m_s^\top \Sigma^{-1} (\Phi(x) - \mu)"
+        r" - \tfrac12 m_s^\top \Sigma^{-1} m_s + \log \pi_s",
+        colour="#CC79A7",
+        symbol="triangle-up",
     ),
 }
 
