@@ -67,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw, attack, and print how often each attack is right. Nothing is written to disk."""
+    if arguments.label_column == arguments.group_column:
+        raise InvalidInputError("--label-column and --group-column must be two columns.")
     others = [arguments.group_column] if arguments.group_column else []
     checked_columns(
         arguments.texts, columns_of(arguments, label=arguments.label_column, others=others)
@@ -74,8 +76,6 @@ def run(arguments: argparse.Namespace) -> None:
     from core.attacks.attributes.draw import Plan, draw
     from core.attacks.attributes.examples import read_examples
 
-    if arguments.label_column == arguments.group_column:
-        raise InvalidInputError("--label-column and --group-column must be two columns.")
     examples = read_examples(
         arguments.texts,
         label_column=arguments.label_column,
@@ -174,18 +174,16 @@ def _record(answers: Answers, seed: int) -> dict[str, Any]:
 
 
 def _show(told: dict[str, Any], others: list[str]) -> None:
+    from core.results import Score
+
     print(
         f"{told['label_column']} of {told['texts']} from {told['encoder']}: {told['n_labels']:,} "
         f"labels, {told['n_per_label']} labelled texts of each, {told['n']:,} targets, split by "
         f"{told['split']}"
     )
-    print(f"  {'':<12}{'top-1':>7}  {'95 % interval':<16}{'top-5':>7}  {'95 % interval':<16}")
+    print(f"  {'':<14}{'top-1 [95 %]':<26}{'top-5 [95 %]':<26}")
     for name in (_PROBE, *others):
-        _print_row(name, told if name == _PROBE else told[name])
-    print(f"  {'guessing':<12}{told['chance']:7.3f}  {'':<16}{told['chance_top5']:7.3f}")
-
-
-def _print_row(name: str, record: dict[str, Any]) -> None:
-    ends = [f"[{low:.3f}, {high:.3f}]" for low, high in (record["top1_ci95"], record["top5_ci95"])]
-    values = record["top1"], record["top5"]
-    print(f"  {name:<12}{values[0]:7.3f}  {ends[0]:<16}{values[1]:7.3f}  {ends[1]:<16}")
+        record = told if name == _PROBE else told[name]
+        one, five = (Score.of_record(record, f"top{k}").said(3) for k in (1, 5))
+        print(f"  {name:<14}{one:<26}{five:<26}")
+    print(f"  {'guessing':<14}{told['chance']:<26.3f}{told['chance_top5']:<26.3f}")

@@ -51,7 +51,8 @@ class TopicMap:
 
     x̂ = μ + A t(x), t being the tf-idf of content words, and A = argmin ‖X - μ - T A‖² + ρ ‖A‖².
     The penalty ρ is the one of three that predicts a tenth of the texts best, by groups where they
-    have groups.
+    have groups. A ridge draws what it predicts towards the mean; on the same tenth it is drawn back
+    by the factor that leaves the rest uncorrelated with it.
     """
 
     max_words: int = setting(2048, "Content words counted, the most frequent first", low=2)
@@ -80,10 +81,14 @@ class TopicMap:
             ) from error
         is_held = _held(len(texts), groups)
         centre, maps = _ridge(counted[~is_held], vectors[~is_held], _PENALTIES)
-        explained = [_r2(centre + counted[is_held] @ a, vectors[is_held], centre) for a in maps]
+        away = vectors[is_held] - centre
+        gains = [_gain(counted[is_held] @ a, away) for a in maps]
+        explained = [_r2(gain * (counted[is_held] @ a), away)
+                     for gain, a in zip(gains, maps, strict=True)]  # fmt: skip
         best = int(np.argmax(explained))
         self.penalty_, self.r2_ = _PENALTIES[best], float(explained[best])
-        self.centre_, (self.map_,) = _ridge(counted, vectors, (self.penalty_,))
+        self.centre_, (found,) = _ridge(counted, vectors, (self.penalty_,))
+        self.map_ = gains[best] * found
         return self
 
     def predict(self, texts: Sequence[str]) -> Floats:
@@ -127,11 +132,15 @@ def _ridge(
     return centre, maps
 
 
-def _r2(
-    predicted: NDArray[np.float64], vectors: NDArray[np.float64], centre: NDArray[np.float64]
-) -> float:
-    total = float(((vectors - centre) ** 2).sum())
-    return 1.0 - float(((vectors - predicted) ** 2).sum()) / max(total, 1e-12)
+def _gain(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
+    """Return the factor by which predictions come nearest, both less the mean; from 1 to 2."""
+    squared = float((predicted**2).sum())
+    return float(np.clip((predicted * away).sum() / squared, 1.0, 2.0)) if squared else 1.0
+
+
+def _r2(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
+    """Return the share of the variance that is predicted; both arrays are less the mean."""
+    return 1.0 - float(((away - predicted) ** 2).sum()) / max(float((away**2).sum()), 1e-12)
 
 
 def cross_fitted(
@@ -153,7 +162,8 @@ def cross_fitted(
         of = None if groups is None else [groups[i] for i in known]
         fitted = TopicMap().fit([texts[i] for i in known], vectors[known], of)
         found[asked] = fitted.predict([texts[i] for i in asked])
-    return found, _r2(found.astype(np.float64), vectors.astype(np.float64), vectors.mean(0))
+    centre = vectors.mean(0, dtype=np.float64)
+    return found, _r2(found - centre, vectors - centre)
 
 
 @dataclass(frozen=True)
