@@ -12,8 +12,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from core.attacks.attributes.attack import Labels, check_fitted, check_labelled
-from core.attacks.attributes.linear import LinearProbe
-from core.attacks.attributes.program import Problem
+from core.attacks.attributes.program import Problem, Recipe
 from core.attacks.attributes.sparse_program import train_sparse
 from core.attacks.attributes.tokens import tokens_of
 from core.protocols import OnProgress, no_progress
@@ -23,9 +22,15 @@ __all__ = ["WordsAttack"]
 
 
 @dataclass
-class WordsAttack(LinearProbe):
-    """Softmax regression on the tf-idf of words and signs, counted in the labelled texts alone."""
+class WordsAttack:
+    """Softmax regression on the tf-idf of words and signs, counted in the labelled texts alone.
 
+    Trained as the linear probe is.
+    """
+
+    rate: float = setting(1e-3, "Learning rate of Adam", low=1e-6, high=1.0, paper="SR20")
+    epochs: int = setting(30, "Times that all labelled texts are seen", low=1, paper="SR20")
+    batch_size: int = setting(128, "Texts a step", low=1, high=2**16, paper="SR20")
     max_features: int = setting(2**16, "Words counted, the most frequent first", low=2)
 
     def fit(
@@ -45,7 +50,8 @@ class WordsAttack(LinearProbe):
         )
         counted = sparse.csr_array(self.counter_.fit_transform(texts))
         problem = Problem(np.arange(len(labels)), labels, n_labels, seed)
-        self.linear_ = train_sparse(counted, problem, self.recipe)
+        recipe = Recipe(self.rate, self.epochs, self.batch_size)
+        self.linear_ = train_sparse(counted, problem, recipe)
         on_progress(1.0, f"Learnt from {counted.shape[1]:,} words")
         return self
 
