@@ -63,7 +63,7 @@ def news(tmp_path: Path, small_texts: list[str]) -> Path:
     return path
 
 
-@pytest.fixture(params=["train", "fit", "study", "tune"])
+@pytest.fixture(params=["train", "fit", "study", "attributes", "tune"])
 def finished(
     request: pytest.FixtureRequest, core: Any, news: Path, corpus: Path, tiny_bert: Path,
     tmp_path: Path, leakscope_home: Path,
@@ -76,6 +76,10 @@ def finished(
         "fit": ["fit", "--encoder", "tfidf", "--corpus", corpus, "--out", out],
         "study": ["study", "encoders", *texts, "--encoders", "tfidf", "hashing", "--attacks",
                   "probe", "--domains", "in", "--n-targets", 10, "--out", out / "table.json"],
+        "attributes": ["study", "attributes", "--target", news, "--label-column", "label_name",
+                       "--attacks", "majority", "linear", "--encoders", "hashing", "--other", news,
+                       "--n-labels", 2, "--n-per-label", 3, "--seeds", 0, "--out",
+                       out / "table.json"],
         "tune": ["tune", "--attack", "retrieval", *texts, "--encoder", "hashing", "--trials", 2,
                  "--out", out / "tuned.json"],
     }  # fmt: skip

@@ -20,6 +20,7 @@ from core.specs import settings_of
 from core.store import read_json, write_json
 from core.studies import (
     attacks,
+    attributes,
     context,
     deniability,
     domains,
@@ -61,6 +62,11 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "deniability": lambda s: {"corpora": (f"news={s.news}",)},
     "memorisation": lambda s: {"target": str(s.news), "seeds": (0,)},
     "audit": lambda s: {},
+    "attributes": lambda s: {
+        "target": str(s.news), "other": str(s.news), "label_column": "label",
+        "encoders": ("tfidf", f"mlm:{s.encoder}"), "attribute_attacks": ("words", "linear"),
+        "labels": (2,), "sizes": (3,), "seeds": (0,),
+    },
     "tradeoff": lambda s: {
         "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
         "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
@@ -92,6 +98,8 @@ def write_texts(scene: Scene, more: str) -> None:
     pairs = [f"Where is the river {i}{more}?,In which land lies river {i}?" for i in range(60)]
     scene.pairs.write_text("\n".join(["question1,question2", *pairs]) + "\n")
     for cached in (
+        attributes._examples,
+        attributes._content_of,
         domains.content_of,
         deniability.content_of,
         tradeoff_texts._sentences,
@@ -212,7 +220,11 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit", "memorisation"},
+        {"classification", "deniability", "audit", "memorisation", "attributes"},
+    ),
+    "the version of an attack on an attribute": (
+        raise_versions("attribute_attack"),
+        {*STUDIES, "tuning"} - {"attributes"},
     ),
     "the version of an encoder": (raise_versions("encoder"), {"audit", "memorisation"}),
     "the version of a defence": (
@@ -223,7 +235,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit", "memorisation"},
+        {"attacks", "classification", "deniability", "audit", "memorisation", "attributes"},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),

@@ -18,6 +18,7 @@ from types import ModuleType
 
 from core import __version__
 from core.cli import (
+    attributes,
     audit_mechanism,
     cache,
     deniability,
@@ -45,6 +46,7 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 COMMANDS: Mapping[str, ModuleType] = {
     "invert": invert,
     "evaluate": evaluate,
+    "attributes": attributes,
     "train": train,
     "fit": fit,
     "deniability": deniability,
@@ -59,7 +61,8 @@ COMMANDS: Mapping[str, ModuleType] = {
 }
 """Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
 
-ENCODING = ("invert", "evaluate", "train", "fit", "deniability", "privatize", "tune", "serve")
+ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "deniability", "privatize", "tune",
+            "serve")  # fmt: skip
 """Those that have --no-cache; the studies declare it with their other arguments."""
 
 

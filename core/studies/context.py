@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_folder
 from core.defences.registry import DEFENCES
@@ -43,6 +44,7 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "attack": INVERSION_ATTACKS,
     "encoder": ENCODERS,
     "defence": DEFENCES,
+    "attribute_attack": ATTRIBUTE_ATTACKS,
 }
 """By the entry of a cell that names one of them."""
 
@@ -50,7 +52,12 @@ FIRST = ASSETS / "first_settings.json"
 """Each default, and what identifies each of the weights that ship, as they were recorded first.
 `python -m tools.versions` adds what is new, and changes nothing."""
 
-_GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defence_settings"}
+_GIVEN = {
+    "attack": "settings",
+    "encoder": "encoder_settings",
+    "defence": "defence_settings",
+    "attribute_attack": "attribute_settings",
+}
 """The entry of a cell that holds what is given of settings, in the place of defaults."""
 
 

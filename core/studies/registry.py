@@ -154,6 +154,12 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), Eq. 2 to 4",
         "core.studies.audit:AuditStudy",
     ),
+    "attributes": StudyEntry(
+        "Attributes",
+        "what vectors say of an attribute of their texts, such as the author",
+        "Song & Raghunathan (2020), §6.3, Fig. 3",
+        "core.studies.attributes:AttributeStudy",
+    ),
     "tradeoff": StudyEntry(
         "Trade-off",
         "defences: what each costs and what it saves",

@@ -28,6 +28,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
     lines = {
         "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
         "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],
+        "attributes": ["attributes", *bert, "--texts", "news.csv", "--label-column", "label",
+                       "--n-per-label", "3", "--n-targets", "4", "--json"],
         "train": ["train", *bert, *prior, "--corpus", "texts.txt", "--min-words", "4",
                   "--out", "out", "--json"],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
@@ -56,6 +58,8 @@ def _line_of_study(name: str) -> list[str]:
              for word in (f"--{setting}", file)]  # fmt: skip
     if "corpora" in kind.__dataclass_fields__:
         given += ["--corpora", "news=news.csv"]
+    if "label_column" in kind.__dataclass_fields__:
+        given += ["--label-column", "label"]
     if name == "tradeoff":
         given += ["--tasks", "news=news.csv", "--auxiliary", "news.csv"]
     return ["study", name, *given, "--out", "out.json", "--json"]
@@ -143,10 +147,10 @@ def _texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Ca
 
 _READ_BY = {
     "texts.txt": ("evaluate", "train", "fit", "privatize"),
-    "news.csv": ("evaluate", "train", "fit", "privatize", "tune", "study encoders"),
+    "news.csv": ("evaluate", "attributes", "train", "fit", "privatize", "tune", "study encoders"),
     "news.tsv": ("evaluate", "fit", "privatize"),
-    "news.jsonl": ("evaluate", "fit", "privatize"),
-    "news.parquet": ("evaluate", "fit", "privatize", "tune"),
+    "news.jsonl": ("evaluate", "attributes", "fit", "privatize"),
+    "news.parquet": ("evaluate", "attributes", "fit", "privatize", "tune"),
     "answers.csv": ("membership",),
 }
 

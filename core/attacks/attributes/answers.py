@@ -1,0 +1,174 @@
+"""What came of attribute inference: ranks of the true labels, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval
+from core.results import Interval, Score
+
+__all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "topic_share"]
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Answers:
+    """At which place an attack has the true label of each target.
+
+    Attributes
+    ----------
+    ranks : ndarray of int64, shape (n,)
+        0 where the true label is the likeliest.
+    truth : ndarray of int64, shape (n,)
+        The number of the true label.
+    groups : sequence of str or None
+        What each target comes from: intervals are of groups, since texts of one are alike.
+    """
+
+    ranks: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    groups: Sequence[str] | None = None
+
+    def hits(self, k: int) -> NDArray[np.float64]:
+        """Return 1 for each target whose label is among the k likeliest, else 0."""
+        return (self.ranks < k).astype(np.float64)
+
+    def chance(self, k: int) -> float:
+        """Return the share that the same k labels for every target would reach at best."""
+        counts = np.sort(np.bincount(self.truth))[::-1]
+        return float(counts[:k].sum() / len(self.truth))
+
+    def top(self, k: int, seed: int = 0) -> Score:
+        """Return the top-k accuracy in [0, 1], its interval by a bootstrap of groups.
+
+        Where all targets are of one group, nothing tells how groups differ: [0, 1].
+        """
+        hits = self.hits(k)
+        found = bootstrap_interval(hits, groups=self.groups, seed=seed)
+        return Score(float(hits.mean()), _within(found, 0.0), len(hits), self.chance(k))
+
+
+def _within(found: Interval, low: float) -> Interval:
+    if np.isnan(found.low):
+        return Interval(low, 1.0, found.level)
+    return Interval(max(low, found.low), min(1.0, found.high), found.level)
+
+
+def ranks_of(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many labels score higher than the true one; of equal ones, the first stands first.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0]]), np.array([2, 1])).tolist()
+    [1, 1]
+    """
+    found = []
+    for start in range(0, len(scores), _CHUNK):
+        part, true = scores[start : start + _CHUNK], truth[start : start + _CHUNK]
+        own = part[np.arange(len(part)), true][:, None]
+        is_before = np.arange(part.shape[1]) < true[:, None]
+        found.append(((part > own) | ((part == own) & is_before)).sum(1))
+    return np.concatenate(found).astype(np.int64)
+
+
+def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
+    """Return how much more of the same targets one attack finds, by a paired bootstrap of groups.
+
+    Raises
+    ------
+    InvalidInputError
+        They are not answers to the same targets.
+    """
+    _check_same(one, other)
+    gained = one.hits(k) - other.hits(k)
+    found = bootstrap_interval(gained, groups=one.groups, seed=seed)
+    return Score(float(gained.mean()), _within(found, -1.0), len(gained), 0.0)
+
+
+def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Score:
+    """Return how much of what an attack gains over chance is gone where groups are others.
+
+    1 - (a_other - c) / (a_same - c), a being the accuracy from labelled texts of the targets' own
+    groups and from other groups of the same labels, and c that of guessing: what is gone was what
+    the texts of a group have in common, such as the names and places of a book, and not the author.
+    The interval is that of a paired bootstrap of groups. NaN where a_same is no better than
+    guessing.
+
+    Raises
+    ------
+    InvalidInputError
+        They are not answers to the same targets.
+    """
+    _check_same(same, other)
+    chance = same.chance(k)
+    gained = float(same.hits(k).mean()) - chance
+    if gained <= 0:
+        return Score(float("nan"), n=len(same.ranks))
+    value = 1.0 - (float(other.hits(k).mean()) - chance) / gained
+    return Score(value, _ratio_interval(same, other, k, seed), len(same.ranks), 0.0)
+
+
+def _ratio_interval(
+    same: Answers, other: Answers, k: int, seed: int, n_resamples: int = 2000
+) -> Interval:
+    units = range(len(same.ranks)) if same.groups is None else same.groups
+    numbers: dict[str | int, int] = {}
+    of = np.array([numbers.setdefault(unit, len(numbers)) for unit in units])
+    one, two = (np.bincount(of, a.hits(k)) for a in (same, other))
+    counts, chance = np.bincount(of), same.chance(k)
+    drawn = np.random.default_rng(seed).integers(0, len(counts), (n_resamples, len(counts)))
+    base = chance * counts[drawn].sum(1)
+    gained = one[drawn].sum(1) - base
+    shares = 1 - (two[drawn].sum(1) - base) / np.where(gained > 0, gained, np.nan)
+    low, high = np.nanquantile(shares, [0.025, 0.975])
+    return Interval(float(low), float(high))
+
+
+def _check_same(one: Answers, other: Answers) -> None:
+    if not np.array_equal(one.truth, other.truth) or one.groups != other.groups:
+        raise InvalidInputError("Answers to different targets cannot be compared.")
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """The labels that are mixed up most.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Those most often in a mistake, the worst first.
+    shares : ndarray of float64, shape (k, k + 1)
+        Of the targets of each, the share that is answered with each of them, and with any other.
+    pairs : tuple of (str, str, float)
+        True label, label answered, and of what share of the true label's targets; of all labels.
+    """
+
+    labels: tuple[str, ...]
+    shares: NDArray[np.float64]
+    pairs: tuple[tuple[str, str, float], ...]
+
+
+def mixed_up(
+    truth: NDArray[np.int64], said: NDArray[np.int64], labels: Sequence[str], k: int = 12
+) -> Mixed:
+    """Return the k labels most often in a mistake, and the pairs that are confused most often."""
+    counts = np.zeros((len(labels), len(labels)))
+    np.add.at(counts, (truth, said), 1)
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    wrong = shares * (1 - np.eye(len(labels)))
+    worst = np.argsort(-(wrong.sum(0) + wrong.sum(1)), kind="stable")[:k]
+    among = shares[np.ix_(worst, worst)]
+    rest = np.maximum(shares[worst].sum(1) - among.sum(1), 0.0)
+    places = np.argsort(-wrong, axis=None, kind="stable")[:k]
+    pairs = [divmod(int(place), len(labels)) for place in places]
+    return Mixed(
+        tuple(labels[i] for i in worst),
+        np.column_stack([among, rest]),
+        tuple((labels[i], labels[j], float(wrong[i, j])) for i, j in pairs if wrong[i, j] > 0),
+    )

@@ -1,0 +1,101 @@
+"""What attribute attacks look like to each other, and the checks that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError, NotFittedError
+from core.protocols import OnProgress, no_progress
+from core.vectors import is_sparse, n_rows
+
+__all__ = ["AttributeAttack", "Labels", "check_fitted", "check_labelled", "check_vectors",
+           "probabilities"]  # fmt: skip
+
+Labels = NDArray[np.int64]
+"""The number of each text's label, shape (n,)."""
+
+
+@runtime_checkable
+class AttributeAttack(Protocol):
+    """Learns an attribute from a few labelled texts, or from their vectors."""
+
+    def fit(
+        self,
+        texts: Sequence[str],
+        labels: Labels,
+        vectors: Any = None,
+        *,
+        n_labels: int,
+        seed: int = 0,
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Learn from labelled texts; `vectors` are their (n, d) embeddings."""
+        ...
+
+    def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
+        """Return the (n, n_labels) log-probabilities of targets, up to a constant of each row."""
+        ...
+
+
+def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Labels:
+    """Return the numbers of labels, checked.
+
+    Raises
+    ------
+    InvalidInputError
+        No text, unequal lengths, or a number that is no label's.
+    """
+    numbers = np.asarray(labels)
+    if len(texts) == 0 or numbers.shape != (len(texts),):
+        raise InvalidInputError(
+            f"labels must be one a text: got {numbers.shape} for {len(texts)} texts."
+        )
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= n_labels:
+        raise InvalidInputError(f"labels must be whole numbers from 0 to {n_labels - 1}.")
+    return numbers.astype(np.int64)
+
+
+def check_vectors(vectors: Any, n_texts: int, dimension: int | None = None) -> Any:
+    """Return vectors, dense or sparse, one a text.
+
+    Raises
+    ------
+    InvalidInputError
+        None are given, another shape, NaN or infinity.
+    """
+    if vectors is None:
+        raise InvalidInputError("This attack reads vectors. Give the embeddings of the texts.")
+    if vectors.ndim != 2 or n_rows(vectors) != n_texts:
+        raise InvalidInputError(f"vectors must have shape ({n_texts}, d), got {vectors.shape}.")
+    if dimension is not None and vectors.shape[1] != dimension:
+        raise InvalidInputError(
+            f"vectors must have {dimension} entries each, as those that the attack was fitted on, "
+            f"got {vectors.shape[1]}."
+        )
+    values = vectors.data if is_sparse(vectors) else vectors
+    if not np.isfinite(values).all():
+        raise InvalidInputError("vectors hold NaN or infinity. Remove those rows.")
+    return vectors
+
+
+def check_fitted(attack: Any, attribute: str) -> None:
+    """Raise NotFittedError where an attack has not learned yet."""
+    if not hasattr(attack, attribute):
+        raise NotFittedError(f"{type(attack).__name__} is not fitted: call fit.")
+
+
+def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the softmax of each row.
+
+    Examples
+    --------
+    >>> probabilities(np.log(np.array([[3.0, 1.0]], np.float32))).round(2).tolist()
+    [[0.75, 0.25]]
+    """
+    raised = np.exp(scores.astype(np.float64) - scores.max(1, keepdims=True))
+    shares: NDArray[np.float64] = raised / raised.sum(1, keepdims=True)
+    return shares

@@ -1,0 +1,48 @@
+"""Words and signs of a text, in their order: what attacks on raw text read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+__all__ = ["Alphabet", "tokens_of"]
+
+_TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}\s]")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the lower-cased words of a text and its signs, one by one.
+
+    Function words and punctuation stay: they are what style is made of.
+
+    Examples
+    --------
+    >>> tokens_of("Well, it is!")
+    ['well', ',', 'it', 'is', '!']
+    """
+    found: list[str] = _TOKEN.findall(text.lower())
+    return found
+
+
+class Alphabet:
+    """The tokens of labelled texts, by number; 0 stands for all others."""
+
+    def __init__(self, texts: Sequence[str], most: int) -> None:
+        counts = Counter(token for text in texts for token in tokens_of(text))
+        self.numbers = {t: i for i, (t, _) in enumerate(counts.most_common(most), 1)}
+
+    def __len__(self) -> int:
+        """Return how many numbers there are."""
+        return len(self.numbers) + 1
+
+    def read(self, texts: Sequence[str], n: int) -> NDArray[np.int64]:
+        """Return the numbers of the first n tokens of each text, (n_texts, n), filled with 0."""
+        found = np.zeros((len(texts), n), np.int64)
+        for i, text in enumerate(texts):
+            numbers = [self.numbers.get(token, 0) for token in tokens_of(text)[:n]]
+            found[i, : len(numbers)] = numbers
+        return found

@@ -1,0 +1,189 @@
+"""Infer an attribute of texts, such as the author, from their vectors, beside what words tell."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.cli.arguments import (
+    add_column_arguments,
+    add_encoder_arguments,
+    columns_of,
+    encoder_spec,
+    seed_number,
+)
+from core.cli.output import progress_line, show_json, show_note
+from core.cli.sources import checked_columns
+from core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from core.attacks.attributes.answers import Answers
+    from core.attacks.attributes.draw import Draw
+    from core.attacks.attributes.examples import Examples
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "Nothing was written."
+
+_PROBE, _CONTROL = "linear", "shuffled"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `attributes`."""
+    add_encoder_arguments(parser)
+    parser.add_argument(
+        "--texts",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="CSV, TSV, JSONL or Parquet with a column of texts and one of labels",
+    )
+    add_column_arguments(parser, label="of the attribute (default: author)", default_label="author")
+    parser.add_argument(
+        "--group-column",
+        metavar="NAME",
+        help="column of what texts come from, such as a book or a user: labelled texts and targets "
+        "are then of different ones",
+    )
+    parser.add_argument(
+        "--split",
+        choices=("row", "run", "group"),
+        help="what is parted: groups (default with --group-column), runs of consecutive texts of a "
+        "group, or single texts (default without)",
+    )
+    parser.add_argument(
+        "--n-per-label", type=int, default=10, help="labelled texts of each label (default: 10)"
+    )
+    parser.add_argument(
+        "--n-labels", type=int, default=0, help="labels, drawn by chance (default: all)"
+    )
+    parser.add_argument(
+        "--n-targets", type=int, default=250, help="targets of each label at most (default: 250)"
+    )
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the drawing (default: 0)")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Draw, attack, and print how often each attack is right. Nothing is written to disk."""
+    if arguments.label_column == arguments.group_column:
+        raise InvalidInputError("--label-column and --group-column must be two columns.")
+    others = [arguments.group_column] if arguments.group_column else []
+    checked_columns(
+        arguments.texts, columns_of(arguments, label=arguments.label_column, others=others)
+    )
+    from core.attacks.attributes.draw import Plan, draw
+    from core.attacks.attributes.examples import read_examples
+
+    examples = read_examples(
+        arguments.texts,
+        label_column=arguments.label_column,
+        group_column=arguments.group_column,
+        text_column=arguments.text_column,
+    )
+    split = arguments.split or ("row" if examples.groups is None else "group")
+    drawn = draw(
+        examples,
+        Plan(
+            n_labels=arguments.n_labels,
+            n_per_label=arguments.n_per_label,
+            n_targets=arguments.n_targets,
+            split=split,
+            seed=arguments.seed,
+        ),
+    )
+    _show_notes(examples, drawn, split)
+    found = _found(arguments, examples, drawn, split)
+    told = {
+        "texts": arguments.texts.name,
+        "label_column": arguments.label_column,
+        "group_column": arguments.group_column,
+        "split": split,
+        "encoder": arguments.encoder,
+        "attack": _PROBE,
+        "n_labels": len(drawn.labels),
+        "n_per_label": arguments.n_per_label,
+        "n_labels_left_out": drawn.n_left_out,
+        "n_unlabelled": examples.n_unlabelled,
+        "n_near_duplicates": drawn.n_near_duplicates,
+        "seed": arguments.seed,
+        **_record(found.pop(_PROBE), arguments.seed),
+        **{name: _record(answers, arguments.seed) for name, answers in found.items()},
+    }
+    if arguments.json:
+        show_json(told)
+    else:
+        _show(told, list(found))
+
+
+def _show_notes(examples: Examples, drawn: Draw, split: str) -> None:
+    if examples.n_unlabelled:
+        show_note(f"{examples.n_unlabelled:,} texts have no label and are left out.")
+    if drawn.n_left_out:
+        show_note(f"{drawn.n_left_out:,} labels have too few texts and are left out.")
+    if drawn.n_near_duplicates:
+        show_note(
+            f"{drawn.n_near_duplicates:,} targets nearly repeat a labelled text and are left out."
+        )
+    if split == "row":
+        show_note(
+            "Every text stands for itself. If several come from one document, name its column "
+            "with --group-column: texts of one are alike, and flatter the attack."
+        )
+
+
+def _found(
+    arguments: argparse.Namespace, examples: Examples, drawn: Draw, split: str
+) -> dict[str, Answers]:
+    """Return the answers of the probe, of the baselines and of the control, by name."""
+    from core.attacks.attributes.experiment import Case, answer_all, share_vectors
+    from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
+    from core.encoders import load_encoder
+
+    case = Case(arguments.seed, split, len(drawn.labels), arguments.n_per_label)
+    control = Case(arguments.seed, split, case.n_labels, case.n_per_label, is_shuffled=True)
+    draws = {arguments.seed: drawn}
+    with progress_line() as on_progress:
+        encoder = load_encoder(encoder_spec(arguments))
+        shared = share_vectors(examples, draws, encoder, on_progress)
+        probe, shuffled = answer_all(
+            make_attribute_attack(_PROBE), [case, control], examples, draws, shared, on_progress
+        )
+        found = {_PROBE: probe.answers}
+        for name, entry in ATTRIBUTE_ATTACKS.items():
+            if entry.is_baseline:
+                attack = make_attribute_attack(name)
+                (one,) = answer_all(attack, [case], examples, draws, on_progress=on_progress)
+                found[name] = one.answers
+    return found | {_CONTROL: shuffled.answers}
+
+
+def _record(answers: Answers, seed: int) -> dict[str, Any]:
+    """Return both accuracies with their intervals, and what guessing reaches."""
+    one, five = answers.top(1, seed), answers.top(5, seed)
+    groups = answers.groups
+    return {
+        **one.to_record("top1"),
+        **five.to_record("top5"),
+        "chance": one.chance,
+        "chance_top5": five.chance,
+        "n": one.n,
+        "n_groups": None if groups is None else len(set(groups)),
+    }
+
+
+def _show(told: dict[str, Any], others: list[str]) -> None:
+    from core.results import Score
+
+    print(
+        f"{told['label_column']} of {told['texts']} from {told['encoder']}: {told['n_labels']:,} "
+        f"labels, {told['n_per_label']} labelled texts of each, {told['n']:,} targets, split by "
+        f"{told['split']}"
+    )
+    print(f"  {'':<14}{'top-1 [95 %]':<26}{'top-5 [95 %]':<26}")
+    for name in (_PROBE, *others):
+        record = told if name == _PROBE else told[name]
+        one, five = (Score.of_record(record, f"top{k}").said(3) for k in (1, 5))
+        print(f"  {name:<14}{one:<26}{five:<26}")
+    print(f"  {'guessing':<14}{told['chance']:<26.3f}{told['chance_top5']:<26.3f}")

@@ -1,0 +1,123 @@
+"""What attacks on an attribute found, as rows: accuracy, its topic, and the labels mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core.attacks.attributes.answers import (
+    Answers,
+    difference,
+    mixed_up,
+    ranks_of,
+    topic_share,
+)
+from core.attacks.attributes.draw import Draw
+from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.experiment import Case, Found, Shared
+from core.attacks.attributes.parts import cross_fitted
+from core.errors import InvalidInputError
+from core.results import Score
+from core.studies.rows import Row
+from core.vectors import is_sparse
+
+__all__ = ["TOP", "rows_of_found"]
+
+TOP = (1, 5)
+"""k of the top-k accuracies that are told."""
+
+N_MIXED = 10
+"""Labels and pairs of labels that are told of those that are mixed up."""
+
+
+def rows_of_found(
+    found: Sequence[Found],
+    examples: Examples,
+    draws: Mapping[int, Draw],
+    shared: Shared | None = None,
+) -> list[Row]:
+    """Return a row a case; of a contrast, what other groups lose stands with other groups.
+
+    At the largest size of each seed a dense linear probe is told apart by the parts of the vector,
+    and at the first seed the labels that it mixes up.
+    """
+    by_case = {each.case: each for each in found}
+    largest = _largest([each.case for each in found])
+    first = min(draws)
+    rows = []
+    for each in found:
+        case, drawn = each.case, draws[each.case.seed]
+        scores = {f"top{k}": each.answers.top(k, case.seed) for k in TOP}
+        facts = _facts(each, drawn)
+        same = by_case.get(replace(case, source="same_group"))
+        if same is not None and case.source == "group" and not case.is_shuffled:
+            scores |= _contrast(same.answers, each.answers, case.seed)
+        is_largest = case == replace(largest, seed=case.seed, source=case.source)
+        if is_largest and each.linear is not None:
+            if shared is not None and not is_sparse(shared.vectors):
+                parts, told = _parts(each, examples, drawn, shared)
+                scores, facts = scores | parts, facts | told
+            if case.seed == first:
+                facts |= _mixed(each, drawn)
+        rows.append(Row(scores=scores, facts=facts))
+    return rows
+
+
+def _largest(cases: Sequence[Case]) -> Case:
+    plain = [case for case in cases if not case.is_shuffled]
+    return max(plain, key=lambda case: (case.n_labels, case.n_per_label))
+
+
+def _facts(each: Found, drawn: Draw) -> dict[str, Any]:
+    groups = each.answers.groups
+    return {
+        "seed": each.case.seed,
+        "labelled_from": each.case.source,
+        "n_labels": each.case.n_labels,
+        "n_per_label": each.case.n_per_label,
+        "is_shuffled": each.case.is_shuffled,
+        "n": len(each.answers.truth),
+        "n_groups": None if groups is None else len(set(groups)),
+        "n_left_out": drawn.n_left_out,
+        "n_near_duplicates": drawn.n_near_duplicates,
+    }
+
+
+def _contrast(same: Answers, other: Answers, seed: int) -> dict[str, Score]:
+    """Return what the same targets lose where labelled texts come from other groups."""
+    told = {f"top{k}_lost": difference(same, other, k, seed) for k in TOP}
+    return told | {f"topic_share_top{k}": topic_share(same, other, k, seed) for k in TOP}
+
+
+def _parts(
+    each: Found, examples: Examples, drawn: Draw, shared: Shared
+) -> tuple[dict[str, Score], dict[str, Any]]:
+    """Return the accuracy that the probe has of what content words tell, and of the rest alone."""
+    assert each.linear is not None
+    rows = drawn.targets[drawn.tested(each.case.n_labels)]
+    vectors = shared.vectors[shared.places(rows)]
+    try:
+        predicted, explained = cross_fitted(
+            [examples.texts[i] for i in rows], vectors, each.answers.groups
+        )
+    except InvalidInputError:  # too few texts or groups to learn what they are about
+        return {}, {}
+    linear, scores = each.linear, {}
+    for name, part in (("topic", predicted), ("rest", vectors - predicted + linear.centre)):
+        ranks = ranks_of(linear.scores(part), each.answers.truth)
+        alone = Answers(ranks, each.answers.truth, each.answers.groups)
+        scores |= {f"top{k}_{name}": alone.top(k, each.case.seed) for k in TOP}
+    return scores, {"topic_r2": round(float(explained), 4)}
+
+
+def _mixed(each: Found, drawn: Draw) -> dict[str, Any]:
+    labels = drawn.labels[: each.case.n_labels]
+    found = mixed_up(each.answers.truth, each.said, labels, N_MIXED)
+    return {
+        "mixed_labels": list(found.labels),
+        "mixed_shares": np.round(found.shares, 4).tolist(),
+        "mixed_pairs": [[true, said, round(share, 4)] for true, said, share in found.pairs],
+    }

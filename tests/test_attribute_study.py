@@ -1,0 +1,276 @@
+"""The study and the command of attributes: cells, rows, tables, and what bad input is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInputError
+from core.results import Score
+from core.studies import attributes
+from core.studies.attribute_tables import gain_over, markdown
+from core.studies.attributes import AttributeStudy
+from core.studies.registry import run_study
+from core.studies.rows import Row
+
+AUTHORS = ("Ána", "Bob", "Çelik", "山田")
+WORDS = ("river", "doctor", "garden", "winter")
+
+
+def write(path: Path, rows: Sequence[Sequence[object]], head: Sequence[str]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+def lines(n: int = 60) -> list[tuple[str, str, str]]:
+    """Return texts of four authors of three books each, each author with a word of their own."""
+    return [
+        (f"The {WORDS[a]} from {i * 7 + a} money and letter {i * 3}", AUTHORS[a], f"{a}/{i // 20}")
+        for a in range(4)
+        for i in range(n)
+    ]
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    return write(tmp_path / "books.csv", lines(), ("text", "author", "book_id"))
+
+
+def study(books: Path, **more: Any) -> AttributeStudy:
+    given = {
+        "target": str(books), "group_column": "book_id", "other": str(books),
+        "encoders": ("hashing",), "attribute_attacks": ("majority", "words", "linear"),
+        "labels": (2, 4), "sizes": (3, 6), "n_targets": 8, "splits": ("group",), "seeds": (0, 1),
+        "run_length": 10,
+    }  # fmt: skip
+    return AttributeStudy(**(given | more))
+
+
+# The study
+
+
+def test_cells_of_attacks_that_learn_slowly_are_small_and_of_others_whole(books: Path) -> None:
+    cells = study(books).cells()
+    by_attack = {name: [c for c in cells if c["attribute_attack"] == name]
+                 for name in ("majority", "words", "linear")}  # fmt: skip
+    assert [len(found) for found in by_attack.values()] == [1, 2 * 2 * 2, 1]
+    assert by_attack["linear"][0]["seeds"] == [0, 1]
+    assert {c["n_known"] for c in cells} == {6}, "every size is of the same draw"
+    assert "encoder" not in by_attack["words"][0]
+
+
+def test_an_attack_that_reads_no_sparse_vectors_has_no_cell_of_them(books: Path) -> None:
+    cells = study(books, attribute_attacks=("discriminant",), encoders=("hashing", "minilm"))
+    assert [cell["encoder"] for cell in cells.cells()] == ["minilm"]
+
+
+def test_every_size_seed_and_control_has_a_row(books: Path, tmp_path: Path) -> None:
+    rows = run_study("attributes", study(books), tmp_path)
+    assert [row.error for row in rows if row.error] == []
+    linear = [row for row in rows if row["attribute_attack"] == "linear"]
+    told = {(r["seed"], r["n_labels"], r["n_per_label"], r["is_shuffled"]) for r in linear}
+    sizes = {(seed, n, size, False) for seed in (0, 1) for n in (2, 4) for size in (3, 6)}
+    assert told == sizes | {(seed, n, 6, True) for seed in (0, 1) for n in (2, 4)}
+    for row in rows:
+        score = row.scores["top1"]
+        assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 1
+        assert row.scores["top5"].value == 1 and score.n == row["n"] <= 8 * row["n_labels"]
+    right = {r["attribute_attack"]: r.scores["top1"].value for r in rows
+             if (r["n_labels"], r["n_per_label"], r["is_shuffled"]) == (4, 6, False)}  # fmt: skip
+    assert right["words"] > 0.9 and right["linear"] > 0.9 and right["majority"] < 0.5
+    mixed = [row for row in linear if "mixed_labels" in row.facts]
+    assert [(r["seed"], r["n_labels"], r["n_per_label"]) for r in mixed] == [(0, 4, 6)]
+    assert set(mixed[0]["mixed_labels"]) == set(AUTHORS)
+
+
+def test_what_was_measured_is_not_measured_again(
+    books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = run_study("attributes", study(books), tmp_path)
+    monkeypatch.setattr(attributes, "answer_all", None)
+    assert run_study("attributes", study(books), tmp_path) == rows
+    more = run_study("attributes", study(books, sizes=(3, 6), seeds=(0, 1, 2)), tmp_path)
+    assert [row for row in more if not row.error and row["attribute_attack"] == "words"] == [
+        row for row in rows if row["attribute_attack"] == "words"
+    ], "a seed more measures no other anew"
+
+
+def test_a_contrast_tells_what_other_groups_lose(books: Path, tmp_path: Path) -> None:
+    rows = run_study(
+        "attributes",
+        study(books, splits=("contrast",), attribute_attacks=("linear",), sizes=(4,), labels=(4,)),
+        tmp_path,
+    )
+    plain = [row for row in rows if not row["is_shuffled"]]
+    assert [row["labelled_from"] for row in plain] == ["same_group", "group"] * 2
+    assert "top1_lost" in plain[1].scores and "top1_lost" not in plain[0].scores
+    assert plain[0]["n"] == plain[1]["n"]
+    lost = plain[0].scores["top1"].value - plain[1].scores["top1"].value
+    assert plain[1].scores["top1_lost"].value == pytest.approx(lost)
+    table = markdown(rows)
+    assert "where labelled texts are of other groups" in table and "labels shuffled" in table
+
+
+def test_dense_vectors_are_told_by_their_parts(
+    books: Path, tmp_path: Path, tiny_bert: Path
+) -> None:
+    rows = run_study(
+        "attributes",
+        study(books, encoders=(f"mlm:{tiny_bert}",), attribute_attacks=("linear", "discriminant"),
+              n_targets=40, seeds=(0,)),
+        tmp_path,
+    )  # fmt: skip
+    told = [row for row in rows if "topic_r2" in row.facts]
+    assert [(r["attribute_attack"], r["n_labels"], r["n_per_label"]) for r in told] == [
+        ("linear", 4, 6), ("discriminant", 4, 6)
+    ]  # fmt: skip
+    # The author's own word is all that tells the author, and it is what the text is about.
+    assert told[0].scores["top1_topic"].value > 0.9
+    assert "of the part of the vector that content words tell" in markdown(rows)
+
+
+def test_another_file_at_the_path_is_not_measured_as_the_first(books: Path, tmp_path: Path) -> None:
+    (cell,) = study(books, attribute_attacks=("majority",)).cells()
+    write(books, lines(50), ("text", "author", "book_id"))
+    for cached in (attributes._examples, attributes._content_of, attributes._drawn):
+        cached.cache_clear()
+    with pytest.raises(InvalidInputError, match="other texts than where the study was begun"):
+        attributes.measure(cell, tmp_path)
+
+
+def test_the_gain_over_the_network_is_that_worked_by_hand() -> None:
+    def row(attack: str, value: float, **more: Any) -> Row:
+        cell = {"split": "run", "attribute_attack": attack} | more
+        facts = {"labelled_from": "run", "n_labels": 50, "n_per_label": 10, "is_shuffled": False}
+        return Row(cell, {"top1": Score(0.1, n=9), "top5": Score(value, n=9)}, facts)
+
+    rows = [row("textcnn", 0.2), row("textcnn", 0.4), row("linear", 0.6, encoder="minilm")]
+    ((key, ratio),) = gain_over(rows)
+    assert key[2:4] == ("linear", "minilm") and ratio == pytest.approx(2.0)
+    assert "2.00 × the top-5 of TextCNN" in markdown(rows)
+    assert "failed: no disk" in markdown([*rows, Row(rows[0].cell, error="no disk")])
+
+
+# The command
+
+
+def asked(core: Any, path: Path, bert: Path, *more: object) -> Any:
+    return core("attributes", "--encoder", f"mlm:{bert}", "--backend", "torch", "--texts", path,
+                *more)  # fmt: skip
+
+
+def test_the_command_prints_the_documented_json(core: Any, books: Path, tiny_bert: Path) -> None:
+    given = ["--label-column", "author", "--group-column", "book_id", "--n-per-label", 10,
+             "--seed", 0]  # fmt: skip
+    outcome = asked(core, books, tiny_bert, *given, "--json")
+    told = outcome.json()
+    assert (told["n_labels"], told["n_per_label"], told["split"]) == (4, 10, "group")
+    for record in (told, *(told[name] for name in ("majority", "words", "textcnn", "shuffled"))):
+        for measure in ("top1", "top5"):
+            low, high = record[f"{measure}_ci95"]
+            assert 0 <= low <= record[measure] <= high <= 1
+        assert record["chance"] == pytest.approx(0.25, abs=0.1) and record["n"] == told["n"]
+    assert told["words"]["top1"] > 0.9 and told["n_groups"] <= 8
+    assert asked(core, books, tiny_bert, *given, "--json").json() == told, "a seed repeats it"
+    shown = asked(core, books, tiny_bert, *given)
+    assert "4 labels, 10 labelled texts of each" in shown.out and "guessing" in shown.out
+
+
+def test_texts_without_groups_stand_for_themselves_and_it_says_so(
+    core: Any, books: Path, tiny_bert: Path
+) -> None:
+    outcome = asked(core, books, tiny_bert, "--n-labels", 3, "--json")
+    assert outcome.json()["split"] == "row" and outcome.json()["n_labels"] == 3
+    assert "name its column with --group-column" in outcome.err
+
+
+def test_rows_without_a_label_are_left_out_and_told(
+    core: Any, tmp_path: Path, tiny_bert: Path
+) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(lines(), columns=["text", "author", "book_id"])
+    table.loc[::9, "author"] = float("nan")
+    table.to_parquet(tmp_path / "books.parquet")
+    outcome = asked(core, tmp_path / "books.parquet", tiny_bert, "--json")
+    assert outcome.json()["n_unlabelled"] == 27 and "27 texts have no label" in outcome.err
+
+
+N_MANY = 10_000
+
+
+def many(n_each: int) -> list[tuple[str, str]]:
+    return [(f"word{i} river{j}", f"author {i}") for i in range(N_MANY) for j in range(n_each)]
+
+
+BAD: dict[str, tuple[Any, tuple[str, ...], list[object], str]] = {
+    "one class": (
+        [(text, "Ána", book) for text, _, book in lines(5)], ("text", "author", "book_id"), [],
+        "at least two labels, and holds one alone: 'Ána'",
+    ),
+    "no label": (
+        [(text, "", book) for text, _, book in lines(5)], ("text", "author", "book_id"), [],
+        "'author' holds no label",
+    ),
+    "no such column": (lines(5), ("text", "writer", "book_id"), [], "no column 'author'"),
+    "too few texts": (
+        lines(20), ("text", "author", "book_id"), ["--n-per-label", 20],
+        "0 of 4 labels have 20 labelled texts",
+    ),
+    "one group a label": (
+        lines(20), ("text", "author", "book_id"), ["--group-column", "book_id"],
+        "of two groups",
+    ),
+    "a group of several labels": (
+        [(text, author, "same") for text, author, _ in lines(5)], ("text", "author", "book_id"),
+        ["--group-column", "book_id"], "group 'same' holds texts of several labels",
+    ),
+    "a missing group": (
+        [*lines(25), ("The river alone", "Bob", "")], ("text", "author", "book_id"),
+        ["--group-column", "book_id"], "text 101 has no 'book_id'",
+    ),
+    "labels as groups": (
+        lines(20), ("text", "author", "book_id"), ["--group-column", "author"],
+        "must be two columns",
+    ),
+    "a split without groups": (
+        lines(20), ("text", "author", "book_id"), ["--split", "run"], "Name a column of groups",
+    ),
+    "too many classes": (many(2), ("text", "author"), ["--n-per-label", 1], "At most 2,000"),
+    "classes of one text": (many(1), ("text", "author"), [], "0 of 10,000 labels have 10"),
+    "too many asked for": (
+        lines(20), ("text", "author", "book_id"), ["--n-labels", 5001], "Between 2 and 2,000",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_told_apart_is_refused_in_words(
+    core: Any, tmp_path: Path, tiny_bert: Path, what: str
+) -> None:
+    rows, head, more, told = BAD[what]
+    path = write(tmp_path / "books.csv", rows, head)
+    assert told in asked(core, path, tiny_bert, *more, "--json").refusal()
+
+
+def test_a_plain_text_has_no_labels(core: Any, corpus: Path, tiny_bert: Path) -> None:
+    assert "is plain text" in asked(core, corpus, tiny_bert).refusal()
+
+
+def test_the_study_runs_from_the_command_line(core: Any, books: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.json"
+    given = ["study", "attributes", "--target", books, "--group-column", "book_id", "--attacks",
+             "majority", "--n-labels", 2, "--n-per-label", 3, "--splits", "group", "--seeds", 0,
+             "--out", out, "--json"]  # fmt: skip
+    (row,) = core(*given).json()["rows"]
+    assert row["top1_chance"] == pytest.approx(0.5, abs=0.1) and row["n_per_label"] == 3
+    spec = json.loads(out.with_suffix(".spec.json").read_text())
+    assert spec["attacks"] == ["majority"] and spec["target"] == "books.csv"
+    wrong = core(*given[:2], "--target", books, "--label-column", "writer", "--out", out)
+    assert "no column 'writer'" in wrong.refusal()
