@@ -18,8 +18,8 @@ from core.cli import COMMANDS, build_parser
 from core.cli.workers import without_folders
 from core.studies.rows import Row
 
-READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "cache", "list"}
-"""Every other command has --text-column. One that reads no table is added here."""
+READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "cache", "list"}
+"""Every other command has --text-column. One that reads no table of texts is added here."""
 
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 

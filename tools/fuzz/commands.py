@@ -16,7 +16,7 @@ from tools.fuzz.damage import TEXTS, WORDS, bytes_from, json_from
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
 
-__all__ = ["command_lines", "given_files", "specifications"]
+__all__ = ["CLASSIFIER", "classifiers", "command_lines", "given_files", "specifications"]
 
 _SENTENCE = "The minister met the doctor near the market."
 
@@ -36,6 +36,7 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
         "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",
                       "--text-column", "text", "--out", "out.csv", "--json"],
         "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
+        "membership": ["membership", "--probabilities", "answers.csv", "--json"],
         "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
                  "--encoder", "hashing", "--out", "out.json", "--json"],
         "cache list": ["cache", "list", "--json"],
@@ -144,6 +145,7 @@ _READ_BY = {
     "news.tsv": ("evaluate", "fit", "privatize"),
     "news.jsonl": ("evaluate", "fit", "privatize"),
     "news.parquet": ("evaluate", "fit", "privatize", "tune"),
+    "answers.csv": ("membership",),
 }
 
 
@@ -156,8 +158,23 @@ def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     line = [word for word in lines_of(kit)[command] if word not in ("--text-column", "text")]
     renamed = {"texts.txt": name, "news.csv": name, "out.csv": f"out.{ending}"}
     words = [renamed.get(word, word) for word in line]
-    return Case(f"file {ending}", tuple(words), files={**kit.files, name: content})
+    kind = "of answers" if name == "answers.csv" else ending
+    return Case(f"file {kind}", tuple(words), files={**kit.files, name: content})
 
+
+@st.composite
+def classifiers(draw: Callable[..., Any], kit: Kit) -> Case:
+    """Draw a damaged model as ONNX, or its vectors or labels."""
+    name = draw(st.sampled_from(CLASSIFIER))
+    content = draw(bytes_from(kit.files[name]))
+    model, vectors, labels = CLASSIFIER
+    words = ["membership", "--model", model, "--vectors", vectors, "--labels", labels, "--json"]
+    return Case("file onnx", tuple(words), files={**kit.files, name: content},
+                is_whole=content == kit.files[name])  # fmt: skip
+
+
+CLASSIFIER = ("model.onnx", "vectors.npy", "labels.csv")
+"""What `membership --model` reads; in a kit where onnx is installed."""
 
 _SPEC = {"study": "encoders", "target": "news.csv", "other": "news.csv", "encoders": ["tfidf"],
          "attacks": ["prior", "mlc"], "set": {"epochs": 2}, "n_targets": 5, "json": True,

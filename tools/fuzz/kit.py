@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def make_kit(folder: Path) -> Kit:
     """Make one of everything, in some seconds."""
     write_inputs(folder)
     texts = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_TEXTS]
-    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts)}
+    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts), **_classifier()}
     return Kit(folder, files, dict(_artefacts(folder, texts)))
 
 
@@ -72,7 +73,36 @@ def _tables(texts: list[str]) -> dict[str, bytes]:
     lines = "\n".join(json.dumps(row) for row in rows).encode()
     return {"news.csv": _csv(rows, ","), "news.tsv": _csv(rows, "\t"), "news.jsonl": lines,
             "news.parquet": _parquet(rows), "pairs.csv": _csv(pairs, ","),
-            "searches.csv": _csv(searches, ",")}  # fmt: skip
+            "searches.csv": _csv(searches, ","), "answers.csv": _csv(_answers(), ",")}  # fmt: skip
+
+
+def _answers() -> list[dict[str, str]]:
+    """Return what a classifier and two shadow models say of twelve samples of six users."""
+    return [{"member": str(int((i // 2 + model) % 2 == 0)), "label": "ab"[i % 2],
+             "p_a": f"{0.3 + i / 40 + model / 10:.3f}", "p_b": f"{0.7 - i / 40 - model / 10:.3f}",
+             "user": f"u{i // 2}", "shadow": str(model) if model >= 0 else ""}
+            for model in (-1, 0, 1) for i in range(12)]  # fmt: skip
+
+
+def _classifier() -> dict[str, bytes]:
+    """Return a model as ONNX, vectors and labels; nothing where onnx is not installed."""
+    if find_spec("onnx") is None or find_spec("onnxruntime") is None:
+        return {}
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = numpy_helper.from_array(np.eye(3, 2, dtype=np.float32), "w")
+    given, told = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, n])
+                   for name, n in (("x", 3), ("y", 2)))  # fmt: skip
+    steps = [helper.make_node("MatMul", ["x", "w"], ["z"]),
+             helper.make_node("Softmax", ["z"], ["y"], axis=-1)]  # fmt: skip
+    graph = helper.make_graph(steps, "classifier", [given], [told], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 9  # of the runtime, which may be older than what writes
+    vectors = io.BytesIO()
+    np.save(vectors, np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32))
+    labels = [{"member": str(i % 2), "label": str(i // 4), "user": f"u{i}"} for i in range(8)]
+    return {"model.onnx": model.SerializeToString(), "vectors.npy": vectors.getvalue(),
+            "labels.csv": _csv(labels, ",")}  # fmt: skip
 
 
 def _split(i: int) -> str:

@@ -9,7 +9,13 @@ from itertools import count
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tools.fuzz.commands import command_lines, given_files, specifications
+from tools.fuzz.commands import (
+    CLASSIFIER,
+    classifiers,
+    command_lines,
+    given_files,
+    specifications,
+)
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case, Verdict, play
 from tools.fuzz.readers import artefacts, corpora, stored, tables
@@ -22,6 +28,9 @@ _MOST_ROUNDS = 5
 
 def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
     """Return every command and every reader, with the cases that there are of each."""
+    of_models = {"file of answers": given_files(kit, "answers.csv")}
+    if set(CLASSIFIER) <= set(kit.files):
+        of_models["file onnx"] = classifiers(kit)
     files = {f"file {name.partition('.')[2]}": given_files(kit, name) for name in _FILES}
     read = {f"reader {name.partition('.')[2]}": corpora(kit, name) for name in _FILES}
     of_tasks = {f"reader {name.partition('.')[0]}": tables(kit, name)
@@ -29,7 +38,7 @@ def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
     opened = {name: artefacts(kit, name) for name in kit.artefacts}
     return {
         **command_lines(kit), "specification": specifications(kit),
-        **files, **read, **of_tasks, **opened, **stored(kit),
+        **files, **of_models, **read, **of_tasks, **opened, **stored(kit),
     }  # fmt: skip
 
 

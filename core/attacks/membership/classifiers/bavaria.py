@@ -1,0 +1,230 @@
+"""The Bayesian likelihood ratio: what few shadow models leave in doubt widens its tails.
+
+For a sample, ψ = 2 asinh(φ / 2) is normal over models, with a mean for those that were trained on
+it, another for those that were not, and one variance that is r times as large inside:
+
+    ψ_out ~ N(μ_out, σ²),  ψ_in ~ N(μ_in, r σ²).
+
+Prior, the same for all samples: σ² ~ InvGamma(α, β) and, given it, θ = (μ_out, μ_in) ~
+N(m, σ² K⁻¹): a normal-inverse-gamma. It is conjugate, so that of n_out and n_in shadow models
+with the means x̄ and the sums of squares S
+
+    K' = K + diag(n_out, n_in / r),   θ' = K'⁻¹ (K m + (n_out x̄_out, n_in x̄_in / r)),
+    α' = α + (n_out + n_in) / 2,
+    β' = β + ½ [S_out + S_in / r + n_out (x̄_out − θ'_out)² + (n_in / r) (x̄_in − θ'_in)²
+                + (θ' − m)ᵀ K (θ' − m)],
+
+and ψ of a further model is Student-t with 2α' degrees of freedom, location θ'_side and squared
+scale (β' / α') (c + [K'⁻¹]_side), c being 1 outside and r inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from core.attacks.membership.classifiers.aligned import Aligned
+from core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from core.attacks.membership.classifiers.sides import Side, Sides, sides_of
+
+__all__ = ["BaVarIA", "Posterior", "Prior", "calmed", "log_student", "posterior_of", "prior_of"]
+
+_NOISE_SHARE = 0.2
+"""Share of the variance that counts as noise where no sample has two models of a side (ours)."""
+
+_LIKENESS = 0.9
+"""Correlation of the two means where no sample has both sides (ours)."""
+
+_FEWEST = 10
+"""Samples from which a correlation, or how variances differ, is estimated."""
+
+_VAGUE = 3.0
+"""α where too few samples have a variance."""
+
+_LEAST = 1e-9
+_Array = NDArray[np.float64]
+
+
+def log_student(values: _Array, freedom: _Array, location: _Array, scale2: _Array) -> _Array:
+    """Return the logarithm of Student's density with a location and a squared scale."""
+    norm = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(freedom * np.pi * scale2) / 2
+    found: _Array = norm - (freedom + 1) / 2 * np.log1p(
+        (values - location) ** 2 / (freedom * scale2)
+    )
+    return found
+
+
+def calmed(phi: _Array) -> _Array:
+    """Return ψ = 2 asinh(φ / 2): φ where it is small, about ± 2 log |φ| where it is large.
+
+    Ours. How much φ varies over models grows with |φ|, which one prior for all samples cannot
+    say; of ψ it varies more evenly.
+
+    Examples
+    --------
+    >>> calmed(np.array([-0.01, 0.0, 20.0])).round(3).tolist()
+    [-0.01, 0.0, 5.996]
+    """
+    found: _Array = 2 * np.arcsinh(phi / 2)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is held of a sample before its shadow models are asked.
+
+    Attributes
+    ----------
+    mean : float64 array (2,)
+        m, outside first.
+    precision : float64 array (2, 2)
+        K, in units of 1/σ².
+    ratio : float
+        r.
+    alpha, beta : float
+        Of the inverse gamma.
+    """
+
+    mean: _Array
+    precision: _Array
+    ratio: float
+    alpha: float
+    beta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is held of each sample after.
+
+    Attributes
+    ----------
+    location : float64 array (n, 2)
+        θ', outside first.
+    scale2 : float64 array (n, 2)
+        Squared scale of the prediction.
+    freedom : float64 array (n,)
+        2α'.
+    """
+
+    location: _Array
+    scale2: _Array
+    freedom: _Array
+
+    def log_odds(self, psi: _Array) -> _Array:
+        """Return log t(ψ | in) − log t(ψ | out), in nats."""
+        outside, inside = (
+            log_student(psi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
+        )
+        return inside - outside
+
+
+def prior_of(sides: Sides) -> Prior:
+    """Return the prior that fits all samples together, by moments.
+
+    Ours throughout: r and E[σ²] = β / (α − 1) are the pooled variances; m the means of all,
+    μ_in being μ_out and the average shift; the covariance of the means what their spread over
+    samples holds beyond noise; α = 2 + 1/c from c = Var[σ²] / E[σ²]², for which the variances of
+    samples with ν degrees of freedom spread by c + (1 + c) · 2/ν.
+    """
+    inside, outside = sides.inside, sides.outside
+    noise_in, noise_out = _noise(inside), _noise(outside)
+    ratio = noise_in / noise_out
+    start = float(outside.mean[outside.has].mean())
+    mean = np.array([start, start + sides.shift()])
+    spread = _spread(sides, noise_in, noise_out)
+    alpha = _alpha(sides, ratio)
+    precision = noise_out * np.linalg.inv(spread)
+    return Prior(mean, precision, ratio, alpha, (alpha - 1) * noise_out)
+
+
+def _noise(side: Side) -> float:
+    pooled = side.variance()
+    if np.isnan(pooled):
+        pooled = _NOISE_SHARE * float(side.values.var())
+    return max(pooled, _LEAST)
+
+
+def _spread(sides: Sides, noise_in: float, noise_out: float) -> _Array:
+    """Return the covariance of the two means over samples, noise taken off."""
+    variances = []
+    for side, noise in ((sides.outside, noise_out), (sides.inside, noise_in)):
+        whole = float(side.mean[side.has].var())
+        variances.append(max(whole - noise * float((1 / side.count[side.has]).mean()), 0.0))
+    both = sides.both
+    if both.sum() > _FEWEST:
+        shared = float(np.cov(sides.outside.mean[both], sides.inside.mean[both])[0, 1])
+    else:
+        shared = _LIKENESS * float(np.sqrt(variances[0] * variances[1]))
+    values, vectors = np.linalg.eigh([[variances[0], shared], [shared, variances[1]]])
+    found: _Array = (vectors * np.maximum(values, 1e-3 * noise_out)) @ vectors.T
+    return found
+
+
+def _alpha(sides: Sides, ratio: float) -> float:
+    degrees = np.maximum(sides.inside.count - 1, 0) + np.maximum(sides.outside.count - 1, 0)
+    known = degrees > 0
+    if known.sum() <= _FEWEST:
+        return _VAGUE
+    own = (sides.inside.squares / ratio + sides.outside.squares)[known] / degrees[known]
+    if own.mean() <= _LEAST:
+        return _VAGUE
+    drawn = float((2 / degrees[known]).mean())
+    spread = (float(own.var() / own.mean() ** 2) - drawn) / (1 + drawn)
+    return 2 + 1 / max(spread, 1e-3)
+
+
+def posterior_of(prior: Prior, sides: Sides) -> Posterior:
+    """Return what is held of each sample, by the equations at the head of this file."""
+    outside, inside = sides.outside, sides.inside
+    weight = np.stack([outside.count, inside.count / prior.ratio], axis=1)
+    means = np.stack([outside.mean, inside.mean], axis=1)
+    precision = prior.precision + weight[:, :, None] * np.eye(2)
+    pulled = prior.precision @ prior.mean + weight * means
+    location = np.linalg.solve(precision, pulled[:, :, None])[:, :, 0]
+    off = location - prior.mean
+    squares = outside.squares + inside.squares / prior.ratio
+    squares = squares + (weight * (means - location) ** 2).sum(axis=1)
+    squares = squares + np.einsum("ni,ij,nj->n", off, prior.precision, off)
+    alpha = prior.alpha + (outside.count + inside.count) / 2
+    beta = prior.beta + squares / 2
+    doubt = np.linalg.inv(precision)[:, [0, 1], [0, 1]] + np.array([1.0, prior.ratio])
+    return Posterior(location, (beta / alpha)[:, None] * doubt, 2 * alpha)
+
+
+@dataclass
+class BaVarIA(Aligned):
+    """The likelihood ratio with normal-inverse-gamma priors, after Brännvall (2026).
+
+    We had a description of the paper, not its text: Student-t predictions from
+    normal-inverse-gamma priors in place of LiRA's normals. Ours: that one variance and one prior
+    span both sides, so that what is known of the other side tells of a side with few models or
+    none; how the prior is set (`prior_of`); and ψ in place of φ (`calmed`).
+    """
+
+    def fit(self, shadows: Shadows) -> BaVarIA:
+        """Take what the shadow models say of each sample.
+
+        Raises
+        ------
+        InvalidInputError
+            They were trained on all samples, or on none.
+        """
+        sides = sides_of(calmed(self.logits_of(shadows)), shadows.members)
+        sides.shift()
+        self.posterior_ = posterior_of(prior_of(sides), sides)
+        self.labels_ = shadows.labels
+        return self
+
+    def scores(self, target: Outputs) -> _Array:
+        """Return the log-likelihood ratio of each sample in nats; above 0, likelier a member.
+
+        Raises
+        ------
+        NotFittedError, InvalidInputError
+            As `Aligned.check`.
+        """
+        psi = calmed(self.logit_of(target))
+        return self.posterior_.log_odds(psi)

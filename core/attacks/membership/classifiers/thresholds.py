@@ -1,0 +1,174 @@
+"""Thresholds that tell members from others, of the attacker's own models alone.
+
+S21 is Shejwalkar et al. (2021), appendix A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.membership.classifiers.features import FEATURES, member_score
+from core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from core.errors import InvalidInputError, NotFittedError
+from core.specs import setting
+
+__all__ = [
+    "ClassThreshold",
+    "FeatureScore",
+    "a_feature",
+    "class_thresholds",
+    "models_of",
+    "threshold_of",
+]
+
+_Array = NDArray[np.float64]
+
+
+def threshold_of(scores: _Array, members: NDArray[np.bool_]) -> float:
+    """Return the threshold from which on calling a sample a member is right most often.
+
+    Implements S21, Algorithm 1, line 5:
+    τ = argmax_τ Σ_members 1{f ≥ τ} + Σ_others 1{f < τ}.
+    Differs from the paper, which leaves open which of many it is: half-way between two scores,
+    and the highest of those that are equally good, so that the least are accused. It is finite:
+    the lowest score where all are called members, just above the highest where none is.
+
+    Examples
+    --------
+    >>> threshold_of(np.array([1.0, 2.0, 3.0, 5.0]), np.array([False, True, False, True]))
+    4.0
+    """
+    order = np.argsort(scores, kind="stable")
+    ranked, inside = scores[order], members[order]
+    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
+    below = np.r_[0, np.cumsum(~inside)]  # others that are left alone
+    above = inside.sum() - np.r_[0, np.cumsum(inside)]  # members that are found
+    cuts = np.r_[starts, len(ranked)]
+    right = (below + above)[cuts]
+    best = int(cuts[len(cuts) - 1 - int(np.argmax(right[::-1]))])
+    if best == 0:
+        return float(ranked[0])
+    if best == len(ranked):
+        return float(np.nextafter(ranked[-1], np.inf))
+    half = float(ranked[best - 1] + (ranked[best] - ranked[best - 1]) / 2)
+    return half if half > ranked[best - 1] else float(ranked[best])
+
+
+def class_thresholds(
+    scores: _Array, labels: NDArray[np.int64], members: NDArray[np.bool_], n_classes: int
+) -> _Array:
+    """Return a threshold for each class, of its own samples.
+
+    Implements S21, Algorithm 1, lines 2–6. Differs from the paper: a class of which the shadow
+    data hold no members, or nothing but members, takes the threshold of all classes together.
+
+    Raises
+    ------
+    InvalidInputError
+        The shadow data hold one kind alone.
+    """
+    _check_both(members)
+    found = np.full(n_classes, threshold_of(scores, members))
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(n_classes + 1))
+    for y in range(n_classes):
+        rows = order[starts[y] : starts[y + 1]]
+        n_members = int(members[rows].sum())
+        if 0 < n_members < len(rows):
+            found[y] = threshold_of(scores[rows], members[rows])
+    return found
+
+
+def _check_both(members: NDArray[np.bool_]) -> None:
+    if members.all() or not members.any():
+        kind = "members" if members.all() and len(members) else "non-members"
+        raise InvalidInputError(
+            f"The shadow models' samples are all {kind}: a threshold needs both. Give shadow "
+            "models rows of samples that they were trained on, and of others."
+        )
+
+
+def models_of(shadows: Shadows | Sequence[Outputs]) -> list[Outputs]:
+    """Return the answers of each shadow model.
+
+    Raises
+    ------
+    InvalidInputError
+        There is none.
+    """
+    models = shadows.models() if isinstance(shadows, Shadows) else list(shadows)
+    if not models:
+        raise InvalidInputError("There is no shadow model. Give at least one.")
+    return models
+
+
+def a_feature() -> Any:
+    """Return the setting that chooses a feature."""
+    return setting("loss", "what is read from an answer", choices=tuple(FEATURES))
+
+
+@dataclass
+class FeatureScore:
+    """Rank samples by a feature as it is: what one can do without a model of one's own."""
+
+    feature: str = a_feature()
+
+    def fit(self, shadows: Shadows | Sequence[Outputs]) -> FeatureScore:
+        """Learn nothing."""
+        return self
+
+    def scores(self, target: Outputs) -> _Array:
+        """Return the feature of each sample, turned so that members have more."""
+        return member_score(self.feature, target)
+
+
+@dataclass
+class ClassThreshold:
+    """Algorithm 1: a feature against the threshold of the sample's class."""
+
+    feature: str = a_feature()
+
+    def fit(self, shadows: Shadows | Sequence[Outputs]) -> ClassThreshold:
+        """Find the threshold of each class on shadow models, their samples taken together.
+
+        They need not have answered for the samples of the target.
+        """
+        models = models_of(shadows)
+        self.thresholds_ = class_thresholds(
+            np.concatenate([member_score(self.feature, model) for model in models]),
+            np.concatenate([model.labels for model in models]),
+            np.concatenate([model.members for model in models]),
+            models[0].n_classes,
+        )
+        return self
+
+    def scores(self, target: Outputs) -> _Array:
+        """Return by how much each sample passes its class's threshold: from 0 on, a member.
+
+        Implements S21, Algorithm 1, line 7: 1{F(M(x), y) ≥ τ_y}. Differs from the paper, which
+        does not say by what its AUC ranks: F − τ_y, of which its decisions are the sign.
+
+        Raises
+        ------
+        NotFittedError
+            No thresholds were found before.
+        """
+        if not hasattr(self, "thresholds_"):
+            raise NotFittedError("ClassThreshold has no thresholds: call fit with shadow models.")
+        passed: _Array = member_score(self.feature, target) - self.thresholds_[target.labels]
+        return passed
+
+    def decide(self, target: Outputs) -> NDArray[np.bool_]:
+        """Return which samples are called members.
+
+        Raises
+        ------
+        NotFittedError
+            As `scores`.
+        """
+        return self.scores(target) >= 0

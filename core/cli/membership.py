@@ -1,0 +1,191 @@
+"""Ask whether a classifier of your own gives away what it was trained on."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from core.cli.arguments import seed_number
+from core.cli.output import progress_line, show_json, show_note
+from core.errors import InvalidInputError
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "Nothing was written."
+
+_COLUMNS = """\
+FILE holds a row for each sample: member (1 if the classifier was trained on it, else 0), label,
+and p_CLASS for each class; if known, user. Rows of shadow models, which you train as you did the
+classifier on other halves of the same samples, have their number in the column shadow; a column
+sample tells which rows are of one sample. Without shadow models some attacks cannot be run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `membership`."""
+    parser.epilog = _COLUMNS
+    given = parser.add_argument_group("what the classifier answers (one of two)")
+    given.add_argument(
+        "--probabilities", type=Path, metavar="FILE", help="its answers: CSV, JSONL or Parquet"
+    )
+    given.add_argument("--model", type=Path, metavar="FILE", help="the classifier itself, as ONNX")
+    asked = parser.add_argument_group("with --model")
+    asked.add_argument("--vectors", type=Path, metavar="FILE", help="what it is asked about: .npy")
+    asked.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="a row for each vector: member, label and, if known, user",
+    )
+    asked.add_argument(
+        "--shadow-models",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="more ONNX files; what they were trained on stands in member_1, member_2 …",
+    )
+    parser.add_argument(
+        "--prior",
+        type=float,
+        action="append",
+        metavar="P",
+        help="share of members among those asked about, for what an accusation is worth; may be "
+        "repeated (default: 1/2, 1/11, 1/101)",
+    )
+    parser.add_argument("--seed", type=seed_number, default=0, help="of bootstraps (default: 0)")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Attack, and print what was found."""
+    _check(arguments)
+    from core.attacks.membership.classifiers.evaluation import evaluate
+    from core.attacks.membership.roc import PRIORS
+
+    priors = tuple(arguments.prior or PRIORS)
+    with progress_line() as on_progress:
+        own = _opened(arguments, on_progress)
+        outcomes = evaluate(own.target, own.shadows, seed=arguments.seed, on_progress=on_progress)
+    notes = [*own.notes, *_missing(own)]
+    for note in notes:
+        show_note(note)
+    found = [_record(outcome, priors) for outcome in outcomes]
+    if arguments.json:
+        by_level = {level: {o.plan.name: record for o, record in zip(outcomes, found, strict=True)
+                            if o.plan.level == level} for level in ("sample", "user")}  # fmt: skip
+        show_json({**_facts(own), "priors": list(priors), "seed": arguments.seed,
+                   "notes": notes, **by_level})  # fmt: skip
+    else:
+        _show(own, outcomes)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInputError where arguments do not go together."""
+    if (arguments.probabilities is None) == (arguments.model is None):
+        raise InvalidInputError(
+            "Give --probabilities FILE, or --model FILE with --vectors FILE and --labels FILE."
+        )
+    with_model = {"--vectors": arguments.vectors, "--labels": arguments.labels}
+    for name, value in with_model.items():
+        if (value is None) != (arguments.model is None):
+            need = f"--model needs {name}" if value is None else f"{name} belongs to --model"
+            raise InvalidInputError(f"{need}: --model, --vectors and --labels go together.")
+    if arguments.shadow_models and arguments.model is None:
+        raise InvalidInputError("--shadow-models belongs to --model. In a file of probabilities, "
+                                "shadow models have rows of their own.")  # fmt: skip
+    for prior in arguments.prior or ():
+        if not 0 < prior < 1:
+            raise InvalidInputError(f"--prior must lie between 0 and 1, got {prior}.")
+
+
+def _opened(arguments: argparse.Namespace, on_progress: Any) -> Any:
+    if arguments.model is None:
+        from core.attacks.membership.classifiers.probabilities_file import read_outputs
+
+        return read_outputs(arguments.probabilities)
+    from core.attacks.membership.classifiers.onnx_model import outputs_of_models
+
+    models = [arguments.model, *arguments.shadow_models]
+    return outputs_of_models(models, arguments.vectors, arguments.labels, on_progress)
+
+
+def _missing(own: Any) -> list[str]:
+    """Return what could not be attacked, and what would be needed."""
+    from core.attacks.membership.classifiers.evaluation import has_both_kinds_of_users
+
+    found = []
+    if own.shadows is None:
+        found.append(
+            "without shadow models only features are ranked: thresholds, LiRA, RMIA and BaVarIA "
+            "are left out, and what is measured is less than what an attacker may reach"
+        )
+    if own.target.users is not None and not has_both_kinds_of_users(own.target):
+        found.append(
+            "every user has a sample among the members (or none has), so that users are not "
+            "attacked: train on some users and leave others out"
+        )
+    return found
+
+
+def _facts(own: Any) -> dict[str, Any]:
+    from core.attacks.membership.classifiers.outputs import Shadows
+
+    target, shadows = own.target, own.shadows
+    n_shadows = shadows.n_models if isinstance(shadows, Shadows) else len(shadows or ())
+    right = target.probabilities.argmax(axis=1) == target.labels
+    return {
+        "n": len(target),
+        "n_members": int(target.members.sum()),
+        "n_classes": target.n_classes,
+        "n_users": None if target.users is None else len(set(target.users)),
+        "n_shadows": n_shadows,
+        "accuracy_on_members": float(right[target.members].mean()),
+        "accuracy_on_others": float(right[~target.members].mean()),
+    }
+
+
+def _record(outcome: Any, priors: tuple[float, ...]) -> dict[str, Any]:
+    """Return what is told of an attack; rates that so few samples cannot tell are null."""
+    from core.attacks.membership.roc import predictive_value
+
+    told = {f"{at.fpr:g}": at for at in outcome.at}
+    seen = {name: at for name, at in told.items() if at.is_resolvable}
+    record: dict[str, Any] = {
+        **outcome.plan.settings,
+        **outcome.auc.to_record("auc"),
+        "n": outcome.auc.n,
+        "chance": 0.5,
+        "tpr_at_fpr": {name: seen[name].tpr.value if name in seen else None for name in told},
+        "tpr_at_fpr_ci95": {name: [at.tpr.ci95.low, at.tpr.ci95.high] for name, at in seen.items()},
+        "ppv_at_fpr": {
+            name: {f"{p:.4g}": predictive_value(at.tpr.value, at.fpr, p) for p in priors}
+            for name, at in seen.items()
+        },
+        **outcome.control.to_record("auc_shuffled"),
+    }
+    for name in ("accuracy", "advantage"):
+        score = getattr(outcome, name)
+        if score is not None:
+            record |= score.to_record(name)
+    return record
+
+
+def _show(own: Any, outcomes: Any) -> None:
+    facts = _facts(own)
+    print(
+        f"{facts['n']:,} samples, {facts['n_members']:,} of them members, {facts['n_classes']:,} "
+        f"classes, {facts['n_shadows']} shadow models; right on {facts['accuracy_on_members']:.3f} "
+        f"of members, {facts['accuracy_on_others']:.3f} of others"
+    )
+    width = max(len(outcome.plan.name) for outcome in outcomes)
+    for level in ("sample", "user"):
+        of_level = [outcome for outcome in outcomes if outcome.plan.level == level]
+        if of_level:
+            print(f"\nby {level}".ljust(width + 3), "AUC".ljust(21), "TPR at FPR 1 %".ljust(21),
+                  "AUC, labels shuffled")  # fmt: skip
+        for outcome in of_level:
+            at = next(at for at in outcome.at if at.fpr == 0.01)
+            told = at.tpr.said(3) if at.is_resolvable else "not resolvable"
+            print(f"  {outcome.plan.name.ljust(width)}", outcome.auc.said(3).ljust(21),
+                  told.ljust(21), f"{outcome.control.value:.3f}")  # fmt: skip
