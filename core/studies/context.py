@@ -17,6 +17,8 @@ from typing import Any
 from core.assets import ASSETS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_folder
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES
 from core.encoders import load_encoder
 from core.encoders.registry import ENCODERS
@@ -41,6 +43,8 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "attack": INVERSION_ATTACKS,
     "encoder": ENCODERS,
     "defence": DEFENCES,
+    "classifier": TARGETS,
+    "classifier_attack": CLASSIFIER_ATTACKS,
 }
 """By the entry of a cell that names one of them."""
 
@@ -48,7 +52,13 @@ FIRST = ASSETS / "first_settings.json"
 """Each default, and what identifies each of the weights that ship, as they were recorded first.
 `python -m tools.versions` adds what is new, and changes nothing."""
 
-_GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defence_settings"}
+_GIVEN = {
+    "attack": "settings",
+    "encoder": "encoder_settings",
+    "defence": "defence_settings",
+    "classifier": "classifier_settings",
+    "classifier_attack": "classifier_attack_settings",
+}
 """The entry of a cell that holds what is given of settings, in the place of defaults."""
 
 

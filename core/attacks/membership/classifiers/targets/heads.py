@@ -60,7 +60,7 @@ class Heads:
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return (n_models, n, n_classes) probabilities."""
-        n_models, d, n_classes = self.weights.shape
+        n_models, _, n_classes = self.weights.shape
         out = np.empty((n_models, len(features), n_classes), dtype=np.float32)
         for i in range(n_models):
             logits = torch.from_numpy(features @ self.weights[i] + self.biases[i])
@@ -236,8 +236,8 @@ class _Run:
         self.h = torch.where(is_worse & self.is_plain, 2 * self.h, self.h)
         self.lowest = torch.where(is_worse, self.lowest, loss)
         found = (*self.look, gw, gb)
-        self.best = tuple(_where(is_worse, old, new) for old, new in zip(self.best, found, strict=True))  # type: ignore[assignment]  # fmt: skip
-        w, b, gw, gb = self.best
+        w, b, gw, gb = (_where(is_worse, *both) for both in zip(self.best, found, strict=True))
+        self.best = (w, b, gw, gb)
         curvature = self.h * self.problem.variances[:, None] + self.problem.penalties
         new = w - gw / curvature[:, :, None], b - gb / self.h[:, None]
         self._look_on(new, (gw, gb), is_worse)

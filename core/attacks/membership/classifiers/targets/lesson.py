@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,9 @@ class Lesson:
         """Check that each model has something to learn, and nothing twice."""
         shape = self.trained.shape
         if shape != self.validated.shape or shape[1:] != (len(self.texts),):
-            raise InvalidInputError("trained and validated must have a row a model, a column a text.")
+            raise InvalidInputError(
+                "trained and validated must have a row a model, a column a text."
+            )
         if len(self.labels) != len(self.texts):
             raise InvalidInputError("Each text needs one class.")
         if not self.trained.any(1).all():
@@ -84,17 +85,3 @@ class Classifiers(Protocol):
     ) -> Self:
         """Train all models; a run that was killed goes on from its checkpoint."""
         ...
-
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n_models, n, n_classes) probabilities for texts of any kind."""
-        ...
-
-
-def accuracy_said(score: float) -> str:
-    """Say a validation score in a progress line."""
-    return f"validation accuracy {score:.3f}"
-
-
-def identity_of(lesson: Lesson, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what a checkpoint must have in common with the run that takes it up."""
-    return {"lesson": lesson.digest, "settings": settings}

@@ -13,9 +13,10 @@ from core.attacks.membership.classifiers.targets.heads import Heads, Solving, fi
 from core.attacks.membership.classifiers.targets.lesson import Lesson
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
+from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.specs import setting, validate_settings
-from core.vectors import dense
+from core.vectors import is_sparse
 
 __all__ = ["LinearHeads"]
 
@@ -60,13 +61,13 @@ class LinearHeads:
         self.answers_ = self.heads_.probabilities(vectors)
         return self
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n_models, n, n_classes) probabilities."""
-        return self.heads_.probabilities(self._vectors(texts, no_progress))
-
     def _vectors(self, texts: Sequence[str], on_progress: OnProgress) -> NDArray[np.float32]:
         encoder = CachedEncoder(load_encoder(self.encoder))
         cut = [" ".join(text.split()[: self.max_length]) for text in texts]
         found = encoder.encode(cut, lambda done, told: on_progress(0.8 * done, told))
-        vectors: NDArray[np.float32] = dense(found)
-        return vectors
+        if is_sparse(found):
+            raise InvalidInputError(
+                f"{self.encoder} makes sparse vectors, and heads stand on dense ones. Choose "
+                "another encoder."
+            )
+        return found
