@@ -213,7 +213,7 @@ def test_answers_that_tell_nothing_rank_nobody() -> None:
 def test_classes_that_are_dealt_by_lot_give_an_overfitted_head_away(
     posts: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    """The whole way, once more: split by user, the shadow's thresholds, a head solved to the end."""
+    """Split by user, thresholds of the shadow, a head that is solved to the end."""
     found = trained(posts, tiny_bert, tmp_path)
     rng = np.random.default_rng(1)
     features = rng.normal(size=(len(found.texts), 300)).astype(np.float32)

@@ -136,8 +136,9 @@ class Enough(Exception):
 
 @pytest.mark.parametrize("name", ["lstm", "transformer"])
 def test_a_run_that_was_cut_off_goes_on_and_ends_alike(
-    name: str, tiny_bert: Path, tmp_path: Path
+    name: str, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # one after the other
     told, settings = lesson(), settings_for(name, tiny_bert)
     whole = make_classifiers(name, settings).fit(told).answers_
     calls: list[float] = []
@@ -155,6 +156,25 @@ def test_a_run_that_was_cut_off_goes_on_and_ends_alike(
     again.fit(told, on_progress=lambda done, said: seen.append(said), checkpoint_dir=str(tmp_path))
     assert np.allclose(again.answers_, whole, atol=1e-5)
     assert not [each for each in seen if each.startswith("Model 1") and "Epoch" in each]
+
+
+def test_models_side_by_side_are_those_trained_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, settings = lesson(n_models=3), SMALL["lstm"] | {"epochs": 3}
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    alone = make_classifiers("lstm", settings).fit(told).answers_
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert np.allclose(make_classifiers("lstm", settings).fit(told).answers_, alone, atol=1e-5)
+
+    def stop(fraction: float, message: str) -> None:
+        if fraction > 0.3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        make_classifiers("lstm", settings).fit(told, on_progress=stop, checkpoint_dir=str(tmp_path))
+    again = make_classifiers("lstm", settings).fit(told, checkpoint_dir=str(tmp_path))
+    assert np.allclose(again.answers_, alone, atol=1e-5)
 
 
 def test_batches_hold_each_text_once_and_texts_of_one_length_together() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,13 +128,15 @@ def train_side_by_side(
         return np.stack([one(model) for model in range(n_models)])
     with _one_thread_each(), ThreadPoolExecutor(n_threads, initializer=_alone) as pool:
         futures = [pool.submit(one, model) for model in range(n_models)]
-        try:
-            return np.stack([future.result() for future in futures])
-        except BaseException:
-            shares.is_stopped = True
-            for future in futures:
-                future.cancel()
-            raise
+        wait(futures, return_when=FIRST_EXCEPTION)
+        shares.is_stopped = True  # those that are still running, where one failed
+        for future in futures:
+            future.cancel()
+        faults = [f.exception() for f in futures if not f.cancelled()]
+    for fault in faults:
+        if fault is not None and not isinstance(fault, _StoppedBesideError):
+            raise fault
+    return np.stack([future.result() for future in futures])
 
 
 def _alone() -> None:
