@@ -5,20 +5,22 @@ It is counted over all texts, of members or not, so that what is in it tells of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.encoders.dual.word_tokens import PAD, UNK, WordTokens
+from core.encoders.minilm import minilm_folder
 from core.errors import InvalidInputError
 
 __all__ = ["TOKENISATIONS", "token_rows"]
 
 TOKENISATIONS = ("word", "word-piece")
 
-_LEAST_PIECES = 200
-"""With fewer the signs that a text is written in would not all be among the pieces."""
+_SPECIAL = (PAD, UNK)
 
 
 def token_rows(
@@ -29,8 +31,8 @@ def token_rows(
     Parameters
     ----------
     tokenisation : str
-        `word`: runs of letters and single signs, the most frequent ones; `word-piece`: as BERT
-        splits words (Wu et al. 2016), the pieces learnt from these texts.
+        `word`: runs of letters, and single signs; `word-piece`: as BERT splits words (Wu et al.
+        2016). Of both the most frequent in these texts are known.
     max_length : int
         Tokens of a text that are read.
 
@@ -51,22 +53,21 @@ def token_rows(
         raise InvalidInputError(
             f"tokenisation must be one of {', '.join(TOKENISATIONS)}, got {tokenisation!r}."
         )
-    pieces = _pieces(texts, max(vocabulary_size, _LEAST_PIECES))
-    found = [each.ids[:max_length] or [UNK] for each in pieces.encode_batch(list(texts))]
-    return _filled(found), pieces.get_vocab_size()
+    found = _pieces(texts, vocabulary_size - len(_SPECIAL))
+    rows = [[row + len(_SPECIAL) if row >= 0 else UNK for row in rows] for rows in found]
+    return _filled([row[:max_length] or [UNK] for row in rows]), vocabulary_size
 
 
-def _pieces(texts: Sequence[str], size: int):  # type: ignore[no-untyped-def]
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+def _pieces(texts: Sequence[str], size: int) -> list[list[int]]:
+    """Return the rank of each piece of each text by how often it occurs, -1 beyond the size."""
+    from transformers import AutoTokenizer
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=["[PAD]", "[UNK]"], show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
+    tokenizer: Any = AutoTokenizer.from_pretrained(minilm_folder(), local_files_only=True)
+    found = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    counts = Counter(piece for row in found for piece in row)
+    ranked = sorted(counts, key=lambda piece: (-counts[piece], piece))[:size]
+    rank = {piece: i for i, piece in enumerate(ranked)}
+    return [[rank.get(piece, -1) for piece in row] for row in found]
 
 
 def _filled(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
