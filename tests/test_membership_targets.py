@@ -264,11 +264,11 @@ def private_auc(epsilon: float | None) -> float:
     """Return the AUC of the loss against a small MLP, trained by DP-SGD where ε is given."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(400, 40)).astype(np.float32)
-    labels = rng.integers(0, 2, 400)
+    labels = rng.integers(0, 10, 400)
     x, y = torch.from_numpy(features[:200]), torch.from_numpy(labels[:200])
     torch.manual_seed(0)
     model: Any = torch.nn.Sequential(
-        torch.nn.Linear(40, 64), torch.nn.Tanh(), torch.nn.Linear(64, 2)
+        torch.nn.Linear(40, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10)
     )
     optimizer: Any = torch.optim.SGD(model.parameters(), lr=0.5)
     data: Any = torch.utils.data.DataLoader(
