@@ -53,9 +53,9 @@ measured = cache.shipped_records(answers.ENCODER)
 if measured:
     st.header("Not one lucky example", anchor=False)
     st.markdown(
-        "The same, averaged over sentences that no attack had seen, word for word, in training. "
-        "100 would be every word and no other; the dotted line is an attacker who never looks at "
-        "the numbers."
+        "The same, averaged over sentences that no attack was trained on, nor on any that nearly "
+        "repeats them. 100 would be every word and no other; the dotted line is an attacker who "
+        "never looks at the numbers."
     )
     scores = {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")

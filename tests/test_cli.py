@@ -95,6 +95,7 @@ def test_list_tells_encoders_attacks_and_corpora(core: Any) -> None:
     size = {"name": "vocabulary_size", "default": 20_000, "low": 10, "high": None}
     assert size.items() <= by_name["prior"]["settings"][0].items()
     assert "bundled" in [entry["name"] for entry in listed["corpora"]]
+    assert {"lira_online", "user_inference"} <= {entry["name"] for entry in listed["membership"]}
     text = core("list").out
     assert "vocabulary_size = 20000: " in text
     assert list(core("list", "--attack", "prior", "--json").json()) == ["attacks"]

@@ -118,6 +118,14 @@ def test_whole_numbers_are_labels_whatever_their_type(tmp_path: Path) -> None:
     assert read_outputs(tmp_path / "a.parquet").target.labels.tolist() == [1, 0]
 
 
+def test_whole_numbers_with_a_point_are_what_tables_with_gaps_have() -> None:
+    content = (b"member,label,p_0,p_1,shadow\n1.0,1.0,.5,.5,\n0.0,0.0,.5,.5,-1.0\n"
+               b"0,1,.5,.5,0.0\n1,0,.5,.5,0.0\n")  # fmt: skip
+    own = read_outputs(MemoryFile("a.csv", content))
+    assert own.target.labels.tolist() == [1, 0] and own.target.members.tolist() == [True, False]
+    assert isinstance(own.shadows, Shadows) and own.shadows.members.tolist() == [[False, True]]
+
+
 def test_class_names_are_compared_as_they_are_read_not_as_they_are_written() -> None:
     composed, apart = "citt\u00e0", "citta\u0300"
     content = f"member,label,p_{composed},p_x\n1,{apart},.5,.5\n0,x,.5,.5\n".encode()
@@ -131,9 +139,7 @@ def test_rows_are_joined_by_sample_in_any_order(table: pd.DataFrame, write: Writ
     plain = read_outputs(write(table))
     mixed = read_outputs(write(table.sample(frac=1, random_state=0)))
     assert isinstance(plain.shadows, Shadows) and isinstance(mixed.shadows, Shadows)
-    names = table.loc[table.shadow == "", "sample"].sample(frac=1, random_state=0)
     order = {s: i for i, s in enumerate(table.loc[table.shadow == "", "sample"])}
-    del names
     shuffled = table.sample(frac=1, random_state=0)
     places = [order[s] for s in shuffled.loc[shuffled.shadow == "", "sample"]]
     assert np.allclose(mixed.shadows.probabilities, plain.shadows.probabilities[:, places])
@@ -160,6 +166,20 @@ def test_shadows_of_other_samples_leave_what_needs_the_same(
     assert "user_learned loss" in told["user"] and "user_inference" not in told["user"]
     renamed = own.assign(sample=own["sample"].where(own.shadow == "", "other " + own["sample"]))
     assert not isinstance(read_outputs(write(renamed)).shadows, Shadows)
+
+
+@pytest.mark.parametrize(
+    ("member", "left"), [(0, {"feature", "lira_offline", "rmia_offline"}), (1, {"feature"})]
+)
+def test_shadow_models_of_one_kind_leave_what_they_are_enough_for(
+    core: Any, table: pd.DataFrame, write: Write, member: int, left: set[str]
+) -> None:
+    alike = table.assign(member=table.member.where(table.shadow == "", member))
+    done = core("membership", "--probabilities", write(alike), "--json")
+    assert {name.split()[0] for name in done.json()["sample"]} == left
+    by_user = {name.split()[0] for name in done.json()["user"]}
+    assert by_user == {"user_statistic"} | ({"user_inference"} if member == 0 else set())
+    assert "train each on half of the samples" in done.err
 
 
 def test_without_shadows_or_outside_users_it_is_told_what_is_left_out(

@@ -18,7 +18,7 @@ from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.train import (
     HeldOut,
     TrainingPlan,
-    _held_out_scores,
+    held_out_scores,
     split_held_out,
 )
 from core.corpora.near_duplicates import near_duplicates
@@ -116,12 +116,12 @@ def test_what_is_held_out_leaves_most_of_the_texts() -> None:
     assert set(counts.values()) == {25} and len(counts) == 20 and len(known) == 98_000
 
 
-def test_intervals_of_held_out_scores_are_of_documents(tiny_bert: Path) -> None:
+def test_intervals_ofheld_out_scores_are_of_documents(tiny_bert: Path) -> None:
     encoder = load_encoder(EncoderSpec(name=f"mlm:{tiny_bert}"))
     texts = random_texts(80)
     attack = PriorAttack().fit(encoder, texts[:40])
     told = [
-        _held_out_scores(attack, encoder, HeldOut(tuple(texts[40:]), documents), 0, no_progress)
+        held_out_scores(attack, encoder, HeldOut(tuple(texts[40:]), documents), 0, no_progress)
         for documents in (None, tuple(str(i // 10) for i in range(40)), ("one",) * 40)
     ]
     assert [t["unit"] for t in told] == ["sentence", "document", "document"]

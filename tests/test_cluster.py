@@ -16,7 +16,7 @@ import pytest
 
 from core.errors import InvalidInputError, MissingDependencyError, StoppedError
 from core.studies import kept_cells
-from core.studies.cluster import _call, ray_workers
+from core.studies.cluster import NEEDS_KEY, _call, _told, ray_workers
 from core.studies.rows import Cell, Row, failures
 from core.studies.runner import run_cells
 from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
@@ -160,6 +160,22 @@ def test_a_worker_with_a_key_of_its_own_keeps_to_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv(KEY)
     assert _call(lambda: dict(os.environ), {KEY_FILE: "/there"})[KEY_FILE] == "/there"
     assert KEY_FILE not in os.environ
+
+
+def test_a_phrase_stays_here_and_workers_without_a_key_keep_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (KEY, KEY_FILE, NO_CACHE):
+        monkeypatch.delenv(name, raising=False)
+    assert _told() == {}
+    monkeypatch.setenv(KEY, "a phrase")
+    told = _told()
+    assert told == {NEEDS_KEY: "1"} and "a phrase" not in told.values()
+    assert not _call(is_cache_off, told), "this machine has the key itself"
+    monkeypatch.delenv(KEY)
+    assert _call(is_cache_off, told) and NO_CACHE not in os.environ
+    monkeypatch.setenv(KEY_FILE, "/a/key")
+    assert not _call(is_cache_off, told)
 
 
 @needs_ray

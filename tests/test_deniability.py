@@ -17,6 +17,7 @@ from core.defences.deniability.vocabulary import (
     measure_vocabulary,
     save_vocabulary,
 )
+from core.defences.metric_dp import nearest
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.encoders.transformer import TransformerEncoder
@@ -64,6 +65,35 @@ def test_the_nearest_candidate_is_the_nearest() -> None:
     queries = (3 * rng.standard_normal((2000, 16))).astype(np.float32)
     distances = ((queries[:, None].astype(np.float64) - known) ** 2).sum(2)
     assert (NearestCandidate(known)(queries) == distances.argmin(1)).all()
+
+
+def test_the_sieve_misses_no_nearest_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((50, 24))
+    # Close together, where rounding decides; two alike, of which the first is the answer.
+    known = (np.repeat(centres, 61, 0) + 0.01 * rng.standard_normal((3050, 24))).astype(np.float32)
+    known[2000] = known[7]
+    far = 10.0 ** rng.uniform(-3, 4, (4000, 1)) * rng.standard_normal((4000, 24))
+    queries = (known[rng.integers(0, 3050, 4000)] + far).astype(np.float32)
+    queries[0] = known[7]
+    exact = queries.astype(np.float64) @ known.T.astype(np.float64)
+    exact -= (known.astype(np.float64) ** 2).sum(1) / 2
+    monkeypatch.setattr(nearest, "fast_dtype", lambda device: torch.bfloat16)
+    found = NearestCandidate(known)
+    assert found._sieve is not None
+    places = found(queries)
+    assert places[0] == 7
+    chosen = exact[np.arange(4000), places]
+    np.testing.assert_allclose(chosen, exact.max(1), rtol=1e-12, atol=1e-12)
+    assert (places == exact.argmax(1)).mean() > 0.999, "but for what float64 cannot tell"
+    monkeypatch.setattr(nearest._Sieve, "_bound", lambda self, block, best: best.bfloat16())
+    assert (found(queries) != places).mean() > 0.05, "without the bound it would"
+
+
+def test_numbers_beyond_every_bound_are_answered() -> None:
+    known = np.random.default_rng(0).standard_normal((3000, 8)).astype(np.float32)
+    places = NearestCandidate(known)(np.full((3, 8), 3e38, dtype=np.float32))
+    assert ((places >= 0) & (places < 3000)).all()
 
 
 def test_equals_brute_force_on_200_tokens_200_draws_7_eta(

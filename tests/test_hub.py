@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -118,13 +119,63 @@ def test_a_model_of_the_hub_is_fetched_and_a_name_alone_is_tried_under_its_owner
     assert asked == ["sentence-transformers/short", "short"]
 
 
-def test_a_model_fetched_before_opens_without_a_network(
-    answers: Answers, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put files of `known/model` where downloads are kept."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+
+    def put(**files: str) -> None:
+        place = tmp_path / "models--known--model"
+        (place / "refs").mkdir(parents=True, exist_ok=True)
+        (place / "refs" / "main").write_text("a" * 40)
+        for name, content in files.items():
+            file = place / "snapshots" / ("a" * 40) / name.replace("__", "/").replace("_dot_", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+
+    return put
+
+
+WHOLE = {"config_dot_json": "{}", "tokenizer_config_dot_json": "{}", "model_dot_safetensors": "w"}
+
+
+def test_a_model_fetched_before_opens_without_asking(
+    answers: Answers, fetched: Callable[..., None]
 ) -> None:
-    asked = answers(ConnectionError())
-    monkeypatch.setattr(hub, "_is_fetched", lambda model: model == "known/model")
-    assert hub.must_be_local("mlm:known/model", "known/model")
-    assert asked == ["known/model"]
+    asked = answers()
+    fetched(**WHOLE)
+    assert hub.fetched_revision("known/model") == "a" * 40
+    assert hub.must_be_local("mlm:known/model", "known/model") and asked == []
+
+
+def test_one_that_was_fetched_in_part_is_fetched_where_the_hub_answers(
+    answers: Answers, fetched: Callable[..., None]
+) -> None:
+    asked = answers(200, ConnectionError())
+    fetched(config_dot_json="{}")
+    assert hub.fetched_revision("known/model") == ""
+    assert not hub.must_be_local("mlm:known/model", "known/model")
+    assert hub.must_be_local("mlm:known/model", "known/model"), "without a network, as it lies"
+    assert asked == ["known/model"] * 2
+
+
+def test_weights_in_parts_are_whole_with_the_last(fetched: Callable[..., None]) -> None:
+    index = json.dumps({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})
+    own = {name: each for name, each in WHOLE.items() if name != "model_dot_safetensors"}
+    fetched(**own, model_dot_safetensors_dot_index_dot_json=index)
+    fetched(**{"1_dot_safetensors": "w"})
+    assert hub.fetched_revision("known/model") == ""
+    fetched(**{"2_dot_safetensors": "w"})
+    assert hub.fetched_revision("known/model") == "a" * 40
+
+
+def test_a_sentence_encoder_is_whole_with_its_modules(fetched: Callable[..., None]) -> None:
+    fetched(**WHOLE)
+    assert hub.fetched_revision("known/model", has_modules=True) == ""
+    fetched(modules_dot_json=json.dumps([{"path": ""}, {"path": "1_Pooling"}]))
+    assert hub.fetched_revision("known/model", has_modules=True) == "", "how it pools is missing"
+    fetched(**{"1_Pooling__config_dot_json": "{}"})
+    assert hub.fetched_revision("known/model", has_modules=True) == "a" * 40
 
 
 def test_a_folder_needs_no_hub(answers: Answers, tiny_bert: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.errors import InvalidInputError
 from core.registry import Entry
 from core.specs import settings_of
 from core.store import read_json, write_json
@@ -28,7 +29,7 @@ from core.studies import (
     tradeoff_use,
     tuning,
 )
-from core.studies.registry import STUDIES, cells_of
+from core.studies.registry import STUDIES, cells_of, run_study
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
 
@@ -313,13 +314,29 @@ def test_a_model_of_the_hub_is_told_by_its_revision(monkeypatch: pytest.MonkeyPa
         lying["owner/model"] = "a" * 40
 
     monkeypatch.setattr(context, "_fetch", fetch)
-    monkeypatch.setattr(context, "_fetched", lambda model: lying.get(model, ""))
+    monkeypatch.setattr(context, "_fetched", lambda kind, model: lying.get(model, ""))
     told = context.context_of({"encoder": "st:owner/model"})
     assert told == {"encoder_revision": "a" * 16} and opened == ["st:owner/model"]
     lying["owner/model"] = "b" * 40
     assert context.context_of({"encoder": "st:owner/model"}) != told
     assert opened == ["st:owner/model"], "it is opened where it is not here yet, and only there"
     assert context.context_of({"encoder": "minilm"}) == {}
+
+
+def test_a_machine_of_another_kind_measures_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(context, "_fetched", lambda kind, model: "b" * 40)
+    here = {"encoder": "st:owner/model", "encoder_revision": "b" * 16}
+    context.check_machine({**here, **context.precision_of(here)})
+    with pytest.raises(InvalidInputError, match=r"holds the encoder in the state b+, .* a+:"):
+        context.check_machine({**here, "encoder_revision": "a" * 16})
+    monkeypatch.setattr(context, "precision_of", lambda cell: {"precision": "float16"})
+    with pytest.raises(InvalidInputError, match=r"vectors in float16, .* float32: .* one kind"):
+        context.check_machine({"encoder": "minilm"})
+    study = STUDIES["eos"].kind(target=str(tmp_path / "news.csv"))
+    rows = run_study("eos", study, tmp_path, cells=[{"encoder": "minilm"}])
+    assert "computes vectors in float16" in rows[0].error
 
 
 def test_a_model_that_cannot_be_had_joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

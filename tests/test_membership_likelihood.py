@@ -233,6 +233,18 @@ def test_student_s_density() -> None:
     assert found == pytest.approx(stats.t(4, 1.0, 1.5).logpdf(0.5))
 
 
+def test_the_scale_can_be_chosen() -> None:
+    target, shadows = world(0, n=300)
+    phi = BaVarIA.logits_of(shadows)
+    plain = BaVarIA(scale="logit").fit(shadows)
+    sides = sides_of(phi, shadows.members)
+    expected = posterior_of(prior_of(sides), sides).log_odds(plain.logit_of(target))
+    assert plain.scores(target) == pytest.approx(expected)
+    assert not np.allclose(BaVarIA().fit(shadows).scores(target), expected)
+    with pytest.raises(InvalidInputError, match="scale"):
+        BaVarIA(scale="probability").fit(shadows)
+
+
 @pytest.mark.parametrize("n_in", [0, 1, 3])
 def test_the_prediction_is_the_quotient_of_marginal_likelihoods(n_in: int) -> None:
     """P(φ | shadows) = P(φ, shadows) / P(shadows), each a multivariate t of its own."""
@@ -406,6 +418,18 @@ def test_a_lone_shadow_model_gives_no_threshold_by_others() -> None:
     assert calibrated_threshold(Plan("lira_online"), shadows) is None
     (outcome,) = evaluate(target, shadows, chosen=[Plan("lira_online")])
     assert outcome.accuracy is None and outcome.auc.value > 0.5
+
+
+def test_an_attack_that_was_asked_for_says_what_it_lacks() -> None:
+    target, shadows = world(0, n=60)
+    alike = Shadows(shadows.probabilities, shadows.labels, np.zeros_like(shadows.members))
+    with pytest.raises(InvalidInputError, match="half of them, drawn at random"):
+        evaluate(target, alike, chosen=[Plan("lira_online")])
+    with pytest.raises(InvalidInputError, match="all non-members"):
+        evaluate(target, alike, chosen=[Plan("threshold", {"feature": "loss"})])
+    assert {p.attack for p in plans(alike, has_users=False)} == {
+        "feature", "lira_offline", "rmia_offline"
+    }  # fmt: skip
 
 
 def test_what_can_be_run_depends_on_what_is_given() -> None:

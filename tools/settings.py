@@ -127,6 +127,12 @@ CHOSEN = (
         "200 such sentences", "[trade-off](results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
+    Chosen(
+        "plan core.attacks.membership.classifiers.bavaria:BaVarIA", {"scale": "asinh"},
+        "2,000 texts each of newsgroups, AG News, tweets, TREC and SST-2",
+        "`bavaria` on classifiers of these texts",
+        f"{_DECISIONS}0019-one-prior-for-both-sides.md",
+    ),
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
         "encoders": _encoders(),
         "attacks": [_attack(name) for name in INVERSION_ATTACKS],
         "defences": [_defence(name) for name in DEFENCES],
+        "membership": _membership(),
         "corpora": _corpora(),
     }
     if arguments.json:
@@ -83,6 +84,21 @@ def _corpora() -> list[dict[str, Any]]:
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
 
 
+def _membership() -> list[dict[str, Any]]:
+    from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+
+    return [
+        {
+            "name": name,
+            "summary": entry.summary,
+            "reference": entry.reference,
+            "level": entry.level,
+            "needs": entry.needs,
+        }
+        for name, entry in CLASSIFIER_ATTACKS.items()
+    ]
+
+
 def _attack(name: str) -> dict[str, Any]:
     entry = INVERSION_ATTACKS[name]
     return {
@@ -122,8 +138,9 @@ def _settings(entry: Entry) -> list[dict[str, Any]]:
 
 def _show(section: str, entries: list[dict[str, Any]]) -> None:
     print(section)
+    width = max([12, *(len(entry["name"]) for entry in entries)])
     for entry in entries:
-        print(f"  {entry['name']:<12} {entry['summary']}")
+        print(f"  {entry['name']:<{width}} {entry['summary']}")
         for spec in entry.get("settings", []):
             print(f"      {spec['name']} = {spec['default']!r}: {spec['help']}{_range(spec)}")
     print()

@@ -112,9 +112,17 @@ def _opened(arguments: argparse.Namespace, on_progress: Any) -> Any:
 
 def _missing(own: Any) -> list[str]:
     """Return what could not be attacked, and what would be needed."""
-    from core.attacks.membership.classifiers.evaluation import has_both_kinds_of_users
+    from core.attacks.membership.classifiers.evaluation import (
+        has_both_kinds_of_users,
+        sides_there,
+    )
 
     found = []
+    if own.shadows is not None and not all(sides_there(own.shadows)):
+        found.append(
+            "the shadow models were all trained on every sample, or all on none, so that what "
+            "compares the two is left out: train each on half of the samples, drawn at random"
+        )
     if own.shadows is None:
         found.append(
             "without shadow models only features are ranked: thresholds, LiRA, RMIA and BaVarIA "

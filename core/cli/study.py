@@ -99,11 +99,12 @@ def run(arguments: argparse.Namespace) -> None:
     study = study_from(arguments, entry.kind)
     prepare_place(arguments.out)
     folder = cache_dir("studies", entry.folder or name)
-    notes = notes_on_size(cells_of(name, study))
+    cells = cells_of(name, study)
+    notes = notes_on_size(cells)
     for note in notes:
         show_note(note)
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
-        rows = run_study(name, study, folder, n_jobs=n_jobs, on_progress=on_progress)
+        rows = run_study(name, study, folder, cells=cells, n_jobs=n_jobs, on_progress=on_progress)
     rows = without_folders(rows)
     table = entry.markdown(rows)
     failed = failures(rows)

@@ -6,24 +6,32 @@ misspelt name, that takes about a minute.
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
-from core.errors import ModelUnavailableError
+from core.errors import CoreError, ModelUnavailableError
+from core.store import read_json
 
-__all__ = ["must_be_local"]
+__all__ = ["fetched_revision", "must_be_local"]
 
 SECONDS = 2.5
 """That the hub has to answer; looking up its address is included, which no time-out covers."""
 
 _PART = r"[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
 _HUB_ID = re.compile(rf"(?:{_PART}/)?{_PART}", re.ASCII)
+_INDEX, _MODULES = "model.safetensors.index.json", "modules.json"
 _REMEDY = "or give a local folder; `minilm` always works offline."
 
 
 def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
     """Return whether a model must be loaded without asking the hub; it is here or on the hub.
+
+    A model that was fetched whole is loaded as it lies here: what is measured today is measured
+    tomorrow. Who wants a newer state removes it from the hub's cache (`hf cache`).
 
     Parameters
     ----------
@@ -48,7 +56,9 @@ def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
             + _REMEDY
         )
     ids = [f"{owner}/{source}", source] if owner and "/" not in source else [source]
-    is_here = any(_is_fetched(model) for model in ids)
+    if any(fetched_revision(model, has_modules=bool(owner)) for model in ids):
+        return True
+    is_here = any(_find(model, "config.json") for model in ids)
     problem, remedy = _problem(ids)
     if problem and not is_here:
         raise ModelUnavailableError(
@@ -58,11 +68,59 @@ def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
     return bool(problem)
 
 
-def _is_fetched(model: str) -> bool:
-    """Return whether a model of the hub lies in the cache of earlier downloads."""
+def fetched_revision(model: str, *, has_modules: bool = False) -> str:
+    """Return which state of a model of the hub lies here as a whole; "" where none does.
+
+    Parameters
+    ----------
+    model : str
+        OWNER/NAME.
+    has_modules : bool
+        Its modules count as well: sentence encoders say in a file of their own how they pool.
+    """
+    config, index = _find(model, "config.json"), _find(model, _INDEX)
+    if config is None:
+        return ""
+    needed = ["tokenizer_config.json"]
+    needed += ["model.safetensors"] if index is None else _shards(index)
+    if has_modules:
+        modules = _find(model, _MODULES)
+        needed += [_MODULES, *(_module_files(modules) if modules else [])]
+    return config.parent.name if all(_is_known(model, file) for file in needed) else ""
+
+
+def _find(model: str, file: str) -> Path | None:
+    """Return where a file of a model lies in the cache of earlier downloads."""
+    found = _looked_up(model, file)
+    return Path(found) if isinstance(found, str) else None
+
+
+def _is_known(model: str, file: str) -> bool:
+    """Return whether a file was fetched, or the hub has said that there is none."""
+    return _looked_up(model, file) is not None
+
+
+def _looked_up(model: str, file: str) -> object:
     from huggingface_hub import try_to_load_from_cache
 
-    return isinstance(try_to_load_from_cache(model, "config.json"), str)
+    with suppress(ValueError):  # no id of the hub
+        return try_to_load_from_cache(model, file)
+    return None
+
+
+def _shards(index: Path) -> list[str]:
+    """Return the files that weights in several parts lie in."""
+    with suppress(CoreError, AttributeError):
+        return sorted({str(file) for file in read_json(index)["weight_map"].values()})
+    return ["model.safetensors"]
+
+
+def _module_files(modules: Path) -> list[str]:
+    """Return the settings of the modules that lie in folders of their own."""
+    with suppress(CoreError, AttributeError, TypeError):
+        listed: Any = json.loads(modules.read_text())
+        return [f"{each['path']}/config.json" for each in listed if each.get("path")]
+    return []
 
 
 def _problem(ids: list[str]) -> tuple[str, str]:

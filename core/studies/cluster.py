@@ -3,7 +3,7 @@
 Each machine needs Leakscope and the corpora at the same paths. Rows travel back to the process
 that was started, which alone writes them; fitted encoders and encoded vectors stay in the cache
 of the machine that made them. Whether vectors are kept, and which file holds the key of the cache,
-travels with each cell.
+travels with each cell; a key that is a phrase does not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from core.studies.runner import LOST, use_backend
 from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
 
 __all__ = ["RayBackend", "ray_workers"]
+
+NEEDS_KEY = "LEAKSCOPE_NEEDS_KEY"
+"""Told to a worker where this process encrypts with a phrase, which never travels."""
 
 _LONGEST_LEAVE = 20.0
 """Seconds for cancelled tasks to be told of before the cluster is left."""
@@ -129,16 +132,23 @@ def _told() -> dict[str, str]:
     told = {NO_CACHE: "1"} if is_cache_off() else {}
     if file := os.environ.get(KEY_FILE):
         told[KEY_FILE] = str(Path(file).absolute())
+    elif os.environ.get(KEY):
+        told[NEEDS_KEY] = "1"
     return told
 
 
 def _call(func: Callable[[], Any], told: dict[str, str]) -> Any:
     """Run joblib's batch of one cell; a function of this module, so that workers import it.
 
-    A machine that has a key of its own keeps to that.
+    A machine that has a key of its own keeps to that. One that has none, where the study was
+    begun with a phrase, keeps no vectors at all rather than keep them in the clear.
     """
+    told = dict(told)
+    needs_key = told.pop(NEEDS_KEY, "")
     if KEY in os.environ or KEY_FILE in os.environ:
-        told = {name: value for name, value in told.items() if name != KEY_FILE}
+        told.pop(KEY_FILE, None)
+    elif needs_key:
+        told[NO_CACHE] = "1"
     before = {name: os.environ.get(name) for name in told}
     os.environ.update(told)
     try:

@@ -21,8 +21,9 @@ from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES
 from core.encoders import load_encoder
+from core.encoders.hub import fetched_revision
 from core.encoders.registry import ENCODERS
-from core.errors import CoreError
+from core.errors import CoreError, InvalidInputError
 from core.registry import Entry
 from core.specs import EncoderSpec, settings_of
 from core.store import META, digest_file, digest_of, read_json
@@ -32,6 +33,7 @@ from core.studies.rows import Cell
 __all__ = [
     "FAMILIES",
     "FIRST",
+    "check_machine",
     "context_of",
     "defaults_of",
     "precision_of",
@@ -124,6 +126,28 @@ def precision_of(cell: Cell) -> dict[str, str]:
     return {} if precision == "float32" else {"precision": precision}
 
 
+def check_machine(cell: Cell) -> None:
+    """Check that this machine measures a cell as the one does that began the study.
+
+    Raises
+    ------
+    InvalidInputError
+        It computes in another precision, or another state of the encoder lies on it.
+    """
+    here = {**_revision_of(str(cell.get("encoder", ""))), **precision_of(cell)}
+    for what, name, usual in (
+        ("computes vectors in", "precision", "float32"),
+        ("holds the encoder in the state", "encoder_revision", "that is not known"),
+    ):
+        own, told = here.get(name, usual), cell.get(name, usual)
+        if own != told:
+            raise InvalidInputError(
+                f"This machine {what} {own}, and the one that began the study {told}: their rows "
+                "do not belong together. Use machines of one kind with the same models, or name "
+                "the precision where the study has it."
+            )
+
+
 def _defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[str, Any]:
     """Return as `defaults` those that are not the first, of settings that the cell leaves open."""
     changed = {}
@@ -204,22 +228,18 @@ def _revision_of(name: str) -> dict[str, str]:
     kind, _, place = name.partition(":")
     if kind not in ("st", "mlm") or not place or Path(place).is_dir():
         return {}
-    revision = _fetched(place)
+    revision = _fetched(kind, place)
     if not revision:
         _fetch(name)
-        revision = _fetched(place)
+        revision = _fetched(kind, place)
     return {"encoder_revision": revision[:16]} if revision else {}
 
 
-def _fetched(model: str) -> str:
-    from huggingface_hub import try_to_load_from_cache
-
-    for each in (f"sentence-transformers/{model}", model):
-        with suppress(ValueError):  # no id of the hub
-            found = try_to_load_from_cache(each, "config.json")
-            if isinstance(found, str):
-                return Path(found).parent.name
-    return ""
+def _fetched(kind: str, model: str) -> str:
+    if kind == "mlm":
+        return fetched_revision(model)
+    ids = (f"sentence-transformers/{model}", model)
+    return next(filter(None, (fetched_revision(each, has_modules=True) for each in ids)), "")
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.registry import Entry
-from core.studies.context import context_of
+from core.studies.context import check_machine, context_of
 from core.studies.rows import Cell, Row
 from core.studies.runner import Measure, run_cells
 
@@ -174,26 +174,44 @@ def cells_of(name: str, study: Study) -> list[Cell]:
     ]
 
 
+@dataclass(frozen=True)
+class _OnMachine:
+    """Measures a cell where the machine is one that the study's rows can come from."""
+
+    measure: Measure
+
+    def __call__(self, cell: Cell, folder: Path) -> list[Row]:
+        check_machine(cell)
+        return list(self.measure(cell, folder))
+
+
 def run_study(
     name: str,
     study: Study,
     folder: Path,
     *,
+    cells: Sequence[Cell] | None = None,
     n_jobs: int = 1,
     on_progress: OnProgress = no_progress,
 ) -> list[Row]:
     """Return the rows of a study; cells that were measured before are read from `folder`.
+
+    Parameters
+    ----------
+    cells : sequence of dict, optional
+        What `cells_of` returned, where it was asked before.
 
     Raises
     ------
     InvalidInputError
         The settings leave nothing to measure.
     """
-    cells = cells_of(name, study)
+    cells = cells_of(name, study) if cells is None else cells
     if not cells:
         raise InvalidInputError(
             f"The settings of {name} leave nothing to measure. Name more encoders or attacks."
         )
-    rows = run_cells(cells, STUDIES[name].measure, folder, n_jobs=n_jobs, on_progress=on_progress)
+    measure = _OnMachine(STUDIES[name].measure)
+    rows = run_cells(cells, measure, folder, n_jobs=n_jobs, on_progress=on_progress)
     finish = getattr(study, "finish", None)
     return list(rows if finish is None else finish(rows))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.durable import make_folder
 from core.errors import ArtifactError, InvalidInputError
 from core.ranges import OneOf, Range
 from core.store import storage_errors
@@ -102,7 +103,7 @@ def open_trials(folder: Path, space: dict[str, Range], seed: int) -> Iterator[Tr
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path = folder / "trials.sqlite"
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock = (folder / "lock").open("w")
     with lock:
         _take(lock, folder)

@@ -63,8 +63,28 @@ def _scores(held_out: dict[str, Any] | None) -> str:
     return (
         f"F1 {f1.said()}, precision {held_out['precision']:.1f}, recall "
         f"{held_out['recall']:.1f} on n = {f1.n:,} "
-        f"sentences{documents} of the same sources (prior only: {f1.chance:.1f}). On news: "
-        "docs/results/inversion-bbc.md."
+        f"sentences{documents} of the same sources (prior only: {f1.chance:.1f})"
+        f"{_apart(held_out)}. On news: docs/results/inversion-bbc.md."
+    )
+
+
+def _apart(held_out: dict[str, Any]) -> str:
+    """Return what is read of numbers and rare words, and what was left out, where it is known."""
+    if "rare_recall" not in held_out:
+        return ""
+    recalls = [
+        f"{value:.0f} % of {what} (n {held_out[n]:,})"
+        for what, n, value in (
+            ("names and numbers", "n_names", held_out["name_recall"]),
+            ("numbers", "n_numbers", held_out["number_recall"]),
+            ("rare words", "n_rare", held_out["rare_recall"]),
+        )
+        if value is not None
+    ]
+    return (
+        f", F1 of every word {Score.of_record(held_out, 'unrestricted_f1').said()}; read: "
+        f"{', '.join(recalls)}. {held_out['n_near_duplicates']:,} further ones nearly repeat a "
+        "text that was trained on, and are left out"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from core.store import META, clear_leftovers, read_json
 from core.text import check_texts
 from core.training.record import WorkClock, hardware, versions
 
-__all__ = ["HeldOut", "TrainingPlan", "split_held_out", "train_attack"]
+__all__ = ["HeldOut", "TrainingPlan", "held_out_scores", "split_held_out", "train_attack"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +75,13 @@ class HeldOut:
     documents : tuple of str or None
         The document of each, where several came from one and nothing of it was trained on: then
         intervals are of documents.
+    n_near_duplicates : int
+        Texts that were left out because they nearly repeat one of the training.
     """
 
     texts: tuple[str, ...]
     documents: tuple[str, ...] | None = None
+    n_near_duplicates: int = 0
 
 
 def train_attack(
@@ -131,7 +135,7 @@ def train_attack(
         "seconds": round(clock.seconds, 1),
         "hardware": hardware(encoder),
         "versions": versions(),
-        "held_out": _held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
+        "held_out": held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
     }
     save_attack(attack, out, training=record)
     load_attack(out)  # finished means that all of it reads back
@@ -185,7 +189,7 @@ def split_held_out(
     is_apart = {own[i] for i in known}.isdisjoint(own[i] for i in held_out)
     has_documents = is_apart and come_in_documents([own[i] for i in order])
     chosen = tuple(own[i] for i in left) if has_documents else None
-    return training, HeldOut(tuple(distinct[i] for i in left), chosen)
+    return training, HeldOut(tuple(distinct[i] for i in left), chosen, len(repeated))
 
 
 def _seeded(plan: TrainingPlan) -> AttackSpec:
@@ -231,7 +235,7 @@ def _record_in(out: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _held_out_scores(
+def held_out_scores(
     attack: InversionAttack,
     encoder: Encoder,
     held_out: HeldOut,
@@ -259,4 +263,16 @@ def _held_out_scores(
         **scores.score("token_set_f1").to_record("token_set_f1"),
         "weighted_f1": scores.weighted_f1,
         "prior_f1": result.baseline.token_set_f1,
+        **result.unrestricted.to_record("unrestricted_f1"),
+        **{name: getattr(scores, name) for name in _COUNTS},
+        **{name: _told_or_none(getattr(scores, name)) for name in _RECALLS},
+        "n_near_duplicates": held_out.n_near_duplicates,
     }
+
+
+_COUNTS = ("n_names", "n_numbers", "n_rare")
+_RECALLS = ("name_recall", "number_recall", "rare_recall")
+
+
+def _told_or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,9 +47,14 @@ class Aligned:
     @staticmethod
     def logits_of(shadows: Shadows) -> NDArray[np.float64]:
         """Return φ of each model and sample."""
-        return np.stack([scaled_logit(m.probabilities, m.labels) for m in shadows.models()])
+        return np.stack([scaled_logit(m.probabilities, m.labels) for m in _each(shadows)])
 
     @staticmethod
     def confidences_of(shadows: Shadows) -> NDArray[np.float64]:
         """Return the probability of the true class of each model and sample."""
-        return np.stack([confidence(m.probabilities, m.labels) for m in shadows.models()])
+        return np.stack([confidence(m.probabilities, m.labels) for m in _each(shadows)])
+
+
+def _each(shadows: Shadows) -> Iterator[Outputs]:
+    """Yield the models one by one: as float64, all of them may not fit the memory."""
+    return (shadows.model(number) for number in range(shadows.n_models))

@@ -1,7 +1,7 @@
 """The Bayesian likelihood ratio: what few shadow models leave in doubt widens its tails.
 
-For a sample, ψ = 2 asinh(φ / 2) is normal over models, with a mean for those that were trained on
-it, another for those that were not, and one variance that is r times as large inside:
+For a sample, ψ, which is φ or 2 asinh(φ / 2), is normal over models, with a mean for those that
+were trained on it, another for those that were not, and one variance, r times as large inside:
 
     ψ_out ~ N(μ_out, σ²),  ψ_in ~ N(μ_in, r σ²).
 
@@ -29,6 +29,7 @@ from scipy.special import gammaln
 from core.attacks.membership.classifiers.aligned import Aligned
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.sides import Side, Sides, sides_of
+from core.specs import setting, validate_settings
 
 __all__ = ["BaVarIA", "Posterior", "Prior", "calmed", "log_student", "posterior_of", "prior_of"]
 
@@ -136,7 +137,7 @@ def prior_of(sides: Sides) -> Prior:
     mean = np.array([start, start + sides.shift()])
     spread = _spread(sides, noise_in, noise_out)
     alpha = _alpha(sides, ratio)
-    precision = noise_out * np.linalg.inv(spread)
+    precision = np.asarray(noise_out * np.linalg.inv(spread), dtype=np.float64)
     return Prior(mean, precision, ratio, alpha, (alpha - 1) * noise_out)
 
 
@@ -183,7 +184,8 @@ def posterior_of(prior: Prior, sides: Sides) -> Posterior:
     means = np.stack([outside.mean, inside.mean], axis=1)
     precision = prior.precision + weight[:, :, None] * np.eye(2)
     pulled = prior.precision @ prior.mean + weight * means
-    location = np.linalg.solve(precision, pulled[:, :, None])[:, :, 0]
+    solved = np.linalg.solve(precision, pulled[:, :, None])[:, :, 0]
+    location = np.asarray(solved, dtype=np.float64)
     off = location - prior.mean
     squares = outside.squares + inside.squares / prior.ratio
     squares = squares + (weight * (means - location) ** 2).sum(axis=1)
@@ -201,8 +203,11 @@ class BaVarIA(Aligned):
     We had a description of the paper, not its text: Student-t predictions from
     normal-inverse-gamma priors in place of LiRA's normals. Ours: that one variance and one prior
     span both sides, so that what is known of the other side tells of a side with few models or
-    none; how the prior is set (`prior_of`); and ψ in place of φ (`calmed`).
+    none; how the prior is set (`prior_of`); and ψ in place of φ (`calmed`). What each gains:
+    docs/decisions/0019-one-prior-for-both-sides.md.
     """
+
+    scale: str = setting("asinh", "on which noise is even", choices=("asinh", "logit"))
 
     def fit(self, shadows: Shadows) -> BaVarIA:
         """Take what the shadow models say of each sample.
@@ -212,7 +217,8 @@ class BaVarIA(Aligned):
         InvalidInputError
             They were trained on all samples, or on none.
         """
-        sides = sides_of(calmed(self.logits_of(shadows)), shadows.members)
+        validate_settings(self)
+        sides = sides_of(self._scaled(self.logits_of(shadows)), shadows.members)
         sides.shift()
         self.posterior_ = posterior_of(prior_of(sides), sides)
         self.labels_ = shadows.labels
@@ -226,5 +232,8 @@ class BaVarIA(Aligned):
         NotFittedError, InvalidInputError
             As `Aligned.check`.
         """
-        psi = calmed(self.logit_of(target))
+        psi = self._scaled(self.logit_of(target))
         return self.posterior_.log_odds(psi)
+
+    def _scaled(self, phi: _Array) -> _Array:
+        return calmed(phi) if self.scale == "asinh" else phi

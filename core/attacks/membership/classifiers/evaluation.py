@@ -20,6 +20,7 @@ from core.attacks.membership.classifiers.registry import (
 )
 from core.attacks.membership.classifiers.thresholds import models_of
 from core.attacks.membership.classifiers.users import STATISTICS, users_of
+from core.attacks.membership.ranking import unit_rows
 from core.attacks.membership.roc import (
     RATES,
     AtRate,
@@ -42,6 +43,7 @@ __all__ = [
     "control",
     "evaluate",
     "has_both_kinds_of_users",
+    "sides_there",
     "plans",
 ]
 
@@ -177,17 +179,30 @@ def has_both_kinds_of_users(*models: Outputs) -> bool:
 def _usable(
     attack: str, shadows: Shadows | Sequence[Outputs] | None
 ) -> Shadows | Sequence[Outputs] | None:
-    """Return the shadow models if the attack can learn from them; some need two kinds of users."""
-    is_picky = CLASSIFIER_ATTACKS[attack].learns_from_users and shadows is not None
-    if is_picky and not has_both_kinds_of_users(*models_of(shadows or [])):
+    """Return the shadow models if the attack can learn from what they were trained on."""
+    if shadows is None:
+        return None
+    entry = CLASSIFIER_ATTACKS[attack]
+    has_inside, has_outside = sides_there(shadows)
+    if not has_outside or (entry.asks_members and not has_inside):
+        return None
+    if entry.learns_from_users and not has_both_kinds_of_users(*models_of(shadows)):
         return None
     return shadows
+
+
+def sides_there(shadows: Shadows | Sequence[Outputs]) -> tuple[bool, bool]:
+    """Return whether any shadow model was trained on any of its samples, and not on another."""
+    each = [shadows.members] if isinstance(shadows, Shadows) else [m.members for m in shadows]
+    return any(bool(m.any()) for m in each), any(not m.all() for m in each)
 
 
 def _run(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None, seed: int
 ) -> AttackOutcome:
-    attack, shadows = make_attack(plan.attack, **plan.settings), _usable(plan.attack, shadows)
+    attack = make_attack(plan.attack, **plan.settings)
+    if CLASSIFIER_ATTACKS[plan.attack].needs == "nothing":  # the others say what they lack
+        shadows = _usable(plan.attack, shadows)
     if shadows is not None:
         attack.fit(shadows)
     ranking = _ranking(attack.scores(target), target, plan.level)
@@ -250,7 +265,7 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
 def _are_whole(ranking: Ranking) -> bool:
     if ranking.units is None:
         return False
-    _, rows = np.unique(np.array(ranking.units, dtype=object), return_inverse=True)
+    rows = unit_rows(ranking.units, len(ranking.members))
     inside = np.bincount(rows, weights=ranking.members) / np.bincount(rows)
     return bool(np.all((inside == 0) | (inside == 1)))
 

@@ -142,6 +142,12 @@ def label_name(cell: Any) -> str:
     return unicodedata.normalize("NFC", str(cell).strip())
 
 
+def _without_point(text: str) -> str:
+    """Return 3 for 3.0, as tables with gaps have whole numbers."""
+    whole, point, rest = text.partition(".")
+    return whole if point and whole.lstrip("-").isdigit() and not rest.strip("0") else text
+
+
 def _is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
 
@@ -154,7 +160,7 @@ def member_of(file: File, place: str, cell: Any) -> bool:
     InvalidInputError
         It says neither yes nor no.
     """
-    said = label_name(cell).lower()
+    said = _without_point(label_name(cell)).lower()
     if said not in _YES | _NO:
         raise refusal(file, place, f"has {_cut(cell)} as member. Write 1 for a sample that the "
                       "model was trained on, 0 for another.")  # fmt: skip
@@ -166,7 +172,7 @@ def _shadow_of(file: File, place: str, cell: Any) -> int:
     if _is_blank(cell):
         return -1
     try:
-        number = int(label_name(cell))
+        number = int(_without_point(label_name(cell)))
     except ValueError:
         number = -2
     if number < -1:
@@ -195,7 +201,8 @@ def _label_of(file: File, place: str, cell: Any, numbers: dict[str, int]) -> int
     if _is_blank(cell):
         raise refusal(file, place, "has no label. Write the true class of each row, or leave the "
                       "row out.")  # fmt: skip
-    number = numbers.get(label_name(cell))
+    name = label_name(cell)
+    number = numbers.get(name, numbers.get(_without_point(name)))
     if number is None:
         near = similar(label_name(cell), numbers)
         raise refusal(file, place, f"has the label {_cut(cell)}, of which there is no column "
@@ -271,7 +278,7 @@ def _fill_zeros(models: dict[int, ModelRows]) -> list[str]:
             is_zero = each == 0
             if is_zero.any() and np.isfinite(each).all():
                 each[is_zero] = half
-    return [f"{n_zeros:,} probabilities are 0; each counts as {half:.1e}, half of the least other"]
+    return [f"{n_zeros:,} probabilities are 0, or less than is written; each counts as {half:.1e}"]
 
 
 def _aligned(

@@ -41,6 +41,8 @@ class ClassifierAttackEntry(Entry):
     """Whether one of the five features can be chosen."""
     learns_from_users: bool = False
     """Whether it needs users of shadow models who were trained on, and others who were not."""
+    asks_members: bool = True
+    """Whether it needs shadow models that were trained on some of the samples, if any at all."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make this entry what it is."""
 
@@ -97,6 +99,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         f"{_HERE}.lira:LiRA",
         level="sample",
         needs="the same samples",
+        asks_members=False,
         fixed={"is_online": False},
         formula=r"1 - P[Z > \varphi],\quad Z \sim N(\mu_{out}, \sigma_{out}^2)",
     ),
@@ -117,6 +120,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         f"{_HERE}.rmia:RMIA",
         level="sample",
         needs="the same samples",
+        asks_members=False,
         fixed={"is_online": False},
         formula=r"p(x) \approx \tfrac{1}{2}\left[(1 + a)\,p_{out}(x) + (1 - a)\right]",
     ),
@@ -179,6 +183,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         f"{_HERE}.user_likelihood:UserInference",
         level="user",
         needs="the same samples",
+        asks_members=False,
         formula=r"\frac{1}{m} \sum_j \log p_\theta(y_j \mid x_j) - \log p_{ref}(y_j \mid x_j)",
     ),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,8 @@ class Users:
 
     def sums(self, values: _Array) -> _Array:
         """Return the sum of each user's values."""
-        return np.bincount(self.rows, weights=values, minlength=len(self.names))
+        found = np.bincount(self.rows, weights=values, minlength=len(self.names))
+        return found.astype(np.float64)
 
     def means(self, values: _Array) -> _Array:
         """Return the mean of each user's values."""
@@ -83,9 +85,17 @@ def users_of(outputs: Outputs) -> Users:
         raise InvalidInputError(
             f"Sample {row} has no user. Name one for each sample, or leave such samples out."
         )
-    names, rows = np.unique(np.array(outputs.users, dtype=object), return_inverse=True)
+    names, rows = _numbered(outputs.users)
     held = np.bincount(rows, weights=outputs.members, minlength=len(names)) > 0
-    return Users(tuple(names.tolist()), rows, held)
+    return Users(names, rows, held)
+
+
+@lru_cache(maxsize=4)
+def _numbered(users: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the names, sorted, and which each sample has; all models share those of a target."""
+    names, rows = np.unique(np.array(users, dtype=object), return_inverse=True)
+    rows.setflags(write=False)
+    return tuple(names.tolist()), rows
 
 
 def statistics_of(values: _Array, users: Users) -> _Array:
