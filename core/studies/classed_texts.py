@@ -80,7 +80,7 @@ def named_apart(told: Sequence[str]) -> list[ClassedTexts]:
     return texts
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=6)
 def open_classed(name: str, place: str, label: str, user: str, piece: str) -> AuthoredTexts:
     """Return the texts, read once a process.
 

@@ -33,7 +33,7 @@ class LinearHeads:
     max_length: int = setting(128, "words of a text that are read", low=1)
     c: float = setting(10.0, "inverse strength of the penalty, as scikit-learn's C", low=1e-6)
     patience: int = setting(3, "steps without a better validation accuracy; 0: solve", low=0)
-    most_steps: int = setting(200, "passes over the vectors at most", low=1)
+    most_steps: int = setting(200, "passes over the vectors at most", low=2)
     answers_: NDArray[np.float32] = field(init=False, repr=False, compare=False)
     heads_: Heads = field(init=False, repr=False, compare=False)
 
