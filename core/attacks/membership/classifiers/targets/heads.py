@@ -263,7 +263,7 @@ class _Run:
             (g * (n - o)).sum((0, 2) if g.ndim == 3 else 1)
             for g, n, o in zip(slope, new, self.at, strict=True)
         )
-        self.is_plain = is_worse | (uphill > 0)  # type: ignore[operator]
+        self.is_plain = is_worse | (uphill > 0)
         t = torch.where(self.is_plain, 1.0, self.t)
         self.t = (1 + torch.sqrt(1 + 4 * t * t)) / 2
         ahead = torch.where(self.is_plain, 0.0, (t - 1) / self.t)
