@@ -21,9 +21,11 @@ from core.store import read_json, write_json
 from core.studies import (
     attacks,
     attributes,
+    classed_texts,
     context,
     deniability,
     domains,
+    membership_classifiers,
     tradeoff_texts,
     tradeoff_use,
     tuning,
@@ -40,6 +42,7 @@ class Scene:
     news: Path
     pairs: Path
     encoder: Path
+    posts: Path
 
     @property
     def names(self) -> dict[str, Any]:
@@ -72,6 +75,10 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
         "defences": ("none", "gaussian", "truncation"),
     },
+    "membership-classifiers": lambda s: {
+        "corpora": (f"posts={s.posts}:label",), "encoder": f"mlm:{s.encoder}", "n_shadows": 2,
+        "classifiers": ("linear", "lstm"), "seeds": (0,),
+    },
 }  # fmt: skip
 """A small study of each kind."""
 
@@ -82,7 +89,8 @@ def scene_of_layers(scene: Scene) -> dict[str, Any]:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    found = Scene(tmp_path / "news.csv", tmp_path / "pairs.csv", tmp_path / "encoder")
+    names = ("news.csv", "pairs.csv", "encoder", "posts.csv")
+    found = Scene(*(tmp_path / name for name in names))
     found.encoder.mkdir()
     (found.encoder / "model.json").write_text("{}")
     write_texts(found, "")
@@ -96,12 +104,16 @@ def write_texts(scene: Scene, more: str) -> None:
     lines = [f"The minister of state {i}{more} met doctors,{'ab'[i % 2]}" for i in range(60)]
     scene.news.write_text("\n".join(["text,label", *lines]) + "\n")
     pairs = [f"Where is the river {i}{more}?,In which land lies river {i}?" for i in range(60)]
+    posts = [f"u{i % 30},The minister {i}{more} met doctors,{'ab'[i % 2]}" for i in range(60)]
+    scene.posts.write_text("\n".join(["user_id,text,label", *posts]) + "\n")
     scene.pairs.write_text("\n".join(["question1,question2", *pairs]) + "\n")
     for cached in (
         attributes._examples,
         attributes._content_of,
         domains.content_of,
         deniability.content_of,
+        classed_texts.open_classed,
+        membership_classifiers.content_of,
         tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
@@ -211,6 +223,9 @@ def set_default(patch: pytest.MonkeyPatch, kind: Any, field: Any) -> None:
 
 GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defence_settings"}
 
+OURS = "membership-classifiers"
+"""It attacks classifiers, by attacks of their own."""
+
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "what a file of texts holds": (change_data, {"audit"}),
     "what the folder of an encoder holds": (
@@ -220,7 +235,12 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit", "memorisation", "attributes"},
+        {"classification", "deniability", "audit", "memorisation", "attributes", OURS},
+    ),
+    "the version of a classifier": (raise_versions("classifier"), {*STUDIES, "tuning"} - {OURS}),
+    "the version of an attack on classifiers": (
+        raise_versions("classifier_attack"),
+        {*STUDIES, "tuning"} - {OURS},
     ),
     "the version of an attack on an attribute": (
         raise_versions("attribute_attack"),
@@ -235,12 +255,12 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit", "memorisation", "attributes"},
+        {"attacks", "classification", "deniability", "audit", "memorisation", "attributes", OURS},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),
         # Those attack encoders that are fitted elsewhere.
-        {"attacks", "layers", "deniability", "audit", "memorisation", "tradeoff", "tuning"},
+        {"attacks", "layers", "deniability", "audit", "memorisation", "tradeoff", "tuning", OURS},
     ),
     "a default of a defence": (
         change_defaults("defence"),

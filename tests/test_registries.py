@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
 
-ENTRIES = {**INVERSION_ATTACKS, **ENCODERS, **DEFENCES}
+ENTRIES = {**INVERSION_ATTACKS, **ENCODERS, **DEFENCES, **TARGETS}
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -24,7 +25,8 @@ def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
 
 
 def test_no_name_stands_in_two_registries() -> None:
-    assert len(ENTRIES) == len(INVERSION_ATTACKS) + len(ENCODERS) + len(DEFENCES)
+    families = (INVERSION_ATTACKS, ENCODERS, DEFENCES, TARGETS)
+    assert len(ENTRIES) == sum(map(len, families))
 
 
 def test_a_strength_says_its_own_value() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from core.cli.sources import checked_columns, checked_reference
 from core.corpora import CORPORA, Columns, check_source, split_reference
 from core.specs import settings_of
+from core.studies.classed_texts import ClassedTexts
 from core.studies.named_texts import NamedTexts
 from core.tasks.labelled import LABEL_COLUMN
 from core.tasks.pairs import PAIR_COLUMNS
@@ -71,6 +72,14 @@ def _labelled(told: str, given: _Given) -> str:
     return str(texts.at(f"{path}#{column}" if column else path))
 
 
+def _classed(told: str, given: _Given) -> str:
+    texts = ClassedTexts.of(told)
+    path, column = split_reference(given.find(texts.place))
+    column = column or given.columns.text
+    checked_columns(Path(path), replace(given.columns, text=column, label=texts.label))
+    return str(texts.at(f"{path}#{column}" if column else path))
+
+
 def _pairs(told: str, given: _Given) -> str:
     texts = NamedTexts.of(told)
     place = given.find(texts.place)
@@ -92,6 +101,7 @@ _CHECKED: dict[str, Callable[[str, _Given], str]] = {
     "encoder": _encoder,
     "texts": _texts,
     "labelled": _labelled,
+    "classed": _classed,
     "pairs": _pairs,
     "searches": _searches,
 }
@@ -136,6 +146,9 @@ def bare(told: str, holds: str) -> str:
     if holds == "encoder":
         family, _, place = told.partition(":")
         return f"{family}:{Path(place).name}" if place and Path(place).is_dir() else told
+    if holds == "classed":
+        classed = ClassedTexts.of(told)
+        return str(classed.at(bare(classed.place, "corpus")))
     if holds in ("texts", "labelled", "pairs", "searches"):
         texts = NamedTexts.of(told)
         return str(texts.at(bare(texts.place, "corpus")))

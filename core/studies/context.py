@@ -18,6 +18,8 @@ from core.assets import ASSETS
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_folder
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES
 from core.encoders import load_encoder
 from core.encoders.hub import fetched_revision
@@ -45,6 +47,8 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "encoder": ENCODERS,
     "defence": DEFENCES,
     "attribute_attack": ATTRIBUTE_ATTACKS,
+    "classifier": TARGETS,
+    "classifier_attack": CLASSIFIER_ATTACKS,
 }
 """By the entry of a cell that names one of them."""
 
@@ -57,6 +61,8 @@ _GIVEN = {
     "encoder": "encoder_settings",
     "defence": "defence_settings",
     "attribute_attack": "attribute_settings",
+    "classifier": "classifier_settings",
+    "classifier_attack": "classifier_attack_settings",
 }
 """The entry of a cell that holds what is given of settings, in the place of defaults."""
 

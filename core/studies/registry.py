@@ -168,6 +168,12 @@ STUDIES: dict[str, StudyEntry] = {
         version=2,
         beside=("search",),
     ),
+    "membership-classifiers": StudyEntry(
+        "Membership, classifiers",
+        "whose texts a classifier was trained on: targets, attacks and features",
+        "Shejwalkar et al. (2021), Table 1 and Appendix C; Carlini et al. (2022) and others",
+        "core.studies.membership_classifiers:MembershipClassifierStudy",
+    ),
 }
 
 

@@ -56,7 +56,9 @@ def _line_of_study(name: str) -> list[str]:
     kind: Any = STUDIES[name].kind
     given = [word for setting, file in files.items() if setting in kind.__dataclass_fields__
              for word in (f"--{setting}", file)]  # fmt: skip
-    if "corpora" in kind.__dataclass_fields__:
+    if name == "membership-classifiers":
+        given += ["--corpora", "news=news.csv:label", "--user-column", "text"]
+    elif "corpora" in kind.__dataclass_fields__:
         given += ["--corpora", "news=news.csv"]
     if "label_column" in kind.__dataclass_fields__:
         given += ["--label-column", "label"]

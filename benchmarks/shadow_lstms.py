@@ -1,0 +1,98 @@
+"""16 shadow LSTMs against the time of one: a plain training loop, and our own loop with one model.
+
+The plain loop takes batches as they are drawn and pads them to their longest text. Ours draws
+texts of about one length together and trains as many models at a time as there are processors.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from benchmarks import Measurement
+from benchmarks.shadow_classifiers import N_CLASSES, sentences
+from core.attacks.membership.classifiers.splits import random_halves
+from core.attacks.membership.classifiers.targets.lesson import Lesson
+from core.attacks.membership.classifiers.targets.lstm import LSTMClassifier, LSTMs
+from core.attacks.membership.classifiers.targets.tokens import token_rows
+from core.encoders.dual.word_tokens import PAD
+
+N_MODELS, EPOCHS, REPEATS, MOST = 16, 2, 3, 8.0
+KIND = LSTMs(epochs=EPOCHS, patience=0)
+
+
+def measure() -> list[Measurement]:
+    texts, labels = sentences()
+    trained = random_halves(range(len(texts)), N_MODELS, 0)
+    held = np.zeros_like(trained)
+    for model in range(N_MODELS):  # patience 0: they stop nothing
+        held[model, np.flatnonzero(~trained[model])[:50]] = True
+    whole = Lesson(tuple(texts), labels, N_CLASSES, trained, held, 0)
+    alone = Lesson(tuple(texts), labels, N_CLASSES, trained[:1], held[:1], 0)
+    tasks = {
+        "all": lambda: KIND.fit(whole),
+        "one": lambda: KIND.fit(alone),
+        "plain": lambda: plainly(alone),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    with all_processors():
+        for _ in range(REPEATS):
+            for name, task in tasks.items():
+                start = time.perf_counter()
+                task()
+                seconds[name].append(time.perf_counter() - start)
+    median = {name: statistics.median(taken) for name, taken in seconds.items()}
+    told = {"plain": "a plain loop", "one": "our loop"}
+    return [
+        Measurement(
+            name=f"{N_MODELS} shadow LSTMs against one by {said}",
+            value=median["all"] / median[name],
+            unit="× the time",
+            goal=MOST,
+            is_upper_bound=True,
+            n=REPEATS,
+            note=f"{median['all']:.1f} s against {median[name]:.1f} s, {os.cpu_count()} processors",
+        )
+        for name, said in told.items()
+    ]
+
+
+@contextmanager
+def all_processors() -> Iterator[None]:
+    """Let torch use every processor, whatever the environment says."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(os.cpu_count() or 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def plainly(lesson: Lesson) -> None:
+    """Train one LSTM as one would first write it, and ask it about all texts."""
+    rows, n_tokens = token_rows(
+        lesson.texts, KIND.tokenisation, KIND.vocabulary_size, KIND.max_length
+    )
+    ids, labels = torch.from_numpy(rows), torch.from_numpy(lesson.labels)
+    lengths = (rows != PAD).sum(1)
+    network = LSTMClassifier(n_tokens, lesson.n_classes, KIND.dimension, KIND.hidden)
+    optimizer = torch.optim.Adam(network.parameters(), lr=KIND.learning_rate)
+    known = np.flatnonzero(lesson.trained[0])
+    for epoch in range(KIND.epochs):
+        order = np.random.default_rng(epoch).permutation(known)
+        for start in range(0, len(order), KIND.batch_size):
+            batch = order[start : start + KIND.batch_size]
+            optimizer.zero_grad()
+            logits = network(ids[batch, : int(lengths[batch].max())])
+            F.cross_entropy(logits, labels[batch]).backward()
+            optimizer.step()
+    with torch.inference_mode():
+        for start in range(0, len(rows), 256):
+            network(ids[start : start + 256])

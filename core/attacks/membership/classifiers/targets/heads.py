@@ -1,0 +1,282 @@
+"""Many multinomial logistic regressions on the same features, solved as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.errors import InvalidInputError
+from core.training.devices import fast_dtype, pick_device
+
+__all__ = ["Heads", "Solving", "fit_heads"]
+
+_MOST_CELLS = 2**20
+"""Of rows × models × classes that are held at once: what a processor keeps near."""
+
+_CURVATURE = 0.2
+"""At first: of the softmax of a class, p(1 − p) at most. Raised where a step goes too far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solving:
+    """How regressions are solved.
+
+    Parameters
+    ----------
+    c : float
+        Inverse strength of the penalty: as scikit-learn's `C`.
+    patience : int
+        Steps without a better validation accuracy after which a model stops; 0 solves to the end.
+    tolerance : float
+        Relative gain of the objective from which on a model is solved.
+    """
+
+    c: float = 10.0
+    patience: int = 3
+    most_steps: int = 200
+    tolerance: float = 3e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Fitted regressions.
+
+    Attributes
+    ----------
+    weights : ndarray of float32, shape (n_models, d, n_classes)
+    biases : ndarray of float32, shape (n_models, n_classes)
+    n_steps : int
+        Passes over the features.
+    """
+
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+    n_steps: int = 0
+
+    def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return (n_models, n, n_classes) probabilities."""
+        n_models, _, n_classes = self.weights.shape
+        out = np.empty((n_models, len(features), n_classes), dtype=np.float32)
+        for i in range(n_models):
+            logits = torch.from_numpy(features @ self.weights[i] + self.biases[i])
+            out[i] = torch.softmax(logits, 1).numpy()
+        return out
+
+
+def fit_heads(
+    features: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    n_classes: int,
+    trained: NDArray[np.bool_],
+    validated: NDArray[np.bool_],
+    solving: Solving,
+    report: Callable[[float], None] = lambda done: None,
+) -> Heads:
+    """Return for each model m the minimum of its penalised cross-entropy.
+
+    f_m(W, b) = 1/n_m Σ_{i ∈ m} −log softmax(Wᵀx_i + b)_{y_i} + 1/(2 C n_m) ‖W‖², which is what
+    scikit-learn's `LogisticRegression(C=C)` minimises. All models make a step together: the
+    products with the features, which they share, are one matrix product. Features are turned to
+    their principal axes, where the curvature h·s_j + 1/(C n_m) is nearly diagonal (s_j being the
+    variance along axis j); steps are divided by it and accelerated (Nesterov), momentum is dropped
+    where it leads uphill, and h is doubled where a plain step does.
+
+    With `patience`, the weights of the step with the best validation accuracy are kept.
+
+    Parameters
+    ----------
+    features : ndarray of float32, shape (n, d)
+    trained, validated : ndarray of bool, shape (n_models, n)
+    report : callable
+        Told the share of the steps that were made.
+
+    Raises
+    ------
+    InvalidInputError
+        A model that is to stop early has no validation sample.
+    """
+    if solving.patience and not validated.any(1).all():
+        raise InvalidInputError("A model has no text that could stop it early.")
+    used = np.flatnonzero((trained | validated).any(0))
+    problem = _Problem.of(features[used], labels[used], n_classes, trained[:, used], solving.c)
+    held = problem.tensor(validated[:, used].T.astype(np.float32))
+    run = _Run(problem, held, solving)
+    while not run.is_over:
+        run.step()
+        report(run.n_steps / solving.most_steps)
+    weights, biases = problem.back(*run.chosen)
+    return Heads(weights, biases, run.n_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Features in their principal axes, and what each model is trained on."""
+
+    centre: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    features: Tensor
+    """Shape (n, d), in the number format of fast products."""
+    variances: Tensor
+    labels: Tensor
+    weights: Tensor
+    """Shape (n, n_models): 1/n_m where row i is of model m."""
+    penalties: Tensor
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        features: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        n_classes: int,
+        trained: NDArray[np.bool_],
+        c: float,
+    ) -> _Problem:
+        device = pick_device()
+        centre = features.mean(0, dtype=np.float64)
+        centred = features - centre.astype(np.float32)
+        variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(features))
+        turned = torch.from_numpy(centred @ axes.astype(np.float32)).to(device)
+        share = trained.T / trained.sum(1)
+        return cls(
+            centre,
+            axes,
+            turned.to(fast_dtype(device)),
+            torch.from_numpy(variances.clip(0).astype(np.float32)).to(device),
+            torch.from_numpy(labels).to(device),
+            torch.from_numpy(share.astype(np.float32)).to(device),
+            torch.from_numpy((1 / (c * trained.sum(1))).astype(np.float32)).to(device),
+            n_classes,
+        )
+
+    def tensor(self, array: NDArray[np.float32]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.features.device)
+
+    @property
+    def n_models(self) -> int:
+        return len(self.penalties)
+
+    def evaluate(self, w: Tensor, b: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return objective, its gradients in w and b, and how many held rows are right, by model.
+
+        w has the shape (d, n_models, n_classes), b (n_models, n_classes).
+        """
+        n, (d, m, c) = len(self.labels), w.shape
+        flat = w.reshape(d, m * c).to(self.features.dtype)
+        loss, right = torch.zeros(m, device=w.device), torch.zeros(m, device=w.device)
+        gw, gb = torch.zeros_like(w), torch.zeros_like(b)
+        step = max(1, _MOST_CELLS // (m * c))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            x, y, share = self.features[rows], self.labels[rows], self.weights[rows]
+            logits = (x @ flat).float().view(-1, m, c) + b
+            place = y[:, None, None].expand(-1, m, 1)
+            right += ((logits.argmax(2) == y[:, None]) * held[rows]).sum(0)
+            error = torch.log_softmax(logits, 2)
+            loss -= (error.gather(2, place)[:, :, 0] * share).sum(0)
+            error = error.exp_().scatter_add_(2, place, torch.full_like(logits[:, :, :1], -1.0))
+            error *= share[:, :, None]
+            gw += (x.T @ error.view(-1, m * c).to(x.dtype)).float().view(d, m, c)
+            gb += error.sum(0)
+        loss += self.penalties / 2 * (w * w).sum((0, 2))
+        return loss, gw + self.penalties[None, :, None] * w, gb, right
+
+    def back(self, w: Tensor, b: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return weights and biases for the features as they were given."""
+        turned = w.permute(1, 0, 2).cpu().numpy().astype(np.float64)
+        weights = np.einsum("ij,mjc->mic", self.axes, turned)
+        biases = b.cpu().numpy() - np.einsum("i,mic->mc", self.centre, weights)
+        return weights.astype(np.float32), biases.astype(np.float32)
+
+
+class _Run:
+    """The steps of all models; w, b and v, a are where each is and where it looks."""
+
+    def __init__(self, problem: _Problem, held: Tensor, solving: Solving) -> None:
+        self.problem, self.held, self.solving = problem, held, solving
+        d, m, c = len(problem.variances), problem.n_models, problem.n_classes
+        zeros = torch.zeros((d, m, c), device=held.device)
+        none = torch.zeros((m, c), device=held.device)
+        self.at, self.look = (zeros, none), (zeros.clone(), none.clone())
+        self.best = (zeros, none, zeros, none)  # with its gradients
+        self.kept = (zeros, none)
+        self.lowest = torch.full((m,), torch.inf, device=held.device)
+        self.highest = torch.full((m,), -1.0, device=held.device)
+        self.h = torch.full((m,), _CURVATURE, device=held.device)
+        self.t = torch.ones(m, device=held.device)
+        self.is_plain = torch.zeros(m, dtype=torch.bool, device=held.device)
+        self.waited = torch.zeros(m, device=held.device)
+        self.is_solved = torch.zeros(m, dtype=torch.bool, device=held.device)
+        self.n_steps = 0
+
+    @property
+    def is_over(self) -> bool:
+        done = self.is_solved
+        if self.solving.patience:
+            done = done | (self.waited >= self.solving.patience)
+        return bool(done.all()) or self.n_steps >= self.solving.most_steps
+
+    @property
+    def chosen(self) -> tuple[Tensor, Tensor]:
+        return self.kept if self.solving.patience else (self.best[0], self.best[1])
+
+    def step(self) -> None:
+        """Evaluate where each model looks, and move on from there or, if it is worse, go back."""
+        loss, gw, gb, right = self.problem.evaluate(*self.look, self.held)
+        self._keep(right)
+        is_worse = loss > self.lowest
+        gain = (self.lowest - loss) / loss.clamp(min=1e-12)
+        self.is_solved = self.is_solved | (~is_worse & (gain < self.solving.tolerance))
+        self.is_solved = self.is_solved | (self.h > 1e6)
+        self.h = torch.where(is_worse & self.is_plain, 2 * self.h, self.h)
+        self.lowest = torch.where(is_worse, self.lowest, loss)
+        found = (*self.look, gw, gb)
+        w, b, gw, gb = (_where(is_worse, *both) for both in zip(self.best, found, strict=True))
+        self.best = (w, b, gw, gb)
+        curvature = self.h * self.problem.variances[:, None] + self.problem.penalties
+        new = w - gw / curvature[:, :, None], b - gb / self.h[:, None]
+        self._look_on(new, (gw, gb), is_worse)
+        self.n_steps += 1
+
+    def _keep(self, right: Tensor) -> None:
+        """Remember the weights of the best validation accuracy; those of the start count not."""
+        if not self.n_steps:
+            return
+        is_better = (right > self.highest) & (self.waited < self.solving.patience)
+        self.highest = torch.where(is_better, right, self.highest)
+        self.waited = torch.where(is_better, 0.0, self.waited + 1)
+        self.kept = (
+            _where(is_better, self.look[0], self.kept[0]),
+            _where(is_better, self.look[1], self.kept[1]),
+        )
+
+    def _look_on(
+        self, new: tuple[Tensor, Tensor], slope: tuple[Tensor, Tensor], is_worse: Tensor
+    ) -> None:
+        """Take up the new weights, and look further along the way where it leads downhill."""
+        uphill = sum(
+            (g * (n - o)).sum((0, 2) if g.ndim == 3 else 1)
+            for g, n, o in zip(slope, new, self.at, strict=True)
+        )
+        self.is_plain = is_worse | (uphill > 0)
+        t = torch.where(self.is_plain, 1.0, self.t)
+        self.t = (1 + torch.sqrt(1 + 4 * t * t)) / 2
+        ahead = torch.where(self.is_plain, 0.0, (t - 1) / self.t)
+        self.look = (
+            new[0] + ahead[:, None] * (new[0] - self.at[0]),
+            new[1] + ahead[:, None] * (new[1] - self.at[1]),
+        )
+        self.at = new
+
+
+def _where(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
+    """Return, by model, the old where it is chosen and else the new.
+
+    Models are the middle one of three axes, or the first of two.
+    """
+    return torch.where(chosen[:, None], old, new)

@@ -1,0 +1,75 @@
+"""The kinds of classifiers that are trained to be attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.attacks.membership.classifiers.targets.lesson import Classifiers
+from core.registry import Entry, find, make
+
+__all__ = ["TARGETS", "TargetEntry", "make_classifiers"]
+
+_HERE = "core.attacks.membership.classifiers.targets"
+
+
+@dataclass(frozen=True)
+class TargetEntry(Entry):
+    """What a user should know of a kind of classifier, and where its class is.
+
+    Attributes
+    ----------
+    stands_on : str
+        Its setting that names an encoder, if it has one.
+    is_slow : bool
+        Takes minutes a model, so that it has few shadows.
+    """
+
+    stands_on: str = ""
+    is_slow: bool = False
+
+    @property
+    def cost(self) -> str:
+        """How long a model takes."""
+        return "minutes a model" if self.is_slow else "seconds a model"
+
+
+TARGETS: Mapping[str, TargetEntry] = {
+    "linear": TargetEntry(
+        "Linear head",
+        "Logistic regression on the vectors of a frozen encoder.",
+        "baseline",
+        f"{_HERE}.linear:LinearHeads",
+        formula=r"p(y \mid x) = \text{softmax}(W^\top \Phi(x) + b)_y",
+        stands_on="encoder",
+    ),
+    "lstm": TargetEntry(
+        "LSTM",
+        "Two LSTM layers over word vectors of its own, trained from scratch.",
+        "Shejwalkar et al. (2021), Appendix B",
+        f"{_HERE}.lstm:LSTMs",
+        formula=r"p(y \mid x) = \text{softmax}(W^\top \bar h^{(2)} + b)_y",
+    ),
+    "transformer": TargetEntry(
+        "Transformer",
+        "A small Transformer, MiniLM, fine-tuned as a whole with a linear head.",
+        "Shejwalkar et al. (2021), Appendix B",
+        f"{_HERE}.transformer:Transformers",
+        formula=r"p(y \mid x) = \text{softmax}(W^\top \Phi_\theta(x) + b)_y",
+        stands_on="encoder",
+        is_slow=True,
+    ),
+}
+
+
+def make_classifiers(name: str, settings: Mapping[str, Any]) -> Classifiers:
+    """Return classifiers of a kind, to be fitted.
+
+    Raises
+    ------
+    InvalidInputError
+        No such kind or setting, or a value outside its range.
+    """
+    made: Classifiers = make(find(TARGETS, name, "classifier"), name, settings)
+    return made

@@ -1,0 +1,114 @@
+"""What attacks on a classifier reached, as rows: rates, curves, and accuracy by users' classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.membership.classifiers.evaluation import AttackOutcome
+from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.users import users_of
+from core.attacks.membership.rates import PRIORS, clopper_pearson, predictive_value
+from core.attacks.membership.roc import Ranking, curve
+from core.results import Score
+from core.studies.rows import Row
+
+__all__ = ["N_BUCKETS", "RATE_NAMES", "class_entropies", "entropy_rows", "row_of"]
+
+N_BUCKETS = 10
+"""Of users by the entropy of their classes (Shejwalkar et al. 2021, Fig. 6)."""
+
+RATE_NAMES = {0.1: "tpr_at_10", 0.01: "tpr_at_1", 0.001: "tpr_at_0_1"}
+"""What rows call the true-positive rate at so many false accusations."""
+
+_CURVE_RATES = np.logspace(-3, 0, 25)
+
+
+def row_of(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:
+    """Return the row of an attack: a rate that cannot be told is named in `not_resolvable`."""
+    plan = outcome.plan
+    scores = {"auc": outcome.auc, "control_auc": outcome.control}
+    if outcome.accuracy is not None and outcome.advantage is not None:
+        scores |= {"accuracy": outcome.accuracy, "advantage": outcome.advantage}
+    unseen = [RATE_NAMES[at.fpr] for at in outcome.at if not at.is_resolvable]
+    scores |= {RATE_NAMES[at.fpr]: at.tpr for at in outcome.at if at.is_resolvable}
+    facts = {
+        "attack": plan.attack,
+        "level": plan.level,
+        **{name: str(value) for name, value in plan.settings.items()},
+        "n": outcome.auc.n,
+        "not_resolvable": unseen,
+        "curve": _curve(outcome.ranking),
+        **_worth(outcome),
+        **shared,
+    }
+    return Row(scores=scores, facts=facts)
+
+
+def _curve(ranking: Ranking) -> list[list[float]]:
+    """Return the true-positive rate at some rates of false accusations, for drawing."""
+    false, true = curve(ranking)
+    at = np.searchsorted(false, _CURVE_RATES, side="right") - 1
+    pairs = zip(_CURVE_RATES, true[at], strict=True)
+    return [[round(float(x), 6), round(float(y), 6)] for x, y in pairs]
+
+
+def _worth(outcome: AttackOutcome) -> dict[str, Any]:
+    """Return the rates of the attacker's decisions, and what an accusation is worth at priors."""
+    if outcome.decided is None:
+        return {}
+    members = outcome.ranking.members
+    true = float(outcome.decided[members].mean())
+    false = float(outcome.decided[~members].mean())
+    if not true and not false:  # nobody is accused
+        return {"tpr": 0.0, "fpr": 0.0}
+    worth = [round(predictive_value(true, false, prior), 6) for prior in PRIORS]
+    return {"tpr": true, "fpr": false, "predictive_values": worth}
+
+
+def class_entropies(outputs: Outputs) -> NDArray[np.float64]:
+    """Return the entropy of the classes of each user's texts in nats, users by the alphabet.
+
+    Implements H_c of Shejwalkar et al. (2021), Appendix C.1: −Σ_c q_c ln q_c, q_c being the share
+    of the user's texts that are of class c. Differs from the paper: nothing; it tells no base.
+
+    Examples
+    --------
+    >>> half = np.full((3, 2), 0.5)
+    >>> some = Outputs(half, np.array([0, 1, 1]), np.array([True, True, False]), ("a", "a", "b"))
+    >>> class_entropies(some).round(3).tolist()
+    [0.693, 0.0]
+    """
+    users = users_of(outputs)
+    counts = np.zeros((len(users.names), outputs.n_classes))
+    np.add.at(counts, (users.rows, outputs.labels), 1)
+    shares = counts / counts.sum(1, keepdims=True)
+    logs = np.log(np.where(shares > 0, shares, 1.0))
+    found: NDArray[np.float64] = np.abs((shares * logs).sum(1))
+    return found
+
+
+def entropy_rows(outcome: AttackOutcome, target: Outputs, shared: dict[str, Any]) -> list[Row]:
+    """Return how often the attack is right about users, by the entropy of their classes."""
+    if outcome.decided is None:
+        return []
+    entropies = class_entropies(target)
+    right = outcome.decided == outcome.ranking.members
+    rows = []
+    order = np.argsort(entropies, kind="stable")
+    for i, bucket in enumerate(np.array_split(order, min(N_BUCKETS, len(order)))):
+        n, n_right = len(bucket), int(right[bucket].sum())
+        facts = {
+            "attack": outcome.plan.attack,
+            "level": "user",
+            **{name: str(value) for name, value in outcome.plan.settings.items()},
+            "n": n,
+            "bucket": i,
+            "class_entropy": round(float(entropies[bucket].mean()), 6),
+            **shared,
+        }
+        score = Score(n_right / n, clopper_pearson(n_right, n), n, 0.5)
+        rows.append(Row(scores={"bucket_accuracy": score}, facts=facts))
+    return rows

@@ -1,0 +1,263 @@
+"""The study of membership in classifiers: what it measures, keeps, and must not know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.membership.classifiers.evaluation import Plan, evaluate
+from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
+from core.errors import InvalidInputError
+from core.specs import settings_of
+from core.studies import classed_texts, membership_classifiers, trained_classifiers
+from core.studies.classed_texts import ClassedTexts, named_apart
+from core.studies.membership_classifier_tables import ALGORITHMS, PAPER
+from core.studies.membership_classifiers import MembershipClassifierStudy
+from core.studies.registry import cells_of, run_study
+from core.studies.rows import Row
+from core.studies.trained_classifiers import Trained, trained_for
+
+NAME = "membership-classifiers"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> None:
+    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def posts(tmp_path: Path, small_texts: list[str]) -> Path:
+    """400 texts of 50 users; the class is dealt by lot, so that it can be learnt by heart alone."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "posts.csv"
+    rows = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
+    path.write_text("\n".join(["user_id,topic,text", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def study(posts: Path, tiny_bert: Path, **more: Any) -> MembershipClassifierStudy:
+    given: dict[str, Any] = {
+        "encoder": f"mlm:{tiny_bert}",
+        "n_shadows": 4,
+        "seeds": (0,),
+        "least": 2,
+    }
+    return MembershipClassifierStudy(corpora=(f"posts={posts}:topic",), **(given | more))
+
+
+@pytest.fixture
+def rows(posts: Path, tiny_bert: Path, tmp_path: Path) -> list[Row]:
+    return run_study(NAME, study(posts, tiny_bert), tmp_path / "study")
+
+
+def test_every_attack_is_scored_by_users_and_those_on_texts_by_texts(rows: list[Row]) -> None:
+    assert [row.error for row in rows if row.error] == []
+    found = {(row["split"], row["attack"]) for row in rows}
+    assert found == {
+        (split, name)
+        for split in ("user", "sample")
+        for name, entry in CLASSIFIER_ATTACKS.items()
+        if split == "user" or entry.level == "sample"
+    }
+    for row in rows:
+        if "bucket" in row.facts:
+            continue
+        auc, control = row.scores["auc"], row.scores["control_auc"]
+        assert auc.ci95.low <= auc.value <= auc.ci95.high
+        assert abs(control.value - 0.5) < 0.05, "membership dealt by lot"
+        assert row["train_accuracy"] >= row["test_accuracy"] - 0.1
+        assert len(row["curve"]) == 25 and row["curve"][-1] == [1.0, 1.0]
+    users = [r for r in rows if r["attack"] == "user_votes" and "bucket" not in r.facts]
+    assert {row["n"] for row in users} == {
+        users[0]["n_member_users"] + users[0]["n_outsider_users"]
+    }
+
+
+def test_its_tables_hold_four_algorithms_by_five_features_beside_the_papers(
+    rows: list[Row],
+) -> None:
+    told = membership_classifiers.markdown(rows)
+    assert told.count("(Alg. 4)") == 2 and "0.935" in told and "user_votes" not in told
+    for feature in PAPER["Reddit", "BERT"]:
+        assert f"| {feature} |" in told
+    assert all(len(v) == len(ALGORITHMS) for of in PAPER.values() for v in of.values())
+    assert "entropy of their classes" in told
+    assert [row for row in rows if "bucket" in row.facts]
+
+
+def test_classifiers_are_trained_once_for_all_attacks_and_kept(
+    posts: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[str] = []
+    real = trained_classifiers.make_classifiers
+
+    def counted(name: str, settings: Any) -> Any:
+        trained.append(name)
+        return real(name, settings)
+
+    monkeypatch.setattr(trained_classifiers, "make_classifiers", counted)
+    folder, asked = tmp_path / "study", study(posts, tiny_bert, splits=("user",))
+    first = run_study(NAME, asked, folder)
+    assert trained == ["linear"]
+    for path in (folder / "cells").iterdir():
+        path.unlink()
+    assert told(run_study(NAME, asked, folder)) == told(first) and trained == ["linear"]
+    for path in (folder / "classifiers").rglob("*.safetensors"):
+        path.write_bytes(b"")
+    for path in (folder / "cells").iterdir():
+        path.unlink()
+    again = run_study(NAME, asked, folder)
+    assert trained == ["linear"] * 2, "what is damaged is trained again"
+    assert told(again) == told(first)
+
+
+def told(rows: list[Row]) -> list[Any]:
+    """Return what rows say, but for how long it took."""
+    return [(row.scores, row.facts) for row in rows]
+
+
+def test_one_setting_varies_at_a_time_and_lstms_alone_have_a_vocabulary(
+    posts: Path, tiny_bert: Path
+) -> None:
+    asked = study(posts, tiny_bert, classifiers=("linear", "lstm"), splits=("user",),
+                  most=(8, 4), vocabulary_sizes=(500, 100), max_lengths=(16, 4),
+                  tokenisations=("word", "word-piece"))  # fmt: skip
+    cells = asked.cells()
+    varied = {(c["classifier"], c["varied"]) for c in cells}
+    assert varied == {
+        *(("linear", what) for what in ("", "most", "max_length")),
+        *(("lstm", what) for what in ("", "most", "max_length", "vocabulary_size", "tokenisation")),
+    }
+    assert {c["classifier_attack"] for c in cells if c["varied"]} == {"threshold", "user_votes"}
+    usual = next(c for c in cells if c["classifier"] == "lstm" and not c["varied"])
+    for cell in cells:
+        if cell["classifier"] == "lstm" and cell["varied"]:
+            both = (cell["selection"] | cell["classifier_settings"]).items()
+            base = usual["selection"] | usual["classifier_settings"]
+            assert [name for name, value in both if base[name] != value] == [cell["varied"]]
+
+
+def trained(posts: Path, tiny_bert: Path, tmp_path: Path, **more: Any) -> Trained:
+    (cell, *_) = cells_of(NAME, study(posts, tiny_bert, splits=("user",), **more))
+    return trained_for(cell, tmp_path / "one")
+
+
+def test_decisions_do_not_depend_on_who_the_targets_members_are(
+    posts: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Thresholds come from the attacker's own models: with other members they are the same."""
+    found = trained(posts, tiny_bert, tmp_path)
+    target = found.target()
+    turned = replace(target, members=~target.members)
+    asked: list[tuple[Plan, Any]] = [
+        (Plan("threshold", {"feature": "loss"}), [found.shadow()]),
+        (Plan("user_statistic", {"feature": "loss", "statistic": "mean"}), [found.shadow()]),
+        (Plan("user_learned", {"feature": "loss"}), [found.shadow()]),
+        (Plan("user_votes", {"feature": "loss"}), [found.shadow()]),
+        (Plan("lira_online", {}), found.aligned()),
+        (Plan("bavaria", {}), found.aligned()),
+    ]
+    for plan, shadows in asked:
+        (one,) = evaluate(target, shadows, chosen=[plan])
+        (other,) = evaluate(turned, shadows, chosen=[plan])
+        assert one.decided is not None and other.decided is not None
+        assert np.array_equal(one.decided, other.decided), plan.name
+        assert np.array_equal(one.ranking.scores, other.ranking.scores), plan.name
+        assert one.auc.value == pytest.approx(1 - other.auc.value)
+
+
+def test_target_and_shadow_share_no_user_and_halves_are_drawn_without_the_target(
+    posts: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    found = trained(posts, tiny_bert, tmp_path)
+    target, shadow = found.target(), found.shadow()
+    assert not set(target.users or ()) & set(shadow.users or ())
+    assert found.aligned().matches(target)
+    for members in found.aligned().members:
+        both = (members == target.members).mean()
+        assert 0.1 < both < 0.9, "a shadow that is trained as the target is would tell its members"
+
+
+def test_a_split_that_leaks_measures_nothing(
+    posts: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = trained_classifiers.draw_parts
+
+    def leaky(units: Any, seed: int) -> Any:
+        parts = real(units, seed)
+        return replace(parts, shadow_members=np.r_[parts.shadow_members, parts.members[:2]])
+
+    monkeypatch.setattr(trained_classifiers, "draw_parts", leaky)
+    asked = study(posts, tiny_bert, splits=("user",), classifier_attacks=("threshold",))
+    (row,) = run_study(NAME, asked, tmp_path / "leaky")
+    assert "must not overlap" in row.error
+
+
+def test_answers_that_tell_nothing_rank_nobody() -> None:
+    rng = np.random.default_rng(0)
+    users = tuple(f"u{i % 200}" for i in range(4000))
+
+    def blind(seed: int) -> Outputs:
+        drawn = np.random.default_rng(seed).dirichlet(np.ones(4), 4000)
+        return Outputs(drawn, rng.integers(0, 4, 4000), np.arange(4000) % 200 < 100, users)
+
+    for outcome in evaluate(blind(1), [blind(2)]):
+        assert abs(outcome.auc.value - 0.5) < (0.03 if outcome.plan.level == "sample" else 0.12)
+
+
+def test_classes_that_are_dealt_by_lot_give_an_overfitted_head_away(
+    posts: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Split by user, thresholds of the shadow, a head that is solved to the end."""
+    found = trained(posts, tiny_bert, tmp_path)
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(len(found.texts), 300)).astype(np.float32)
+    labels = found.texts.class_ids
+    masks = np.zeros((2, len(labels)), dtype=bool)
+    masks[0, found.parts.members] = masks[1, found.parts.shadow_members] = True
+    heads = fit_heads(features, labels, 3, masks, ~masks, Solving(c=1e3, patience=0))
+    own = replace(found, answers=heads.probabilities(features), halves=masks[:0])
+    outcomes = evaluate(own.target(), [own.shadow()])
+    by_name = {outcome.plan.name: outcome for outcome in outcomes}
+    assert by_name["threshold loss"].auc.value > 0.9
+    accuracy = by_name["user_votes loss"].accuracy
+    assert accuracy is not None and accuracy.value > 0.9
+
+
+def test_texts_are_named_by_file_and_class() -> None:
+    assert str(ClassedTexts.of("a=b.csv#t:c")) == "a=b.csv#t:c"
+    assert ClassedTexts.of("x/posts.csv:c").name == "posts"
+    for wrong in ("posts.csv", "=a.csv:c", "a=b.csv:", "a=:c"):
+        with pytest.raises(InvalidInputError, match="NAME=FILE:CLASS"):
+            ClassedTexts.of(wrong)
+    with pytest.raises(InvalidInputError, match="called 'a'"):
+        named_apart(["a=b.csv:c", "a=d.csv:c"])
+
+
+def test_the_command_runs_it_from_its_specification(
+    core: Any, posts: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out" / "classifiers.json"
+    given = ["study", NAME, "--corpora", "posts=posts.csv:topic", "--files", posts.parent,
+             "--encoder", f"mlm:{tiny_bert}", "--attacks", "threshold", "--splits", "sample",
+             "--n-shadows", 0, "--least", 2, "--seeds", 0, "--out", out]  # fmt: skip
+    found = core(*given, "--json").json()["rows"]
+    assert {row["feature"] for row in found} >= {"loss", "correctness"}
+    spec = json.loads(out.with_suffix(".spec.json").read_text())
+    assert spec["corpora"] == ["posts=posts.csv:topic"]
+    assert "no column 'kind'" in core("study", NAME, "--corpora", f"p={posts}:kind", "--out",
+                                      out).refusal()  # fmt: skip
+    assert "no column 'who'" in core("study", NAME, "--corpora", f"p={posts}:topic", "--out", out,
+                                     "--user-column", "who").refusal()  # fmt: skip
+
+
+def test_its_settings_say_what_they_are() -> None:
+    assert all(f.metadata["help"] for f in settings_of(MembershipClassifierStudy).values())
