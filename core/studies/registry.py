@@ -156,6 +156,18 @@ STUDIES: dict[str, StudyEntry] = {
         version=2,
         beside=("search",),
     ),
+    "membership-words": StudyEntry(
+        "Membership of words",
+        "which passages word vectors were trained on, by how rare their words are",
+        "Song & Raghunathan (2020), Fig. 4",
+        "core.studies.membership_words:MembershipWordsStudy",
+    ),
+    "membership-sentences": StudyEntry(
+        "Membership of sentences",
+        "which pairs of sentences and which books dual encoders were trained on",
+        "Song & Raghunathan (2020), Fig. 5",
+        "core.studies.membership_sentences:MembershipSentencesStudy",
+    ),
 }
 
 

@@ -1,0 +1,31 @@
+"""Attacks on windows of words, in the order in which a reader should meet them."""
+
+from __future__ import annotations
+
+from core.registry import Entry
+
+__all__ = ["WORD_ATTACKS"]
+
+WORD_ATTACKS: dict[str, Entry] = {
+    "cosine": Entry(
+        "Mean cosine",
+        "A window was trained on if the word in its middle is similar to the words around it.",
+        "Song & Raghunathan (2020), §5.1, Alg. 4",
+        "core.attacks.membership.words.attack:CosineWindows",
+        formula=r"\text{score}(C) = \frac{1}{|C| - 1} \sum_{w_i \in C \setminus \{w_0\}}"
+        r" \cos\big(v_{w_0}, v_{w_i}\big)",
+        colour="#0072B2",
+        symbol="circle",
+    ),
+    "centred": Entry(
+        "Mean cosine, frequency taken off",
+        "The same of vectors less what words of like frequency share; rare words count more.",
+        "ours, after Mu & Viswanath (2018) and Mikolov et al. (2013), §2.3",
+        "core.attacks.membership.words.attack:CentredWindows",
+        formula=r"\text{score}(C) = \frac{\sum_i a_{w_i} \cos(\tilde v_{w_0}, \tilde v_{w_i})}"
+        r"{\sum_i a_{w_i}},\quad a_w = \min\big(1, \sqrt{t / f_w}\big),\quad"
+        r" \tilde v_w = P v_w - \overline{P v}_{\,|r(w') - r(w)| \le 500}",
+        colour="#E69F00",
+        symbol="square",
+    ),
+}
