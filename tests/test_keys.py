@@ -23,6 +23,8 @@ from core.studies import (
     context,
     deniability,
     domains,
+    membership_halves,
+    membership_words,
     tradeoff_texts,
     tradeoff_use,
     tuning,
@@ -65,6 +67,8 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
         "defences": ("none", "gaussian", "truncation"),
     },
+    "membership-words": lambda s: {"target": str(s.news), "seeds": (0, 1)},
+    "membership-sentences": lambda s: {"target": str(s.news), "seeds": (0,)},
 }  # fmt: skip
 """A small study of each kind."""
 
@@ -93,6 +97,8 @@ def write_texts(scene: Scene, more: str) -> None:
     for cached in (
         domains.content_of,
         deniability.content_of,
+        membership_halves.open_documents,
+        membership_words._numbered,
         tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
@@ -202,13 +208,19 @@ def set_default(patch: pytest.MonkeyPatch, kind: Any, field: Any) -> None:
 
 GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defence_settings"}
 
+MEMBERSHIP = ("membership-words", "membership-sentences")
+"""They have attacks of their own, whose code is the study's, and train what they attack."""
+
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "what a file of texts holds": (change_data, {"audit"}),
-    "what the folder of an encoder holds": (change_folder, {"attacks", "deniability", "audit"}),
+    "what the folder of an encoder holds": (
+        change_folder,
+        {"attacks", "deniability", "audit", *MEMBERSHIP},
+    ),
     "precision": (change_precision, {"audit"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit"},
+        {"classification", "deniability", "audit", *MEMBERSHIP},
     ),
     "the version of an encoder": (raise_versions("encoder"), {"audit"}),
     "the version of a defence": (
@@ -219,7 +231,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit"},
+        {"attacks", "classification", "deniability", "audit", *MEMBERSHIP},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.defences.registry import DEFENCES
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
 
-ENTRIES = {**INVERSION_ATTACKS, **ENCODERS, **DEFENCES}
+FAMILIES = (INVERSION_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS, ENCODERS, DEFENCES)
+ENTRIES: dict[str, Entry] = {name: e for family in FAMILIES for name, e in family.items()}
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -24,7 +27,7 @@ def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
 
 
 def test_no_name_stands_in_two_registries() -> None:
-    assert len(ENTRIES) == len(INVERSION_ATTACKS) + len(ENCODERS) + len(DEFENCES)
+    assert len(ENTRIES) == sum(map(len, FAMILIES))
 
 
 def test_a_strength_says_its_own_value() -> None:

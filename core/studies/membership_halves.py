@@ -24,7 +24,7 @@ from core.corpora import Columns, Corpus, load_corpus, split_reference
 from core.encoders.fitted import load_fitted, make_encoder, save_encoder
 from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError, InvalidInputError
-from core.results import Score
+from core.results import Interval, Score
 from core.specs import FittedEncoderSpec, settings_of
 from core.store import META
 from core.studies.domains import open_corpus
@@ -45,6 +45,9 @@ __all__ = [
 
 LEAST_UNITS = 2
 """Documents of either kind that a row has to be of."""
+
+N_DEALS = 40
+"""Draws of who is a member by lot, of which the control is the mean."""
 
 
 @lru_cache(maxsize=2)
@@ -196,34 +199,29 @@ def group_rows(
     rows = []
     for group in np.unique(found.groups[~known]).tolist():
         own = ~known & (found.groups == group)
-        members, units = found.members[own], found.units[own].tolist()
         told = {**shared, "decile": group, **facts.get(group, {})}
-        dealt = {"true": members}
+        units = found.units[own]
+        members = found.members[own]
+        if min(len(np.unique(units[members == side])) for side in (True, False)) < LEAST_UNITS:
+            continue
+        ranking = Ranking(found.scores[own], members, units.tolist())
+        measured = [("true", *_measured(ranking, decided[own], seed))]
         if group == 0:
-            dealt["shuffled"] = shuffled(members, units, seed=seed)
-        for labels, inside in dealt.items():
-            row = _row(found.scores[own], inside, decided[own], units, seed)
-            if row is not None:
-                rows.append(Row(scores=row.scores, facts={**row.facts, **told, "labels": labels}))
+            measured.append(("shuffled", *_by_lot(ranking, decided[own], seed)))
+        for labels, scores, unresolved in measured:
+            more = {"labels": labels, "not_resolvable": unresolved}
+            sizes = {"n": len(members), "n_documents": len(np.unique(units))}
+            rows.append(Row(scores=scores, facts={**sizes, **told, **more}))
     return rows
 
 
-def _row(
-    scores: NDArray[np.float64],
-    members: NDArray[np.bool_],
-    decided: NDArray[np.bool_],
-    units: list[int],
-    seed: int,
-) -> Row | None:
-    """Return the scores of a group, or nothing where it is of too few documents."""
-    n_inside = len({unit for unit, inside in zip(units, members, strict=True) if inside})
-    n_outside = len({unit for unit, inside in zip(units, members, strict=True) if not inside})
-    if min(n_inside, n_outside) < LEAST_UNITS:
-        return None
-    ranking = Ranking(scores, members, units)
-    measured: dict[str, Score] = {
+def _measured(
+    ranking: Ranking, decided: NDArray[np.bool_], seed: int
+) -> tuple[dict[str, Score], list[float]]:
+    """Return what a ranking and decisions are worth, and the rates that cannot be told."""
+    measured = {
         "auc": auc(ranking, seed=seed),
-        "advantage": advantage(decided, members, units, seed=seed),
+        "advantage": advantage(decided, ranking.members, ranking.units, seed=seed),
     }
     unresolved = []
     for rate in RATES:
@@ -232,5 +230,25 @@ def _row(
             measured[f"tpr_at_{rate:g}"] = at.tpr
         else:
             unresolved.append(rate)
-    facts = {"n": len(scores), "n_documents": n_inside + n_outside, "not_resolvable": unresolved}
-    return Row(scores=measured, facts=facts)
+    return measured, unresolved
+
+
+def _by_lot(
+    ranking: Ranking, decided: NDArray[np.bool_], seed: int
+) -> tuple[dict[str, Score], list[float]]:
+    """Return the control: means over deals in which documents are members by lot.
+
+    The interval is that of the mean: one deal says little, since documents differ among each other.
+    """
+    found: dict[str, list[float]] = {"auc": [], "advantage": []}
+    for deal in range(N_DEALS):
+        dealt = shuffled(ranking.members, ranking.units, seed=N_DEALS * seed + deal)
+        for name, scores in (("auc", ranking.scores), ("advantage", decided.astype(np.float64))):
+            area = auc(Ranking(scores, dealt, ranking.units), n_resamples=1).value
+            found[name].append(area if name == "auc" else 2 * area - 1)
+    chances, n = {"auc": 0.5, "advantage": 0.0}, len(ranking.members)
+    means = {}
+    for name, values in found.items():
+        mean, half = float(np.mean(values)), 1.96 * float(np.std(values, ddof=1)) / N_DEALS**0.5
+        means[name] = Score(mean, Interval(mean - half, mean + half), n, chances[name])
+    return means, []

@@ -57,7 +57,10 @@ class MembershipSentencesStudy:
         tuple(SENTENCE_ATTACKS), "attacks by name", choices=tuple(SENTENCE_ATTACKS)
     )
     dimension: int = setting(0, "numbers in a vector; 0 for each encoder's own", low=0, high=8192)
-    epochs: int = setting(0, "passes over the pairs; 0 for each encoder's own", low=0, high=1000)
+    epochs: tuple[int, ...] = setting(
+        (0,), "passes over the pairs, one encoder each; 0 for each encoder's own", low=0, high=1000
+    )
+    learning_rate: float = setting(0.0, "of Adam; 0 for each encoder's own", low=0.0, high=1.0)
     n_validation: int = setting(200, "pairs held out of training, at most a tenth", low=2)
     n_pairs: int = setting(400, "pairs of a document that are scored, at most", low=1)
     labelled_share: float = setting(
@@ -85,23 +88,21 @@ class MembershipSentencesStudy:
             {
                 **shared,
                 "encoder": encoder,
-                "encoder_settings": settings_told(encoder, self._given(encoder) | {"seed": seed}),
+                "encoder_settings": settings_told(encoder, self._given(encoder, epochs, seed)),
                 "seed": seed,
             }
             for encoder in self.encoders
+            for epochs in self.epochs
             for seed in self.seeds
         ]
 
-    def _given(self, encoder: str) -> dict[str, Any]:
-        """Return the settings that are not an encoder's own."""
-        given: dict[str, Any] = {"n_validation": self.n_validation}
-        if self.epochs:
-            given["epochs"] = self.epochs
-        if self.dimension:
-            given["dimension"] = self.dimension
-            if encoder == "dual_transformer":
-                given["feed_forward"] = 4 * self.dimension
-        return given
+    def _given(self, encoder: str, epochs: int, seed: int) -> dict[str, Any]:
+        """Return the settings that are not an encoder's own; of 0 they are its own."""
+        asked = {"epochs": epochs, "dimension": self.dimension, "learning_rate": self.learning_rate}
+        if encoder == "dual_transformer":
+            asked["feed_forward"] = 4 * self.dimension
+        given = {name: value for name, value in asked.items() if value}
+        return {"n_validation": self.n_validation, "seed": seed, **given}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
@@ -119,7 +120,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     for name in cell["similarities"]:
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind
         scores = scored_apart(attack, vectors, pairs, members, labelled)
-        shared = {"similarity": name, "n_trained": len(trained_on)}
+        shared = {
+            "similarity": name,
+            "n_trained": len(trained_on),
+            "epochs": encoder.epochs,
+            "next_found": encoder.validation_[-1].score.value / 100,
+        }
         rows += _rows(scores, pairs, members, labelled, tenths, cell["seed"], shared)
     return rows
 

@@ -45,13 +45,14 @@ def words_markdown(rows: Sequence[Row]) -> str:
 
 def sentences_markdown(rows: Sequence[Row]) -> str:
     """Return what is found of dual encoders, by pair and by book, means over the draws."""
-    head = ("encoder", "of", "attack", "decile", *_HEAD)
+    head = ("encoder", "epochs", "of", "attack", "decile", *_HEAD)
     lines = []
-    for own in _apart(rows, ("encoder", "level", "similarity", "decile", "labels")):
+    for own in _apart(rows, ("encoder", "epochs", "level", "similarity", "decile", "labels")):
         row = own[0]
         title = SENTENCE_ATTACKS[row["similarity"]].title
         name = ENCODERS[row["encoder"]].label
-        lines.append((name, f"{row['level']}s", title, _decile_said(row), *_said(own)))
+        head_cells = (name, row["epochs"], f"{row['level']}s", title, _decile_said(row))
+        lines.append((*head_cells, *_said(own)))
     told = (
         "Is a pair of consecutive sentences, or a book, one that the encoder was trained on? Half "
         "of the books are. *Decile*: of pairs, by the mean logarithm of their words' frequency, 1 "

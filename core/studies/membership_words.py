@@ -171,8 +171,11 @@ def _comparable(windows: Windows, vectors: WordVectors, halves: Halves, cell: Ce
     windows = windows.take(~twins(windows, halves.members[windows.documents]))
     if cell["compared"] == "known":
         return windows
-    groups = 2 * windows.centres + halves.labelled[windows.documents]
-    return windows.take(matched(groups, halves.members[windows.documents], seed=cell["seed"]))
+    kept = halves.labelled[windows.documents]  # what is learned of need not match
+    scored = np.flatnonzero(~kept)
+    centres, documents = windows.centres[scored], windows.documents[scored]
+    kept[scored] = matched(centres, halves.members[documents], seed=cell["seed"])
+    return windows.take(kept)
 
 
 def _attacked(
