@@ -98,17 +98,12 @@ def hidden(n_books: int, n_pairs: int = 40, seed: int = 0) -> tuple[Vectors, Boo
 def test_a_learned_similarity_finds_what_the_fixed_one_hardly_does() -> None:
     vectors, pairs, members = hidden(200)
     labelled = pairs.documents < 60
-    areas = {
-        name: auc(
-            Ranking(
-                scored_apart(entry.kind, vectors, pairs, members, labelled)[~labelled],
-                members[~labelled],
-            ),
-            n_resamples=10,
-        ).value
-        for name, entry in SENTENCE_ATTACKS.items()
-    }
-    assert areas["learned"] > areas["fixed"] + 0.05 > 0.55
+    attacks = {"fixed": PairSimilarity, "learned": lambda: LearnedSimilarity(learning_rate=0.01)}
+    areas = {}
+    for name, attack in attacks.items():
+        scores = scored_apart(attack, vectors, pairs, members, labelled)[~labelled]
+        areas[name] = auc(Ranking(scores, members[~labelled]), n_resamples=10).value
+    assert areas["learned"] > areas["fixed"] + 0.1 > 0.6
 
 
 @pytest.mark.parametrize("name", SENTENCE_ATTACKS)

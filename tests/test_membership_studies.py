@@ -169,7 +169,7 @@ def test_vectors_that_know_their_windows_by_heart_are_found_out_and_others_not(
         found = found_in(rows, trained_on="half", labels="true", **same)
         control = found_in(rows, trained_on="both", labels="true", **same)
         dealt = found_in(rows, trained_on="half", labels="shuffled", **same)
-        assert found.value > 0.7 > 0.6 > control.value
+        assert found.ci95.low > 0.6 > control.value
         assert control.ci95.low <= 0.5 <= control.ci95.high
         assert abs(dealt.value - 0.5) < 0.02
     assert any(row["decile"] == 10 for row in rows)
@@ -363,9 +363,14 @@ def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> No
     }
     for name, study in studies.items():
         again, apart = (run_study(name, study, folder) for folder in (killed, whole))
-        assert [row.error for row in again if row.error] == [] and again == apart
+        assert [row.error for row in again if row.error] == [] and told(again) == told(apart)
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
     assert len(list((killed / "cells").glob("*.json"))) == 5
+
+
+def told(rows: Sequence[Row]) -> list[Any]:
+    """Return rows without the seconds that they took."""
+    return [(row.cell, row.scores, row.facts) for row in rows]
 
 
 def checkpoint_of_the_last(folder: Path) -> bool:

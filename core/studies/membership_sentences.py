@@ -141,8 +141,10 @@ def _rows(
 ) -> list[Row]:
     """Return the rows of an attack: all pairs and those of each tenth, then all of it by book."""
     groups = np.concatenate([np.zeros(len(scores), dtype=np.int64), tenths])
-    twice = [np.tile(each, 2) for each in (scores, members, labelled, pairs.documents)]
-    every = Scored(*twice, groups)  # type: ignore[arg-type]
+    every = Scored(
+        np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
+        np.tile(pairs.documents, 2), groups,
+    )  # fmt: skip
     found = []
     for level, scored in (("pair", every), ("book", _books(every))):
         found += group_rows(scored, {}, seed, level=level, **shared)
@@ -159,7 +161,7 @@ def _trained(
     cell: Cell, documents: Sequence[Sequence[tuple[str, str]]], halves: Halves, folder: Path
 ) -> tuple[Any, set[tuple[str, str]]]:
     """Return the encoder, and the pairs that it was trained on: those held out are none."""
-    pairs = [pair for i in np.flatnonzero(halves.members) for pair in documents[i]]
+    pairs = [pair for i in np.flatnonzero(halves.members).tolist() for pair in documents[i]]
     told = {name: cell[name] for name in ("target", "document_column", "contents", "seed")}
 
     def fit(encoder: Any, checkpoint: str) -> Any:
@@ -182,7 +184,7 @@ def _comparable(
     Left out are pairs of a member's book that were not trained on, and pairs that stand in books of
     both halves.
     """
-    outside = {pair for i in np.flatnonzero(~halves.members) for pair in documents[i]}
+    outside = {pair for i in np.flatnonzero(~halves.members).tolist() for pair in documents[i]}
     rng = np.random.default_rng([cell["seed"], 15])
     chosen, owners = [], []
     for i, pairs in enumerate(documents):

@@ -91,8 +91,11 @@ def _said(rows: Sequence[Row]) -> list[str]:
     for measure in _MEASURES:
         known = [row for row in rows if measure in row.scores]
         bold = measure == "auc"
-        score = mean_row_score(known, measure) if len(known) == len(rows) else None
-        told.append("not resolvable" if score is None else score.said(3, is_bold=bold))
+        if len(known) == len(rows):  # all draws are of the same corpus
+            score = mean_row_score(known, measure, is_same_sample=True)
+            told.append(score.said(3, is_bold=bold))
+        else:
+            told.append("" if rows[0]["labels"] == "shuffled" else "not resolvable")
     return told
 
 

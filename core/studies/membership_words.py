@@ -156,7 +156,7 @@ def _trained(cell: Cell, documents: Sequence[Sequence[str]], halves: Halves, fol
     }
 
     def fit(encoder: Any, checkpoint: str) -> Any:
-        return encoder.fit([s for i in np.flatnonzero(is_read) for s in documents[i]])
+        return encoder.fit([s for i in np.flatnonzero(is_read).tolist() for s in documents[i]])
 
     return trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
 

@@ -101,7 +101,7 @@ class LearnedSimilarity:
                 rows = torch.from_numpy(order[start : start + self.batch_size])
                 optimizer.zero_grad()
                 loss = membership_loss(matrix, offset, one[rows], two[rows], labels[rows])
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 optimizer.step()
         self.matrix_ = matrix.detach().numpy() * np.float32(scale**0.5)
         self.offset_ = float(offset.detach())

@@ -59,7 +59,7 @@ def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.floa
     --------
     >>> found = rarity(["up up", "up down", "in"], np.array([0, 1]), np.array([1, 2]))
     >>> found.round(3).tolist()
-    [0.752, 1.243]
+    [0.785, 1.243]
     """
     cut = [words(text) for text in texts]
     counts = Counter(word for each in cut for word in each)
