@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import itertools
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -366,6 +367,20 @@ def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> No
         assert [row.error for row in again if row.error] == [] and told(again) == told(apart)
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
     assert len(list((killed / "cells").glob("*.json"))) == 5
+
+
+def test_a_damaged_encoder_or_checkpoint_is_made_anew(books: Path, tmp_path: Path) -> None:
+    study = sentences_study(books)
+    first = told(run_study("membership-sentences", study, tmp_path))
+    (place,) = tmp_path.glob("encoders/*/model.json")
+    assert [path.name for path in place.parent.parent.iterdir()] == [place.parent.name]
+    for damaged in (place, place.parent.with_name(f"{place.parent.name}.checkpoint") / place.name):
+        shutil.rmtree(tmp_path / "cells")
+        if damaged != place:
+            shutil.rmtree(place.parent)
+            damaged.parent.mkdir()
+        damaged.write_text("{}")
+        assert told(run_study("membership-sentences", study, tmp_path)) == first
 
 
 def told(rows: Sequence[Row]) -> list[Any]:

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from core.attacks.membership.roc import Ranking, auc
 from core.attacks.membership.thresholds import Thresholds
-from core.attacks.membership.words.attack import CentredWindows, CosineWindows
+from core.attacks.membership.words.attack import (
+    CentredWindows,
+    CosineWindows,
+    WeighedWindows,
+)
 from core.attacks.membership.words.comparable import (
     deciles,
     matched,
@@ -19,7 +23,7 @@ from core.attacks.membership.words.comparable import (
     word_deciles,
 )
 from core.attacks.membership.words.registry import WORD_ATTACKS
-from core.attacks.membership.words.similarity import window_similarity
+from core.attacks.membership.words.similarity import distance_similarities, window_similarity
 from core.attacks.membership.words.vectors import (
     NO_VECTOR,
     WordVectors,
@@ -64,6 +68,30 @@ def test_weights_are_of_the_words_around() -> None:
         windows([0], [[1, 2]]), UNITS, np.arange(3), np.array([9.0, 1.0, 3.0])
     )
     assert scores == pytest.approx([(1 * 0.6 + 3 * 0.0) / 4])
+
+
+def test_similarities_are_told_by_distance() -> None:
+    units = np.vstack([UNITS, [[-1.0, 0.0]]]).astype(np.float32)
+    found = windows([0], [[3, 1, 2, 3]])
+    apart = distance_similarities(found, units, np.arange(4), np.ones(4))
+    assert apart == pytest.approx(np.array([[(0.6 + 0.0) / 2, -1.0]]))
+    rows = np.array([0, NO_VECTOR, NO_VECTOR, 3])
+    assert distance_similarities(found, units, rows, np.ones(4)).tolist() == [[0.0, -1.0]]
+
+
+def test_weights_by_distance_find_vectors_that_part_what_stood_together() -> None:
+    found, members = passages(200, 9)
+    own = found.take(members)
+    near = Windows(own.centres, own.contexts[:, 1:3], own.documents)
+    far = Windows(own.centres, own.contexts[:, [0, 3]], own.documents)
+    words = WordVectors(memorising(near, far), np.arange(300))
+    known = found.documents < 60
+    areas = {}
+    for kind in (CentredWindows, WeighedWindows):
+        attack = kind().fit(words, found.take(known), members[known])
+        scores = attack.score(found.take(~known))
+        areas[kind] = auc(Ranking(scores, members[~known]), n_resamples=10).value
+    assert areas[WeighedWindows] > areas[CentredWindows] + 0.1
 
 
 def test_many_windows_are_scored_as_one_by_one() -> None:
@@ -217,13 +245,14 @@ def test_vectors_that_memorise_their_windows_are_found_out(name: str) -> None:
     assert auc(Ranking(scores, members[~known]), n_resamples=10).value > 0.9
 
 
-def memorising(trained_on: Windows, n_words: int = 300) -> NDArray[np.float32]:
-    """Return vectors in which words are alike that stood in one window, and no others."""
-    together = np.zeros((n_words, n_words))
-    for column in trained_on.contexts.T:
-        np.add.at(together, (trained_on.centres, column), 1.0)
-        np.add.at(together, (column, trained_on.centres), 1.0)
-    values, axes = np.linalg.eigh(together + 5.0 * np.eye(n_words))
+def memorising(alike: Windows, unlike: Windows | None = None) -> NDArray[np.float32]:
+    """Return vectors in which words are alike that stood in one window, or unlike."""
+    together = 5.0 * np.eye(300)
+    for trained_on, sign in ((alike, 1.0), (unlike, -1.0)):
+        for column in () if trained_on is None else trained_on.contexts.T:
+            np.add.at(together, (trained_on.centres, column), sign)
+            np.add.at(together, (column, trained_on.centres), sign)
+    values, axes = np.linalg.eigh(together)
     return (axes * np.sqrt(np.maximum(values, 0))).astype(np.float32)
 
 

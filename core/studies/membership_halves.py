@@ -7,6 +7,7 @@ and nothing of these documents is scored.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -155,9 +156,15 @@ def trained_encoder(
             return load_fitted(place, name)
         except ArtifactError:  # damaged: it is trained again
             pass
-    encoder = make_encoder(FittedEncoderSpec.of(name, dict(settings)))
-    fitted = fit(encoder, str(place.with_name(f"{place.name}.checkpoint")))
+    checkpoint = place.with_name(f"{place.name}.checkpoint")
+    spec = FittedEncoderSpec.of(name, dict(settings))
+    try:
+        fitted = fit(make_encoder(spec), str(checkpoint))
+    except ArtifactError:  # the checkpoint is damaged: it begins anew
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        fitted = fit(make_encoder(spec), str(checkpoint))
     save_encoder(fitted, place, training=identity)
+    shutil.rmtree(checkpoint, ignore_errors=True)
     return fitted
 
 

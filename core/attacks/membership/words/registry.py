@@ -30,4 +30,16 @@ WORD_ATTACKS: dict[str, MembershipEntry] = {
         colour="#E69F00",
         symbol="square",
     ),
+    "weighed": MembershipEntry(
+        "Cosines weighed by distance",
+        "The same at each distance from the middle, weighed as labelled windows teach.",
+        "ours",
+        "core.attacks.membership.words.attack:WeighedWindows",
+        formula=r"\text{score}(C) = \sum_k (\beta_k + \gamma_k\, \rho_{w_0})\, s_k(C),\quad"
+        r" s_k = \text{centred, of the words } k \text{ away},\quad"
+        r" \rho_w = \tfrac{\log r(w)}{\log |V|} - \tfrac12",
+        needs="the vectors of words, and some labelled documents",
+        colour="#D55E00",
+        symbol="diamond",
+    ),
 }

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from core.attacks.membership.words.vectors import NO_VECTOR
 from core.attacks.membership.words.windows import Windows
 
-__all__ = ["window_similarity"]
+__all__ = ["distance_similarities", "window_similarity"]
 
 _STEP = 20_000
 """Windows at once: what is held in memory does not grow with their number."""
@@ -53,3 +53,31 @@ def window_similarity(
         total = np.where(rows[centres] == NO_VECTOR, 0.0, counts.sum(1))
         np.divide((cosines * counts).sum(1), total, out=scores[part], where=total > 0)
     return scores
+
+
+def distance_similarities(
+    windows: Windows,
+    units: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the same mean for the words at each distance from the centre apart.
+
+    Parameters
+    ----------
+    units, rows, weights
+        As for `window_similarity`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, (n_words - 1) / 2)
+        One word away first; 0 where neither of the two words at a distance counts.
+    """
+    half = windows.contexts.shape[1] // 2
+    pairs = [windows.contexts[:, [half - distance, half + distance - 1]]
+             for distance in range(1, half + 1)]  # fmt: skip
+    found = [
+        window_similarity(Windows(windows.centres, pair, windows.documents), units, rows, weights)
+        for pair in pairs
+    ]
+    return np.nan_to_num(np.column_stack(found))
