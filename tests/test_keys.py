@@ -26,6 +26,8 @@ from core.studies import (
     deniability,
     domains,
     membership_classifiers,
+    membership_halves,
+    membership_words,
     tradeoff_texts,
     tradeoff_use,
     tuning,
@@ -79,6 +81,8 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "corpora": (f"posts={s.posts}:label",), "encoder": f"mlm:{s.encoder}", "n_shadows": 2,
         "classifiers": ("linear", "lstm"), "seeds": (0,),
     },
+    "membership-words": lambda s: {"target": str(s.news), "seeds": (0, 1)},
+    "membership-sentences": lambda s: {"target": str(s.news), "seeds": (0,)},
 }  # fmt: skip
 """A small study of each kind."""
 
@@ -114,6 +118,8 @@ def write_texts(scene: Scene, more: str) -> None:
         deniability.content_of,
         classed_texts.open_classed,
         membership_classifiers.content_of,
+        membership_halves.open_documents,
+        membership_words._numbered,
         tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
@@ -225,17 +231,22 @@ GIVEN = {"attack": "settings", "encoder": "encoder_settings", "defence": "defenc
 
 OURS = "membership-classifiers"
 """It attacks classifiers, by attacks of their own."""
+MEMBERSHIP = ("membership-words", "membership-sentences")
+"""They have attacks of their own, whose code is the study's, and train what they attack."""
+
+OWN_ATTACKS = (OURS, *MEMBERSHIP, "memorisation", "attributes")
+"""Studies that put no attack of inversion to the test."""
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "what a file of texts holds": (change_data, {"audit"}),
     "what the folder of an encoder holds": (
         change_folder,
-        {"attacks", "deniability", "audit", "memorisation"},
+        {"attacks", "deniability", "audit", "memorisation", *MEMBERSHIP},
     ),
     "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit", "memorisation", "attributes", OURS},
+        {"classification", "deniability", "audit", *OWN_ATTACKS},
     ),
     "the version of a classifier": (raise_versions("classifier"), {*STUDIES, "tuning"} - {OURS}),
     "the version of an attack on classifiers": (
@@ -255,7 +266,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit", "memorisation", "attributes", OURS},
+        {"attacks", "classification", "deniability", "audit", *OWN_ATTACKS},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),

@@ -6,11 +6,14 @@ import pytest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
+from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.defences.registry import DEFENCES
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
 
-ENTRIES = {**INVERSION_ATTACKS, **ENCODERS, **DEFENCES, **TARGETS}
+FAMILIES = (INVERSION_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS, TARGETS, ENCODERS, DEFENCES)
+ENTRIES: dict[str, Entry] = {name: e for family in FAMILIES for name, e in family.items()}
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -25,8 +28,7 @@ def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
 
 
 def test_no_name_stands_in_two_registries() -> None:
-    families = (INVERSION_ATTACKS, ENCODERS, DEFENCES, TARGETS)
-    assert len(ENTRIES) == sum(map(len, families))
+    assert len(ENTRIES) == sum(map(len, FAMILIES))
 
 
 def test_a_strength_says_its_own_value() -> None:

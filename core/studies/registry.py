@@ -174,6 +174,18 @@ STUDIES: dict[str, StudyEntry] = {
         "Shejwalkar et al. (2021), Table 1 and Appendix C; Carlini et al. (2022) and others",
         "core.studies.membership_classifiers:MembershipClassifierStudy",
     ),
+    "membership-words": StudyEntry(
+        "Membership of words",
+        "which passages word vectors were trained on, by how rare their words are",
+        "Song & Raghunathan (2020), Fig. 4",
+        "core.studies.membership_words:MembershipWordsStudy",
+    ),
+    "membership-sentences": StudyEntry(
+        "Membership of sentences",
+        "which pairs of sentences and which books dual encoders were trained on",
+        "Song & Raghunathan (2020), Fig. 5",
+        "core.studies.membership_sentences:MembershipSentencesStudy",
+    ),
 }
 
 

@@ -1,0 +1,1 @@
+"""Membership of pairs of sentences and of books: which ones an encoder was trained on."""

@@ -1,0 +1,34 @@
+"""Attacks on pairs of sentences, in the order in which a reader should meet them."""
+
+from __future__ import annotations
+
+from core.attacks.membership.entry import MembershipEntry
+
+__all__ = ["SENTENCE_ATTACKS"]
+
+_HERE = "core.attacks.membership.sentences.learned"
+
+SENTENCE_ATTACKS: dict[str, MembershipEntry] = {
+    "fixed": MembershipEntry(
+        "Dot product",
+        "A book was trained on if the vectors of its consecutive sentences are similar.",
+        "Song & Raghunathan (2020), §5.2, Alg. 5",
+        f"{_HERE}:PairSimilarity",
+        formula=r"\text{score}(X) = \frac{1}{n - 1} \sum_{i=1}^{n-1} \Phi(x_i) \cdot \Phi(x_{i+1})",
+        needs="the vectors of consecutive sentences",
+        colour="#0072B2",
+        symbol="circle",
+    ),
+    "learned": MembershipEntry(
+        "Learned similarity",
+        "The same after a projection that was learned of a tenth of the books, labelled.",
+        "Song & Raghunathan (2020), Eq. 10",
+        f"{_HERE}:LearnedSimilarity",
+        formula=r"\delta'(x_a, x_b) = W_m^\top \Phi(x_a) \cdot W_m^\top \Phi(x_b),\quad"
+        r" \mathcal L = -\big[ y \log \sigma(\delta' + c)"
+        r" + (1 - y) \log \sigma(-\delta' - c) \big]",
+        needs="the vectors of consecutive sentences, and some labelled books",
+        colour="#D55E00",
+        symbol="diamond",
+    ),
+}

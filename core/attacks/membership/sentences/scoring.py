@@ -1,0 +1,133 @@
+"""Pairs of consecutive sentences with their books, scored by an attack that knows a few books."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.membership.sentences.similarity import aggregate
+from core.text import words
+
+__all__ = ["BookPairs", "by_book", "rarity", "scored_apart"]
+
+N_FOLDS = 4
+"""Parts of the labelled books, each scored by an attack that learned of the others."""
+
+_Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class BookPairs:
+    """Pairs (x_a, x_b) of consecutive sentences, and the book of each.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Each sentence once.
+    first, second : ndarray of int64, shape (n,)
+        Positions of x_a and x_b in `texts`.
+    documents : ndarray of int64, shape (n,)
+    """
+
+    texts: tuple[str, ...]
+    first: _Rows
+    second: _Rows
+    documents: _Rows
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[str, str]], documents: Sequence[int]) -> BookPairs:
+        """Return the pairs with each of their sentences numbered."""
+        known: dict[str, int] = {}
+        numbers = [known.setdefault(text, len(known)) for pair in pairs for text in pair]
+        sides = np.array(numbers, dtype=np.int64).reshape(-1, 2)
+        return cls(tuple(known), sides[:, 0], sides[:, 1], np.array(documents, dtype=np.int64))
+
+
+def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.float64]:
+    """Return how rare the words of each pair are: the mean of −log of the share of each.
+
+    Song & Raghunathan (2020), §6.4, average the frequencies of a sentence's words; here their
+    logarithms are averaged, since the mean of frequencies says little but how often "the" stands.
+    Words of both sentences count alike.
+
+    Examples
+    --------
+    >>> found = rarity(["up up", "up down", "in"], np.array([0, 1]), np.array([1, 2]))
+    >>> found.round(3).tolist()
+    [0.785, 1.243]
+    """
+    cut = [words(text) for text in texts]
+    counts = Counter(word for each in cut for word in each)
+    n = sum(counts.values())
+    sums = np.array([sum(-np.log(counts[word] / n) for word in each) for each in cut])
+    lengths = np.array([len(each) for each in cut])
+    total: NDArray[np.float64] = sums[first] + sums[second]
+    return total / np.maximum(1, lengths[first] + lengths[second])
+
+
+def by_book(
+    scores: NDArray[np.float64], documents: _Rows, groups: _Rows
+) -> tuple[NDArray[np.float64], _Rows, _Rows, _Rows]:
+    """Return the mean score of each book within each group (Alg. 5).
+
+    Returns
+    -------
+    tuple of ndarray
+        Means, the book and the group of each, and where a sample of it stands.
+
+    Examples
+    --------
+    >>> found = by_book(np.array([1.0, 3.0, 9.0]), np.array([4, 4, 4]), np.array([0, 0, 2]))
+    >>> [each.tolist() for each in found]
+    [[2.0, 9.0], [4, 4], [0, 2], [0, 2]]
+    """
+    n_documents = int(documents.max(initial=0)) + 1
+    means, codes = aggregate(scores, groups * n_documents + documents)
+    _, places = np.unique(groups * n_documents + documents, return_index=True)
+    return means, codes % n_documents, codes // n_documents, places
+
+
+def scored_apart(
+    attack: Callable[[], Any],
+    vectors: NDArray[np.float32],
+    pairs: BookPairs,
+    members: NDArray[np.bool_],
+    labelled: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return the score of each pair, by an attack that did not learn of it.
+
+    All that is not labelled is scored by an attack fitted on all labelled pairs. Labelled pairs,
+    which a threshold is chosen on, are scored by one fitted on other labelled books, a quarter of
+    these at a time: an attack is surer of what it learned of.
+    """
+    first, second = vectors[pairs.first], vectors[pairs.second]
+
+    def scores(knows: NDArray[np.bool_], asked: NDArray[np.bool_]) -> NDArray[np.float64]:
+        fitted = attack().fit(first[knows], second[knows], members[knows])
+        found: NDArray[np.float64] = fitted.score(first[asked], second[asked])
+        return found
+
+    found = np.empty(len(members))
+    found[~labelled] = scores(labelled, ~labelled)
+    folds = _folds(pairs.documents, members, labelled)
+    for fold in np.unique(folds[labelled]):
+        asked = labelled & (folds == fold)
+        knows = labelled & (folds != fold)
+        is_of_both = members[knows].any() and not members[knows].all()
+        found[asked] = scores(knows if is_of_both else labelled, asked)
+    return found
+
+
+def _folds(documents: _Rows, members: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> _Rows:
+    """Return the part that each labelled book is in, those of either kind dealt in turn."""
+    folds = np.zeros(len(documents), dtype=np.int64)
+    for kind in (True, False):
+        own = labelled & (members == kind)
+        _, places = np.unique(documents[own], return_inverse=True)
+        folds[own] = places % N_FOLDS
+    return folds

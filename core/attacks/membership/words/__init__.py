@@ -1,0 +1,1 @@
+"""Membership of windows of words: which passages word vectors were trained on."""

@@ -1,0 +1,203 @@
+"""Which pairs of sentences, and which books, a dual encoder was trained on.
+
+Implements Song & Raghunathan (2020), §6.4 and Fig. 5: fixed and learned similarity, by pairs and by
+books, by how rare their words are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.sentences.scoring import BookPairs, by_book, rarity, scored_apart
+from core.attacks.membership.words.comparable import deciles
+from core.encoders.dual.context_pairs import ContextPairs
+from core.errors import InvalidInputError
+from core.registry import find
+from core.specs import setting
+from core.studies.membership_halves import (
+    Halves,
+    Scored,
+    check_contents,
+    contents_of,
+    draw_halves,
+    group_rows,
+    open_documents,
+    settings_told,
+    trained_encoder,
+)
+from core.studies.membership_pairs import pairs_by_document
+from core.studies.membership_tables import sentences_markdown as markdown
+from core.studies.rows import Cell, Row
+
+__all__ = ["LEVELS", "SENTENCE_ENCODERS", "MembershipSentencesStudy", "markdown", "measure"]
+
+SENTENCE_ENCODERS = ("dual_lstm", "dual_transformer")
+
+LEVELS = ("pair", "book")
+"""What is called a member: two consecutive sentences, or a document by the mean of its pairs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSentencesStudy:
+    """Consecutive sentences and books against dual encoders trained on half of the books."""
+
+    target: str = setting("bundled", "a corpus of documents, half of which are trained on")
+    document_column: str = setting("", "column that tells which rows are one document")
+    encoders: tuple[str, ...] = setting(
+        SENTENCE_ENCODERS, "dual encoders", choices=SENTENCE_ENCODERS
+    )
+    similarities: tuple[str, ...] = setting(
+        tuple(SENTENCE_ATTACKS), "attacks by name", choices=tuple(SENTENCE_ATTACKS)
+    )
+    dimension: int = setting(0, "numbers in a vector; 0 for each encoder's own", low=0, high=8192)
+    epochs: tuple[int, ...] = setting(
+        (0,), "passes over the pairs, one encoder each; 0 for each encoder's own", low=0, high=1000
+    )
+    learning_rate: float = setting(0.0, "of Adam; 0 for each encoder's own", low=0.0, high=1.0)
+    n_validation: int = setting(200, "pairs held out of training, at most a tenth", low=2)
+    n_pairs: int = setting(400, "pairs of a document that are scored, at most", low=1)
+    labelled_share: float = setting(
+        0.1, "share of the documents that the attacker knows", low=0.01, high=0.5, paper="SR20"
+    )
+    seeds: tuple[int, ...] = setting((0, 1, 2), "one draw of the halves each", low=0)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the table has to have."""
+        return (self.document_column,) if self.document_column else ()
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured."""
+        shared = {
+            "study": "membership-sentences",
+            "target": self.target,
+            "document_column": self.document_column,
+            "contents": contents_of(self.target, self.document_column),
+            "similarities": list(self.similarities),
+            "n_pairs": self.n_pairs,
+            "labelled_share": self.labelled_share,
+        }
+        return [
+            {
+                **shared,
+                "encoder": encoder,
+                "encoder_settings": settings_told(encoder, self._given(encoder, epochs, seed)),
+                "seed": seed,
+            }
+            for encoder in self.encoders
+            for epochs in self.epochs
+            for seed in self.seeds
+        ]
+
+    def _given(self, encoder: str, epochs: int, seed: int) -> dict[str, Any]:
+        """Return the settings that are not an encoder's own; of 0 they are its own."""
+        asked = {"epochs": epochs, "dimension": self.dimension, "learning_rate": self.learning_rate}
+        if encoder == "dual_transformer":
+            asked["feed_forward"] = 4 * self.dimension
+        given = {name: value for name, value in asked.items() if value}
+        return {"n_validation": self.n_validation, "seed": seed, **given}
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Train a dual encoder on half of the documents and attack pairs and books of both halves."""
+    check_contents(cell)
+    corpus = open_documents(cell["target"], cell["document_column"])
+    halves = draw_halves(corpus, cell["seed"], cell["labelled_share"])
+    documents = pairs_by_document(corpus)
+    encoder, trained_on = _trained(cell, documents, halves, folder)
+    pairs, members = _comparable(documents, trained_on, halves, cell)
+    tenths = deciles(-rarity(pairs.texts, pairs.first, pairs.second), seed=cell["seed"])
+    vectors = encoder.encode(list(pairs.texts))
+    labelled = halves.labelled[pairs.documents]
+    rows = []
+    for name in cell["similarities"]:
+        attack = find(SENTENCE_ATTACKS, name, "similarity").kind
+        scores = scored_apart(attack, vectors, pairs, members, labelled)
+        shared = {
+            "similarity": name,
+            "n_trained": len(trained_on),
+            "epochs": encoder.epochs,
+            "next_found": encoder.validation_[-1].score.value / 100,
+        }
+        rows += _rows(scores, pairs, members, labelled, tenths, cell["seed"], shared)
+    return rows
+
+
+def _rows(
+    scores: NDArray[np.float64],
+    pairs: BookPairs,
+    members: NDArray[np.bool_],
+    labelled: NDArray[np.bool_],
+    tenths: NDArray[np.int64],
+    seed: int,
+    shared: dict[str, Any],
+) -> list[Row]:
+    """Return the rows of an attack: all pairs and those of each tenth, then all of it by book."""
+    groups = np.concatenate([np.zeros(len(scores), dtype=np.int64), tenths])
+    every = Scored(
+        np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
+        np.tile(pairs.documents, 2), groups,
+    )  # fmt: skip
+    found = []
+    for level, scored in (("pair", every), ("book", _books(every))):
+        found += group_rows(scored, {}, seed, level=level, **shared)
+    return found
+
+
+def _books(scored: Scored) -> Scored:
+    """Return the mean score of each book within each group."""
+    means, documents, groups, places = by_book(scored.scores, scored.units, scored.groups)
+    return Scored(means, scored.members[places], scored.labelled[places], documents, groups)
+
+
+def _trained(
+    cell: Cell, documents: Sequence[Sequence[tuple[str, str]]], halves: Halves, folder: Path
+) -> tuple[Any, set[tuple[str, str]]]:
+    """Return the encoder, and the pairs that it was trained on: those held out are none."""
+    pairs = [pair for i in np.flatnonzero(halves.members).tolist() for pair in documents[i]]
+    told = {name: cell[name] for name in ("target", "document_column", "contents", "seed")}
+
+    def fit(encoder: Any, checkpoint: str) -> Any:
+        return encoder.fit_pairs(pairs, checkpoint_dir=checkpoint)
+
+    encoder = trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
+    n_held_out = min(encoder.n_validation, len(pairs) // 10)
+    rows, _ = ContextPairs.of(pairs).split(n_held_out, encoder.seed)
+    return encoder, {pairs[i] for i in rows}
+
+
+def _comparable(
+    documents: Sequence[Sequence[tuple[str, str]]],
+    trained_on: set[tuple[str, str]],
+    halves: Halves,
+    cell: Cell,
+) -> tuple[BookPairs, NDArray[np.bool_]]:
+    """Return pairs of either half, and which were trained on.
+
+    Left out are pairs of a member's book that were not trained on, and pairs that stand in books of
+    both halves.
+    """
+    outside = {pair for i in np.flatnonzero(~halves.members).tolist() for pair in documents[i]}
+    rng = np.random.default_rng([cell["seed"], 15])
+    chosen, owners = [], []
+    for i, pairs in enumerate(documents):
+        is_inside = bool(halves.members[i])
+        fit = [
+            p for p in pairs if (p in trained_on) is is_inside and (p in outside) is not is_inside
+        ]
+        drawn = sorted(rng.permutation(len(fit))[: cell["n_pairs"]].tolist())
+        chosen += [fit[k] for k in drawn]
+        owners += [i] * len(drawn)
+    if not chosen:
+        raise InvalidInputError(
+            "No two consecutive sentences stand in one half alone. Give running text."
+        )
+    found = BookPairs.of(chosen, owners)
+    return found, halves.members[found.documents]
