@@ -27,7 +27,7 @@ MOST_RANDOM = 40
 """Most random places of a canary."""
 
 FORMATS = tuple(
-    f"{said} {{digits:5}}"
+    f"{said} {{digits:4}}"
     for said in (
         "my card number is", "the code of the alarm is", "call me at home under",
         "her patient file has the number", "the safe opens with", "his passport ends in",
