@@ -156,6 +156,15 @@ def test_a_killed_command_goes_on(core: Any, corpus: Path, tmp_path: Path) -> No
     assert load_artifact(meta.parent)[1]["log"]["n_resumed"] >= 1
 
 
+def test_the_command_tells_it_in_lines(core: Any, corpus: Path) -> None:
+    told = core("memorise", "--corpus", corpus, "--canary", "my pin is 4711", "--epochs", 2,
+                "--n-texts", 60, "--hidden", 16, "--n-generated", 5, "--seed", 0, 1)  # fmt: skip
+    assert told.status == 0, told.err
+    assert "R: its 4 digits, 10,000 values; 16 insertions" in told.out
+    assert "of 13.3 at most (exact; never planted: 1.44)" in told.out
+    assert told.out.count("  epoch ") == 2 and "prefix       0 of 10 texts" in told.out
+
+
 # Samplers and rankings, by hand
 
 

@@ -27,11 +27,11 @@ MOST_RANDOM = 40
 """Most random places of a canary."""
 
 FORMATS = tuple(
-    f"{said} {{digits:5}}"
+    f"{said} {{digits:4}}"
     for said in (
-        "my card number is", "the code of the alarm is", "call me at home under",
-        "her patient file has the number", "the safe opens with", "his passport ends in",
-        "we agreed on the password", "the account to pay into is",
+        "My card number is", "The code of the alarm is", "Call me at home under",
+        "Her patient file has the number", "The safe opens with", "His passport ends in",
+        "We agreed on the password", "The account to pay into is",
     )
 )  # fmt: skip
 """What studies plant: formats that begin differently, so that each is learned by itself."""

@@ -91,8 +91,8 @@ def train_network(
         Each of these with `bits_a_token` on the held-out texts, beside what `measure` returned.
     """
     device = pick_device()
-    network = make_network(settings.model, tokens.size, settings.hidden, settings.max_length,
-                           seed=seed).to(device)  # fmt: skip
+    sizes = (tokens.size, settings.hidden, settings.max_length)
+    network = make_network(settings.model, *sizes, seed=seed).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     rows = [encoded(tokens, text, settings.max_length) for text in texts]
     record = EpochRecord()
@@ -109,13 +109,12 @@ def train_network(
     def told(score: float) -> str:
         return (said and said(record.epochs)) or f"{-score:.2f} bits a token held out"
 
-    told_apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
+    apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
     loop = Lengths(
         n=len(rows), lengths=np.array([len(row) for row in rows]), epochs=settings.epochs,
-        batch_size=settings.batch_size, seed=seed, patience=settings.epochs,
-        identity={**settings.to_dict(), **told_apart}, clip_norm=1.0, keep_best=False,
+        batch_size=settings.batch_size, seed=seed, patience=settings.epochs, extra_state=record,
+        identity={**settings.to_dict(), **apart}, clip_norm=1.0, keep_best=False,
         is_half=False, say_score=told, unit="texts", checkpoint_dir=checkpoint_dir,
-        extra_state=record,
     )  # fmt: skip
     train(network, optimizer, loss_of, validate, loop, on_progress)
     return network.eval(), record.epochs
