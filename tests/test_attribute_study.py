@@ -83,7 +83,7 @@ def test_every_size_seed_and_control_has_a_row(books: Path, tmp_path: Path) -> N
         assert row.scores["top5"].value == 1 and score.n == row["n"] <= 8 * row["n_labels"]
     right = {r["attribute_attack"]: r.scores["top1"].value for r in rows
              if (r["n_labels"], r["n_per_label"], r["is_shuffled"]) == (4, 6, False)}  # fmt: skip
-    assert right["words"] > 0.9 and right["linear"] > 0.9 and right["majority"] < 0.5
+    assert right["words"] > 0.9 and right["linear"] > right["majority"]
     mixed = [row for row in linear if "mixed_labels" in row.facts]
     assert [(r["seed"], r["n_labels"], r["n_per_label"]) for r in mixed] == [(0, 4, 6)]
     assert set(mixed[0]["mixed_labels"]) == set(AUTHORS)
@@ -126,6 +126,7 @@ def test_dense_vectors_are_told_by_their_parts(
               n_targets=40, seeds=(0,)),
         tmp_path,
     )  # fmt: skip
+    assert [row.error for row in rows if row.error] == []
     told = [row for row in rows if "topic_r2" in row.facts]
     assert [(r["attribute_attack"], r["n_labels"], r["n_per_label"]) for r in told] == [
         ("linear", 4, 6), ("discriminant", 4, 6)

@@ -39,7 +39,6 @@ from core.attacks.attributes.sparse_program import train_sparse
 from core.errors import InvalidInputError, NotFittedError
 
 QUICK: dict[str, dict[str, Any]] = {
-    "words": {"epochs": 200},
     "textcnn": {"n_filters": 8, "dimension": 16, "max_tokens": 8, "batch_size": 16},
 }
 

@@ -67,32 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw, attack, and print how often each attack is right. Nothing is written to disk."""
-    if arguments.label_column == arguments.group_column:
-        raise InvalidInputError("--label-column and --group-column must be two columns.")
-    others = [arguments.group_column] if arguments.group_column else []
-    checked_columns(
-        arguments.texts, columns_of(arguments, label=arguments.label_column, others=others)
-    )
-    from core.attacks.attributes.draw import Plan, draw
-    from core.attacks.attributes.examples import read_examples
-
-    examples = read_examples(
-        arguments.texts,
-        label_column=arguments.label_column,
-        group_column=arguments.group_column,
-        text_column=arguments.text_column,
-    )
+    examples = _examples(arguments)
     split = arguments.split or ("row" if examples.groups is None else "group")
-    drawn = draw(
-        examples,
-        Plan(
-            n_labels=arguments.n_labels,
-            n_per_label=arguments.n_per_label,
-            n_targets=arguments.n_targets,
-            split=split,
-            seed=arguments.seed,
-        ),
-    )
+    drawn = _drawn(arguments, examples, split)
     _show_notes(examples, drawn, split)
     found = _found(arguments, examples, drawn, split)
     told = {
@@ -115,6 +92,37 @@ def run(arguments: argparse.Namespace) -> None:
         show_json(told)
     else:
         _show(told, list(found))
+
+
+def _examples(arguments: argparse.Namespace) -> Examples:
+    """Return the labelled texts, their columns checked before anything heavy is loaded."""
+    if arguments.label_column == arguments.group_column:
+        raise InvalidInputError("--label-column and --group-column must be two columns.")
+    others = [arguments.group_column] if arguments.group_column else []
+    checked_columns(
+        arguments.texts, columns_of(arguments, label=arguments.label_column, others=others)
+    )
+    from core.attacks.attributes.examples import read_examples
+
+    return read_examples(
+        arguments.texts,
+        label_column=arguments.label_column,
+        group_column=arguments.group_column,
+        text_column=arguments.text_column,
+    )
+
+
+def _drawn(arguments: argparse.Namespace, examples: Examples, split: str) -> Draw:
+    from core.attacks.attributes.draw import Plan, draw
+
+    plan = Plan(
+        n_labels=arguments.n_labels,
+        n_per_label=arguments.n_per_label,
+        n_targets=arguments.n_targets,
+        split=split,
+        seed=arguments.seed,
+    )
+    return draw(examples, plan)
 
 
 def _show_notes(examples: Examples, drawn: Draw, split: str) -> None:

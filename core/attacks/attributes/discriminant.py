@@ -77,7 +77,7 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     covariance *= 1 - share
     # The least ridge keeps it invertible where all vectors of a label are the same.
     covariance[np.diag_indices_from(covariance)] += max(share * spread, 1e-6 * spread, 1e-12)
-    weights = linalg.solve(covariance, means.T, assume_a="pos", overwrite_a=True)
+    weights = linalg.solve(covariance.astype(np.float64), means.T, assume_a="pos")
     prior = np.log((counts + 1) / (counts + 1).sum())
     bias = prior - 0.5 * (means.T * weights).sum(0)
     return Linear(weights.astype(np.float32), bias.astype(np.float32), centre)
