@@ -105,7 +105,7 @@ def _parts(
         )
     except InvalidInputError:  # too few texts or groups to learn what they are about
         return {}, {}
-    linear, scores = each.linear, {}
+    linear, scores = each.linear, dict[str, Score]()
     for name, part in (("topic", predicted), ("rest", vectors - predicted + linear.centre)):
         ranks = ranks_of(linear.scores(part), each.answers.truth)
         alone = Answers(ranks, each.answers.truth, each.answers.groups)

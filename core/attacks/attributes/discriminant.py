@@ -72,7 +72,7 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     np.add.at(means, problem.labels, x)
     means /= np.maximum(counts, 1)[:, None]
     x -= means[problem.labels]
-    covariance = (x.T @ x) / len(x)
+    covariance: NDArray[np.float32] = ((x.T @ x) / len(x)).astype(np.float32)
     share, spread = shrinkage_of(x, covariance), float(np.trace(covariance)) / x.shape[1]
     covariance *= 1 - share
     # The least ridge keeps it invertible where all vectors of a label are the same.

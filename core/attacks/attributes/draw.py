@@ -200,10 +200,10 @@ def _part_label(
         known, held = _part(by_run, n, rng)
         found = {"run": known}
     elif plan.split == "contrast":
-        known, target_groups = _part_units(list(units.values()), n, rng)
+        other_groups, target_groups = _part_units(list(units.values()), n, rng)
         by_run = [run for unit in target_groups for run in _runs(unit, plan.run_length)]
         same, held = _part(by_run, n, rng)
-        found = {"same_group": same, "group": list(chain(*known))}
+        found = {"same_group": same, "group": list(chain(*other_groups))}
     else:
         known_rows, held = _part(list(units.values()), n, rng)
         found = {plan.split: known_rows}

@@ -158,7 +158,7 @@ def cross_fitted(
         raise InvalidInputError("Texts of two groups at least are taken apart, got one.")
     found = np.zeros_like(vectors)
     for own in (is_first, ~is_first):
-        known, asked = np.flatnonzero(~own), np.flatnonzero(own)
+        known, asked = (np.flatnonzero(rows).tolist() for rows in (~own, own))
         of = None if groups is None else [groups[i] for i in known]
         fitted = TopicMap().fit([texts[i] for i in known], vectors[known], of)
         found[asked] = fitted.predict([texts[i] for i in asked])

@@ -83,7 +83,7 @@ class TextCNN:
 
     def _batch(self, tokens: NDArray[np.int64]) -> Tensor:
         """Return tokens on the device, without columns that no row of them fills."""
-        longest = int((tokens > 0).any(0).nonzero()[0].max(initial=0)) + 1
+        longest = int(np.flatnonzero((tokens > 0).sum(0)).max(initial=0)) + 1
         kept = tokens[:, : max(longest, *self.widths)]
         return torch.from_numpy(np.ascontiguousarray(kept)).to(self.device_)
 
