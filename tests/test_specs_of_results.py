@@ -18,6 +18,8 @@ from core.studies.tradeoff_summary import SHIPPED, load_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SPECS = sorted(RESULTS.glob("*.spec.json"))
+PRESETS = sorted((RESULTS.parent / "presets").glob("*.spec.json"))
+"""What can be asked for as it stands, and has no table in the docs."""
 FITS = sorted(RESULTS.glob("*.fit.json"))
 # What a machine decides, or the file that was read.
 ASIDE = {
@@ -58,7 +60,7 @@ def test_every_table_of_a_study_has_its_specification() -> None:
     assert tables - names <= {"faults", "mutants"}, "those are of tools, not of studies"
 
 
-@pytest.mark.parametrize("path", SPECS, ids=name_of)
+@pytest.mark.parametrize("path", [*SPECS, *PRESETS], ids=name_of)
 def test_a_specification_describes_a_study_and_is_what_the_study_writes(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

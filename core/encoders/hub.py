@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from core.errors import CoreError, ModelUnavailableError
-from core.store import read_json
+from core.store import read_record
 
 __all__ = ["fetched_revision", "must_be_local"]
 
@@ -110,8 +110,9 @@ def _looked_up(model: str, file: str) -> object:
 
 def _shards(index: Path) -> list[str]:
     """Return the files that weights in several parts lie in."""
-    with suppress(CoreError, AttributeError):
-        return sorted({str(file) for file in read_json(index)["weight_map"].values()})
+    with suppress(CoreError):
+        found = read_record(index, weight_map=dict)["weight_map"]
+        return sorted({str(file) for file in found.values()})
     return ["model.safetensors"]
 
 
