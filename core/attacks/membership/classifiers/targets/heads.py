@@ -39,7 +39,7 @@ class Solving:
     c: float = 10.0
     patience: int = 3
     most_steps: int = 200
-    tolerance: float = 3e-3
+    tolerance: float = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +188,9 @@ class _Problem:
 
     def back(self, w: Tensor, b: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return weights and biases for the features as they were given."""
-        turned = w.permute(1, 0, 2).cpu().numpy().astype(np.float64)
-        weights = np.einsum("ij,mjc->mic", self.axes, turned)
-        biases = b.cpu().numpy() - np.einsum("i,mic->mc", self.centre, weights)
+        turned = w.permute(1, 0, 2).cpu().numpy()
+        weights = self.axes.astype(np.float32) @ turned
+        biases = b.cpu().numpy() - self.centre @ weights
         return weights.astype(np.float32), biases.astype(np.float32)
 
 
