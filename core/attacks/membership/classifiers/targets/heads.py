@@ -171,12 +171,14 @@ class _Problem:
         loss, right = torch.zeros(m, device=w.device), torch.zeros(m, device=w.device)
         gw, gb = torch.zeros_like(w), torch.zeros_like(b)
         step = max(1, _MOST_CELLS // (m * c))
+        is_held = bool(held.any())
         for start in range(0, n, step):
             rows = slice(start, start + step)
             x, y, share = self.features[rows], self.labels[rows], self.weights[rows]
             logits = (x @ flat).float().view(-1, m, c) + b
             place = y[:, None, None].expand(-1, m, 1)
-            right += ((logits.argmax(2) == y[:, None]) * held[rows]).sum(0)
+            if is_held:
+                right += ((logits.argmax(2) == y[:, None]) * held[rows]).sum(0)
             error = torch.log_softmax(logits, 2)
             loss -= (error.gather(2, place)[:, :, 0] * share).sum(0)
             error = error.exp_().scatter_add_(2, place, torch.full_like(logits[:, :, :1], -1.0))
