@@ -83,6 +83,8 @@ def plainly(lesson: Lesson) -> None:
     ids, labels = torch.from_numpy(rows), torch.from_numpy(lesson.labels)
     lengths = (rows != PAD).sum(1)
     network = LSTMClassifier(n_tokens, lesson.n_classes, KIND.dimension, KIND.hidden)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a step is too small to be shared out: two are slower than one
     optimizer = torch.optim.Adam(network.parameters(), lr=KIND.learning_rate)
     known = np.flatnonzero(lesson.trained[0])
     for epoch in range(KIND.epochs):
@@ -96,3 +98,4 @@ def plainly(lesson: Lesson) -> None:
     with torch.inference_mode():
         for start in range(0, len(rows), 256):
             network(ids[start : start + 256])
+    torch.set_num_threads(threads)

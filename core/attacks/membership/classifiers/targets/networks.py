@@ -117,14 +117,14 @@ def train_side_by_side(
         Raised by `on_progress`; what was trained is kept.
     """
     n_models = trainees.lesson.n_models
-    n_threads = min(torch.get_num_threads(), n_models) if recipe.side_by_side else 1
+    n_threads = min(torch.get_num_threads(), n_models)
     shares = _Shares(n_models, on_progress)
 
     def one(model: int) -> NDArray[np.float32]:
         place = None if folder is None else folder / f"model-{model}"
         return _Trained(trainees, recipe, model, place).answers(shares.of(model))
 
-    if n_threads == 1:
+    if not recipe.side_by_side:
         return np.stack([one(model) for model in range(n_models)])
     with _one_thread_each(), ThreadPoolExecutor(n_threads, initializer=_alone) as pool:
         futures = [pool.submit(one, model) for model in range(n_models)]
