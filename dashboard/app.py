@@ -61,6 +61,14 @@ PAGES = {
             "Which way of turning text into vectors leaks least at equal usefulness.",
         ),
     ],
+    "What is inferred": [
+        _page(
+            "attributes",
+            "Attributes",
+            "person_search",
+            "Who wrote it, or any other label: what vectors tell after a few labelled texts.",
+        ),
+    ],
     "What defends": [
         _page(
             "deniability",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attack",
+    "attribute_corpora",
+    "attribute_rows",
     "corpus_sentences",
     "deniability_engine",
     "encoder",
@@ -146,6 +148,22 @@ def name_rows() -> list[Row]:
     from core.studies.names_tables import load_rows
 
     return load_rows()
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def attribute_rows() -> list[Row]:
+    """Return what the study of attributes measured."""
+    from core.studies import attribute_curves
+
+    return attribute_curves.load_rows(attribute_curves.SHIPPED)
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def attribute_corpora() -> list[str]:
+    """Return the corpora with an attribute that are on this machine."""
+    from core.attacks.attributes.sources import ATTRIBUTE_CORPORA, is_at_hand
+
+    return [name for name in ATTRIBUTE_CORPORA if is_at_hand(name)]
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -35,6 +35,8 @@ ON_VIEW = {
     "inversion": "A sentence is one example. ",
     "deniability": "This page shows what noise does to words, not what an attacker reads. "
     "Without noise: ",
+    "attributes": "This page shows what vectors tell about their authors, not which words are read "
+    "from them. Of words: ",
     "projection": "What is read from the points that you select is of those texts alone. "
     "Elsewhere: ",
 }
