@@ -11,6 +11,7 @@ import streamlit as st
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 from dashboard import cache, encoder_choice
 from dashboard.address import Address, NotOffered, Parameter
+from dashboard.attributes import state as attributes
 from dashboard.calm import plain
 from dashboard.deniability import state as deniability
 from dashboard.deniability.eta import eta_steps
@@ -64,6 +65,7 @@ def of_deniability() -> Address:
 
 PAGES: dict[str, Callable[[], Address]] = {
     "names": lambda: names.address(names_controls.samples(), names_controls.attacks_on_offer()),
+    "attributes": lambda: attributes.address(["articles", "collections"]),
     "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json").tasks),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
@@ -73,6 +75,10 @@ PAGES: dict[str, Callable[[], Address]] = {
 }
 VIEWS: dict[str, dict[str, Any]] = {
     "names": {"names_sentences": TEXT, "names_names": "Ada Q\nTom, Orrin", "names_attack": "msp"},
+    "attributes": {
+        "attributes_corpus": "collections", "attributes_labels": 50, "attributes_each": 5,
+        "attributes_text": TEXT,
+    },
     "tradeoff": {"sentence": TEXT, "task": "TREC", "share_to_keep": 80},
     "deniability": {"sentence": TEXT, "eta": 15.5},
     "representations": {

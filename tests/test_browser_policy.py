@@ -17,7 +17,8 @@ from test_browser_projection import ROWS, opened, table, upload
 
 pytestmark = pytest.mark.browser
 BAIT = "www.evil.test/login http://evil.test a@evil.test"
-DRAWN = ["/", "/inversion", "/representations", "/names", "/deniability", "/tradeoff"]
+DRAWN = ["/", "/inversion", "/representations", "/names", "/attributes", "/deniability",
+         "/tradeoff"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", DRAWN)
