@@ -10,14 +10,14 @@ import plotly.graph_objects as go
 from core.attacks.attributes.experiment import Guess
 from core.attacks.attributes.parts import Why
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.figures.style import BASELINE, GRID, LEAKED, error_bars, style
+from core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
 from core.registry import look_of
 from core.studies.attribute_curves import ALONG, Curve
 
 __all__ = ["accuracy_figure", "confusion_figure", "guesses_figure", "reasons_figure"]
 
 _DASHES = ("solid", "dash", "dot", "dashdot")
-_TOPIC, _REST = "#0072B2", "#E69F00"
+_TOPIC, _REST, _GUESS = "#0072B2", "#E69F00", "#56B4E9"
 _SHADES = (
     ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
     ("#12161B", "rgb(86, 44, 13)", "rgb(160, 72, 0)"),
@@ -94,12 +94,13 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str]) -> None
 def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
     """Return the probabilities of the likeliest labels; the true one, where known, has a dot."""
     figure = go.Figure()
+    others = WRONG if truth else _GUESS
     rows = list(range(len(guesses)))
     figure.add_bar(
         x=[guess.probability for guess in guesses],
         y=rows,
         orientation="h",
-        marker={"color": [LEAKED if g.label == truth else "#56B4E9" for g in guesses]},
+        marker={"color": [LEAKED if g.label == truth else others for g in guesses]},
         text=[f"{guess.probability:.0%}" for guess in guesses],
         textposition="outside",
         cliponaxis=False,

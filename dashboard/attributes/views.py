@@ -40,6 +40,8 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
     """Draw the answer to the page's question, and what to hold it against."""
     one, five = (mean_at(rows, view, "linear", f"top{k}", ENCODER.name) for k in (1, 5))
     if one is None or five is None:
+        if is_title:
+            slot.title(QUESTION, anchor=False)
         slot.markdown("The linear probe on this encoder was not measured at this size.")
         return
     attribute = plain(str(rows[0].get("label", "label")))
