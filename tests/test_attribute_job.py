@@ -193,7 +193,7 @@ def test_figures_show_hostile_labels_as_text_and_mark_the_truth() -> None:
     figure = guesses_figure(guesses, truth="山田")
     ticks = figure.layout.yaxis.ticktext
     assert "&lt;b&gt;" in ticks[0] and "<b>" not in ticks[0] and "%" not in ticks[0]
-    assert ticks[1] == "● 山田" and figure.data[0].text == ("70%", "30%")
+    assert ticks[1] == "● 山田" and figure.data[0].text == ("70 %", "30 %")
     shown = reasons_figure(["a", "b"], [Why(0, 1.0, -2.0, 0.0), Why(1, 0.5, 0.5, 0.0)])
     assert [list(bar.x) for bar in shown.data] == [[1.0, 0.5], [-2.0, 0.5]]
     assert shown.data[1].marker.pattern.shape == "/", "not by colour alone"

@@ -116,7 +116,8 @@ def test_the_finding_is_that_of_the_shipped_rows(
     page = opened()
     view = attribute_curves.View("group", 4, 6)
     one = attribute_curves.mean_at(rows, view, "linear", "top1", "minilm")
-    assert one is not None and f"the author of {one.value:.0%} of the texts" in page.title[0].value
+    assert one is not None
+    assert f"the author of {100 * one.value:.0f} % of the texts" in page.title[0].value
     said = told(page)
     assert (
         "95 % interval" in said and "guessing reaches" in said and "a classifier on the raw" in said
@@ -142,7 +143,7 @@ def test_an_upload_is_inferred_and_a_text_named(opened: Open, leakscope_home: Pa
     page.button(key="attributes-draw").click().run()
     said = told(page)
     assert "Likeliest author" in said and ("That is right." in said or "In truth:" in said)
-    assert "is topic and" in said or "Neither its topic" in said
+    assert "is topic," in said or "Neither its topic" in said
     page.text_area(key=key_of("text")).set_value("Then the river rose.").run()
     assert "In truth" not in told(page) and "Likeliest author" in told(page)
     shown = page.dataframe[0].value

@@ -101,7 +101,7 @@ def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
         y=rows,
         orientation="h",
         marker={"color": [LEAKED if g.label == truth else others for g in guesses]},
-        text=[f"{guess.probability:.0%}" for guess in guesses],
+        text=[f"{100 * guess.probability:.0f} %" for guess in guesses],
         textposition="outside",
         cliponaxis=False,
         hovertext=[f"{_safe(g.label)}: {g.probability:.1%}" for g in guesses],
@@ -109,7 +109,7 @@ def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
     )
     _label_rows(figure, [("● " if g.label == truth else "") + g.label for g in guesses])
     figure.update_xaxes(
-        title="probability", range=[0, 1.12], tickformat=".0%", tickvals=[0, 0.5, 1],
+        title="probability", range=[0, 1.12], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"],
         gridcolor=GRID, zeroline=False,
     )  # fmt: skip
     return figure

@@ -45,21 +45,21 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
         slot.markdown("The linear probe on this encoder was not measured at this size.")
         return
     attribute = plain(str(rows[0].get("label", "label")))
-    said = f"The vector alone gives away the {attribute} of {one.value:.0%} of the texts"
+    said = f"The vector alone gives away the {attribute} of {_percent(one.value)} of the texts"
     if is_title:
         slot.title(said, anchor=False)
     else:
         slot.subheader(said, anchor=False)
     among = (
-        f" Among its five likeliest it is for **{_said(five)}**; guessing reaches "
-        f"{five.chance:.0%}."
+        f" It is among the five likeliest for **{_said(five)}**; guessing reaches "
+        f"{_percent(five.chance)}."
         if _k(view) == _FIVE
         else ""
     )
     slot.markdown(
         f"Of {view.n_labels} labels, the linear probe, which learned from {view.n_per_label} "
         f"labelled texts of each ({SOURCES[view.source]}), has the right one at once for "
-        f"**{_said(one)}**; guessing reaches {one.chance:.0%}.{among} {_beside(rows, view)}"
+        f"**{_said(one)}**; guessing reaches {_percent(one.chance)}.{among} {_beside(rows, view)}"
     )
     if told := _topic(rows, view):
         slot.markdown(told)
@@ -74,17 +74,25 @@ def _placed(view: View) -> str:
     return "among five" if _k(view) == _FIVE else "at once"
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def _said(score: Score) -> str:
     interval = ""
     if score.has_interval:
         interval = f" (95 % interval {100 * score.ci95.low:.0f} to {100 * score.ci95.high:.0f})"
-    return f"{score.value:.0%} of {score.n:,} texts{interval}"
+    return f"{_percent(score.value)} of {score.n:,} texts{interval}"
 
 
 def _beside(rows: Sequence[Row], view: View) -> str:
     """Return what the baselines reach."""
     found = {name: mean_at(rows, view, name, f"top{_k(view)}") for name in _BASELINES}
-    told = [f"{_BASELINES[n]} {score.value:.0%}" for n, score in found.items() if score is not None]
+    told = [
+        f"{_BASELINES[n]} {_percent(score.value)}"
+        for n, score in found.items()
+        if score is not None
+    ]
     if not told:
         return ""
     return f"Without any vector: {' and '.join(told)}, {_placed(view)}."
@@ -99,14 +107,15 @@ def _topic(rows: Sequence[Row], view: View) -> str:
     if topic is not None and rest is not None:
         told.append(
             "**Topic or style?** From the part of the vector that content words tell (its topic) "
-            f"alone, the probe has {topic.value:.0%} right {_placed(view)}; from the rest alone "
-            f"{rest.value:.0%}; guessing {topic.chance:.0%}."
+            f"alone, the probe has {_percent(topic.value)} right {_placed(view)}; from the rest "
+            f"alone {_percent(rest.value)}; guessing {_percent(topic.chance)}."
         )
     share = mean_at(rows, view, "linear", f"topic_share_top{k}", ENCODER.name)
     if share is not None:
         told.append(
-            f"{share.value:.0%} of what it gains over guessing is gone where labelled texts are "
-            "of other works than those attacked: so much was what texts of a work have in common."
+            f"{_percent(share.value)} of what it gains over guessing is gone where labelled "
+            "texts are of other works than those attacked: so much was what texts of a work have "
+            "in common."
         )
     return " ".join(told)
 
@@ -149,9 +158,9 @@ def confusion(
         return
     true, said, share = pairs[0]
     st.markdown(
-        f"Most often **{plain(true)}** is taken for **{plain(said)}**: {share:.0%} of the texts. "
-        f"The {len(labels)} labels most often in a mistake, % of the texts; rows: the true label; "
-        "columns: the one answered; framed: right."
+        f"Most often **{plain(true)}** is taken for **{plain(said)}**: {_percent(share)} of the "
+        f"texts. The {len(labels)} labels most often in a mistake, % of the texts; rows: the true "
+        "label; columns: the one answered; framed: right."
     )
     st.plotly_chart(
         confusion_figure(labels, shares, is_dark=st.context.theme.type == "dark"),
@@ -162,8 +171,10 @@ def confusion(
     )
     with st.expander("The most frequent mistakes", icon=":material/table:"):
         st.dataframe(
-            [{"true": neutral_cell(t), "taken for": neutral_cell(s), "of its texts": f"{share:.0%}"}
-             for t, s, share in pairs],
+            [
+                {"true": neutral_cell(t), "taken for": neutral_cell(s), "of its texts": _percent(p)}
+                for t, s, p in pairs
+            ],
             key=f"{name}-mistakes",
             hide_index=True,
         )  # fmt: skip
@@ -198,7 +209,7 @@ def typed(found: Inferred, attribute: str) -> None:
         guesses_figure(guesses, truth),
         key="attributes-guesses",
         config=chart_config("leakscope-likeliest"),
-        alt="; ".join(f"{guess.label}: {guess.probability:.0%}" for guess in guesses),
+        alt="; ".join(f"{guess.label}: {_percent(guess.probability)}" for guess in guesses),
     )
     if reasons:
         right.markdown("**What of the vector did it**")
@@ -213,7 +224,7 @@ def typed(found: Inferred, attribute: str) -> None:
         st.caption(
             "Topic: the part of the vector that the content words of the text tell. The rest: "
             "function words, punctuation, order, and what single words do not tell. Content words "
-            f"tell {max(r2, 0.0):.0%} of what vectors of such texts differ in."
+            f"tell {_percent(max(r2, 0.0))} of what vectors of such texts differ in."
         )
 
 
@@ -229,12 +240,14 @@ def _reasons(found: Inferred, labels: Sequence[str], vector: Any) -> list[Why]:
 def _verdict(
     label: str, probability: float, truth: str, attribute: str, reasons: Sequence[Why]
 ) -> None:
-    told = f"Likeliest {plain(attribute)}: **{plain(label)}**, {probability:.0%}."
+    told = f"Likeliest {plain(attribute)}: **{plain(label)}**, {_percent(probability)}."
     if truth:
         told += f" {'That is right.' if truth == label else f'In truth: **{plain(truth)}**.'}"
     share = reasons[0].topic_share if reasons else float("nan")
     if share == share:
-        told += f" Of what speaks for it, {share:.0%} is topic and {1 - share:.0%} is the rest."
+        told += (
+            f" Of what speaks for it, {_percent(share)} is topic, {_percent(1 - share)} the rest."
+        )
     elif reasons:
         told += " Neither its topic nor the rest speaks for it: others are less likely still."
     st.markdown(told)
