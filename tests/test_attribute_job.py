@@ -12,7 +12,7 @@ import pytest
 
 from core.attacks.attributes.examples import Examples
 from core.attacks.attributes.experiment import Guess, likeliest
-from core.attacks.attributes.parts import Why
+from core.attacks.attributes.parts import TopicMap, Why
 from core.attacks.attributes.sources import ATTRIBUTE_CORPORA, open_examples, read_uploaded
 from core.corpora.memory_file import MemoryFile
 from core.encoders.at_hand import encoder_at_hand
@@ -137,8 +137,27 @@ def test_what_the_probe_learned_names_an_unseen_text(request_for: AttributeReque
     vectors = encoder_at_hand(request_for.on).encode(list(texts))
     said = [likeliest(found.linear, found.labels, vector) for vector in vectors]
     assert all(len(g) == 4 and sum(x.probability for x in g) == pytest.approx(1) for g in said)
+    assert found.topic is not None
     right = np.mean([g[0].label == true for g, true in zip(said, truth, strict=True)])
-    assert right > 0.4 and found.topic is not None
+    assert right > 0.4
+
+
+def test_the_topics_of_unseen_texts_are_learned_from_other_books(
+    request_for: AttributeRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[tuple[list[str], list[str]]] = []
+    fit = TopicMap.fit
+
+    def noted(self: TopicMap, texts: list[str], vectors: object, groups: list[str]) -> TopicMap:
+        known.append((texts, groups))
+        return fit(self, texts, vectors, groups)
+
+    monkeypatch.setattr(TopicMap, "fit", noted)
+    examples = read(lines())
+    found = infer_attribute(request_for, examples)
+    book_of = dict(zip(examples.texts, examples.groups or (), strict=True))
+    texts, groups = known[-1]
+    assert len(texts) > 40 and not {book_of[text] for text, _ in found.unseen} & set(groups)
 
 
 def test_labels_with_too_few_texts_are_left_out(request_for: AttributeRequest) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.attacks.attributes.draw import Draw, Plan, draw
 from core.attacks.attributes.examples import Examples
@@ -81,7 +82,8 @@ class Inferred:
     topic : TopicMap or None
         What content words tell of a vector; None where there were too few texts to learn it.
     unseen : tuple of (str, str)
-        Texts that no attack learned from, with their labels.
+        Texts that neither an attack nor the topic map learned from, with their labels; some of each
+        label.
     """
 
     rows: tuple[Row, ...]
@@ -125,12 +127,13 @@ def infer_attribute(
         *_told(request, "linear", rows_of_found(probe, examples, draws, shared)),
         *_told(request, "words", rows_of_found(words, examples, draws)),
     ]
+    unseen = _set_aside(examples, drawn, request)
     return Inferred(
         rows=tuple(rows),
         labels=drawn.labels,
         linear=_largest(probe),
-        topic=_topic_map(examples, shared),
-        unseen=_unseen(examples, drawn, request.seed),
+        topic=_topic_map(examples, shared, unseen, request.split),
+        unseen=tuple((examples.texts[i], examples.labels[i]) for i in unseen),
     )
 
 
@@ -194,16 +197,34 @@ def _largest(found: Sequence[Found]) -> Linear:
     return linear
 
 
-def _topic_map(examples: Examples, shared: Shared) -> TopicMap | None:
-    texts = [examples.texts[i] for i in shared.rows]
-    groups = None if examples.groups is None else [examples.groups[i] for i in shared.rows]
+def _set_aside(examples: Examples, drawn: Draw, request: AttributeRequest) -> NDArray[np.int64]:
+    """Return a few targets of each label, of one group where groups are parted."""
+    rng = np.random.default_rng([request.seed, 14])
+    most = max(1, _N_UNSEEN // len(drawn.labels))
+    found: list[int] = []
+    for i in range(len(drawn.labels)):
+        own = rng.permutation(drawn.targets[drawn.truth == i]).tolist()
+        if request.split == "group" and examples.groups is not None and own:
+            group = examples.groups[own[0]]
+            own = [row for row in own if examples.groups[row] == group]
+        found += own[:most]
+    return np.array(found, np.int64)
+
+
+def _topic_map(
+    examples: Examples, shared: Shared, unseen: NDArray[np.int64], split: str
+) -> TopicMap | None:
+    """Return what content words tell, learned without the unseen texts, nor others of theirs."""
+    of = examples.groups
+    if split == "group" and of is not None:
+        aside = {of[i] for i in unseen}
+        is_known = np.array([of[i] not in aside for i in shared.rows])
+    else:
+        is_known = ~np.isin(shared.rows, unseen)
+    rows = shared.rows[is_known]
+    groups = None if of is None else [of[i] for i in rows]
     try:
-        return TopicMap().fit(texts, shared.vectors, groups)
+        texts = [examples.texts[i] for i in rows]
+        return TopicMap().fit(texts, shared.vectors[is_known], groups)
     except InvalidInputError:  # too few texts, or no word that stands in two of them
         return None
-
-
-def _unseen(examples: Examples, drawn: Draw, seed: int) -> tuple[tuple[str, str], ...]:
-    order = np.random.default_rng([seed, 14]).permutation(len(drawn.targets))[:_N_UNSEEN]
-    rows = drawn.targets[order]
-    return tuple((examples.texts[i], examples.labels[i]) for i in rows)

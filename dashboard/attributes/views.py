@@ -177,7 +177,7 @@ def confusion(
             ],
             key=f"{name}-mistakes",
             hide_index=True,
-        )  # fmt: skip
+        )
 
 
 def typed(found: Inferred, attribute: str) -> None:
@@ -187,7 +187,7 @@ def typed(found: Inferred, attribute: str) -> None:
         "A text that it has not seen",
         key="attributes-draw",
         icon=":material/shuffle:",
-        help="Draws one of the texts under attack, and tells its label beside the answer",
+        help="Draws a text that it did not learn from, and tells its label beside the answer",
         on_click=state.draw_unseen,
         args=(found.unseen,),
     )
