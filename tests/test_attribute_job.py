@@ -217,7 +217,7 @@ def test_figures_show_hostile_labels_as_text_and_mark_the_truth() -> None:
     assert [list(bar.x) for bar in shown.data] == [[1.0, 0.5], [-2.0, 0.5]]
     assert shown.data[1].marker.pattern.shape == "/", "not by colour alone"
     mixed = confusion_figure(["<i>a", "b"], [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
-    assert mixed.data[0].z[0] == (50.0, 25.0, 25.0) and len(mixed.layout.shapes) == 2
+    assert list(mixed.data[0].z[0]) == [50.0, 25.0, 25.0] and len(mixed.layout.shapes) == 2
     assert "<i>" not in str(mixed.layout.xaxis.ticktext)
 
 
