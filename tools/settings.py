@@ -141,7 +141,7 @@ CHOSEN = (
     ),
     Chosen(
         "plan core.studies.membership_words:MembershipWordsStudy", {"n_words": (5, 11)},
-        "windows of English novels, the halves of seed 0, as `centred` and `weighed` were as a whole",
+        "windows of English novels, halves of seed 0, as `centred` and `weighed` were as a whole",
         "membership of words in these novels under seed 0",
         f"{_DECISIONS}0022-membership-of-embedding-models.md",
     ),
