@@ -73,11 +73,12 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     means /= np.maximum(counts, 1)[:, None]
     x -= means[problem.labels]
     covariance: NDArray[np.float32] = ((x.T @ x) / len(x)).astype(np.float32)
-    share, spread = shrinkage_of(x, covariance), float(np.trace(covariance)) / x.shape[1]
-    covariance *= 1 - share
-    # The least ridge keeps it invertible where all vectors of a label are the same.
-    covariance[np.diag_indices_from(covariance)] += max(share * spread, 1e-6 * spread, 1e-12)
-    weights = linalg.solve(covariance.astype(np.float64), means.T, assume_a="pos")
+    share, trace = shrinkage_of(x, covariance), float(np.trace(covariance))
+    shrunk = (1 - share) * covariance.astype(np.float64)
+    # More than rounding, whose error is a share of the largest axis: it keeps this invertible where
+    # vectors of a label are alike.
+    shrunk[np.diag_indices_from(shrunk)] += max(share * trace / x.shape[1], 1e-6 * trace, 1e-12)
+    weights = linalg.solve(shrunk, means.T, assume_a="pos")
     prior = np.log((counts + 1) / (counts + 1).sum())
     bias = prior - 0.5 * (means.T * weights).sum(0)
     return Linear(weights.astype(np.float32), bias.astype(np.float32), centre)
