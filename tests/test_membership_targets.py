@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,14 @@ def test_an_lstm_learns_which_word_tells_the_class() -> None:
     told = lesson()
     said = make_classifiers("lstm", SMALL["lstm"]).fit(told).answers_.argmax(2)
     assert (said[:, 80:] == told.labels[80:]).mean() > 0.8
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    """Put back the number of threads, which code that is told another one sets."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 class Enough(Exception):

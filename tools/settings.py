@@ -133,6 +133,18 @@ CHOSEN = (
         "`bavaria` on classifiers of these texts",
         f"{_DECISIONS}0019-one-prior-for-both-sides.md",
     ),
+    Chosen(
+        "plan core.attacks.membership.memorisation.settings:MemorisationSettings",
+        {"epochs": 20, "batch_size": 16, "learning_rate": 0.003},
+        "up to 3,000 texts of EWT", "exposure in these texts",
+        f"{_DECISIONS}0020-canaries-and-the-audit-in-one-run.md",
+    ),
+    Chosen(
+        "plan core.studies.membership_words:MembershipWordsStudy", {"n_words": (5, 11)},
+        "windows of English novels, halves of seed 0, as `centred` and `weighed` were as a whole",
+        "membership of words in these novels under seed 0",
+        f"{_DECISIONS}0022-membership-of-embedding-models.md",
+    ),
 )  # fmt: skip
 
 
