@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,17 +20,18 @@ from dashboard.attributes.state import UPLOAD, key_of
 from dashboard.attributes.views import QUESTION
 
 AUTHORS = ("Ada", "=Bob", "<b>Çelik</b> $x$", "www.evil.test")
-WORDS = ("the river was high", "a doctor came", "her garden grew", "in winter it froze")
+OWN = ("river", "doctor", "garden", "winter")
+OTHERS = """money letter bridge market harbour teacher window engine forest station dinner summer
+cousin border island ticket planet orange candle hammer rabbit lawyer tunnel silver museum castle
+butter pencil desert turtle violin carpet basket ladder""".split()
 Open = Callable[..., AppTest]
 
 
 def lines(n: int = 36) -> list[tuple[str, str, str]]:
+    """Return texts of books of six each, each author with a word of their own."""
+    drawn = random.Random(0)
     return [
-        (
-            f"On day {i * 7 + a} {WORDS[a]} and {i * 3} letters were sent.",
-            AUTHORS[a],
-            f"{a}/{i // 6}",
-        )
+        (f"The {OWN[a]} and {' '.join(drawn.sample(OTHERS, 8))}.", AUTHORS[a], f"{a}/{i // 6}")
         for a in range(4)
         for i in range(n)
     ]
