@@ -23,7 +23,7 @@ AUTHORS = ("Ada", "=Bob", "<b>Çelik</b> $x$", "www.evil.test")
 OWN = ("river", "doctor", "garden", "winter")
 OTHERS = """money letter bridge market harbour teacher window engine forest station dinner summer
 cousin border island ticket planet orange candle hammer rabbit lawyer tunnel silver museum castle
-butter pencil desert turtle violin carpet basket ladder""".split()
+butter pencil desert turtle violin carpet basket ladder""".split()  # noqa: SIM905 - a list literal would take 36 lines
 Open = Callable[..., AppTest]
 
 
