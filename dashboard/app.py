@@ -61,6 +61,14 @@ PAGES = {
             "Which way of turning text into vectors leaks least at equal usefulness.",
         ),
     ],
+    "What is inferred": [
+        _page(
+            "membership",
+            "Membership",
+            "group_search",
+            "Whose texts a model was trained on, and what such a verdict is worth.",
+        ),
+    ],
     "What defends": [
         _page(
             "deniability",
