@@ -59,6 +59,8 @@ class Measured:
         Of everything, one a draw.
     by_decile : tuple of tuple of Row
         Draws of each tenth by frequency, where the study tells it.
+    by_lot : tuple of Row
+        Of everything with membership dealt by lot, where rows of their own tell it.
     is_control : bool
         Nobody is a member: what is found is no leak.
     """
@@ -74,6 +76,7 @@ class Measured:
     entry: Entry
     rows: tuple[Row, ...]
     by_decile: tuple[tuple[Row, ...], ...] = ()
+    by_lot: tuple[Row, ...] = ()
     is_control: bool = False
 
     @cached_property
@@ -83,8 +86,9 @@ class Measured:
 
     @property
     def control(self) -> Score | None:
-        """The same where membership is dealt by lot; None where the study tells it elsewhere."""
-        return self._mean(self.rows, "control_auc") if self._has("control_auc") else None
+        """The same where membership is dealt by lot; None where that was not measured."""
+        rows, name = (self.by_lot, "auc") if self.by_lot else (self.rows, "control_auc")
+        return self._mean(rows, name) if any(name in row.scores for row in rows) else None
 
     @property
     def n_draws(self) -> int:
@@ -94,7 +98,7 @@ class Measured:
     @property
     def n_outsiders(self) -> int:
         """The least number of independent non-members of a draw: users or documents."""
-        return min(_n_outsiders(row, self.study, self.unit) for row in self.rows)
+        return min(_n_units(row, self.study, "outsider") for row in self.rows)
 
     @cached_property
     def at(self) -> tuple[AtRate, ...]:
@@ -111,13 +115,13 @@ class Measured:
     def curve(self) -> tuple[RocPoint, ...]:
         """The curve with a band, mean over draws; the rates told alone where no curve is stored.
 
-        The band of a stored curve is the exact interval as if each user, or text where no user is
-        shared, were one trial: wide rather than narrow.
+        The band of a stored curve is the exact interval as if each user, with all texts, were one
+        trial: wide rather than narrow.
         """
         curves = [row.facts["curve"] for row in self.rows if row.facts.get("curve")]
         if len(curves) < len(self.rows):
             return tuple((at.fpr, at.tpr) for at in reversed(self.at) if at.is_resolvable)
-        n = min(_n_insiders(row, self.unit) for row in self.rows)
+        n = min(_n_units(row, self.study, "member") for row in self.rows)
         found = []
         for points in zip(*curves, strict=True):
             rate = float(points[0][0])
@@ -143,31 +147,15 @@ class Measured:
         is_classifier = self.study == "membership-classifiers"
         return RATE_NAMES[rate] if is_classifier else f"tpr_at_{rate:g}"
 
-    def _has(self, measure: str) -> bool:
-        return any(measure in row.scores for row in self.rows)
-
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
         is_same = self.study != "membership-classifiers"  # all draws are of one corpus
         return mean_row_score(rows, measure, is_same_sample=is_same)
 
 
-def _n_insiders(row: Row, unit: str) -> int:
-    return int(row["n_member_users"] if unit == "users" else _fewest(row, "n_member_users", True))
-
-
-def _fewest(row: Row, users: str, is_inside: bool) -> int:
-    """Return the users of one side, or the texts where members were drawn text by text."""
-    if row["split"] == "user":
-        return int(row[users])
-    n_members = int(row["n_members"])
-    return n_members if is_inside else int(row["n"]) - n_members
-
-
-def _n_outsiders(row: Row, study: str, unit: str) -> int:
+def _n_units(row: Row, study: str, side: str) -> int:
+    """Return the users of one side, or of studies of documents about half of these."""
     if study == "membership-classifiers":
-        if unit == "users":
-            return int(row["n_outsider_users"])
-        return _fewest(row, "n_outsider_users", False)
+        return int(row[f"n_{side}_users"])
     return int(row["n_documents"]) // 2
 
 
@@ -265,14 +253,18 @@ def _sentences(rows: Sequence[Row]) -> list[Measured]:
 def _by_decile(
     rows: Sequence[Row], names: Sequence[str], made: Callable[[Row], dict[str, Any]]
 ) -> list[Measured]:
-    """Return each attack on all, with its tenths by frequency; controls by lot are left out."""
+    """Return each attack on all, with its tenths by frequency, and its control by lot."""
     found = []
-    for own in _apart([row for row in rows if row["labels"] == "true"], names):
+    for every in _apart(rows, names):
+        own = [row for row in every if row["labels"] == "true"]
         of_all = tuple(row for row in own if row["decile"] == 0)
         tenths = sorted({int(row["decile"]) for row in own} - {0})
         by_decile = tuple(tuple(r for r in own if r["decile"] == tenth) for tenth in tenths)
+        by_lot = tuple(row for row in every if row["labels"] == "shuffled")
         if of_all:
-            found.append(Measured(**made(of_all[0]), rows=of_all, by_decile=by_decile))
+            found.append(
+                Measured(**made(of_all[0]), rows=of_all, by_decile=by_decile, by_lot=by_lot)
+            )
     return found
 
 

@@ -68,7 +68,9 @@ def choice(found: Sequence[Measured], address: Address) -> Measured:
     best = strongest(found)
     ranked = [best, *(one for one in ranked if one is not best)]
     models = {one.model: one.model_title for one in ranked}
-    state.keep_choice(state.MODEL_KEY, list(models))
+    # An address may name the data alone.
+    named = [one.model for one in ranked if one.data == st.session_state.get(state.DATA_KEY)]
+    state.keep_choice(state.MODEL_KEY, [*named, *models])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = st.pills(
             "Model",

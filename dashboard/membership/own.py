@@ -12,7 +12,7 @@ import streamlit as st
 from core.attacks.inversion.export import neutral_cell
 from core.attacks.membership.classifiers.own_file import MOST_CELLS, attack_example, attack_upload
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.drawn import curve_with_band, score_shares
+from core.attacks.membership.drawn import score_shares
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES
 from core.figures.membership import roc_figure, score_figure
@@ -187,7 +187,7 @@ def _figures(one: AttackOutcome) -> None:
     left, right = st.columns(2)
     left.markdown("**Found against falsely accused**")
     left.plotly_chart(
-        roc_figure(curve_with_band(one.ranking)),
+        roc_figure(state.curve_of(one)),
         key="membership-own-roc",
         config=chart_config("leakscope-membership-own"),
         alt="Share of members found against share of non-members falsely accused, on logarithmic "

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from core.attacks.membership.drawn import RocPoint, curve_with_band
 from core.attacks.membership.rates import PRIORS, RATES
 from core.studies.membership_shipped import Measured
 from dashboard.address import Address, Parameter
 from dashboard.kept import Kept
 
 if TYPE_CHECKING:
+    from core.attacks.membership.classifiers.evaluation import AttackOutcome
     from core.attacks.membership.classifiers.own_file import OwnAttacked
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "OwnRequest",
     "address",
     "asked_request",
+    "curve_of",
     "forget_request",
     "keep_choice",
     "odds_options",
@@ -67,6 +70,7 @@ class OwnRequest:
 _OWN: Kept[OwnRequest, OwnAttacked] = Kept("_membership_own", 2)
 own_of = _OWN.get
 remember_own = _OWN.add
+_CURVES: Kept[tuple[OwnRequest | None, str], tuple[RocPoint, ...]] = Kept("_membership_curves", 30)
 
 
 def odds_options() -> list[int]:
@@ -104,6 +108,12 @@ def keep_choice(key: str, options: Sequence[object]) -> None:
     """Let a choice stand if it is among the options, else take the first."""
     if st.session_state.get(key) not in options:
         st.session_state[key] = options[0]
+
+
+def curve_of(one: AttackOutcome) -> tuple[RocPoint, ...]:
+    """Return the curve of an attack on what is asked for, worked out once."""
+    key = asked_request(), one.plan.name
+    return _CURVES.get(key) or _CURVES.add(key, curve_with_band(one.ranking))
 
 
 def want(request: OwnRequest) -> None:
