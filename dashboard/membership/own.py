@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -152,7 +152,7 @@ def results(found: OwnAttacked) -> AttackOutcome:
     return one
 
 
-def _counted(record: dict[str, object]) -> str:
+def _counted(record: dict[str, Any]) -> str:
     n, n_members, n_users = record["n"], record["n_members"], record["n_users"]
     of_users = "" if n_users is None else f" of {n_users:,} users"
     return (

@@ -18,12 +18,12 @@ _SPREAD = 1.0
 """How far samples differ in how easy they are."""
 _NOISE = 0.4
 """How far two classifiers differ on one sample."""
-_GAIN = 1.1
+_GAIN = 0.6
 """How much surer a classifier is of what it was trained on, in logits."""
 
 
 def simulated_outputs(
-    n_users: int = 80, n_each: int = 6, n_shadows: int = 4, *, seed: int = 0
+    n_users: int = 240, n_each: int = 5, n_shadows: int = 4, *, seed: int = 0
 ) -> OwnOutputs:
     """Return what a classifier and its shadows might answer, each trained on half of the users.
 
