@@ -37,7 +37,7 @@ outcome = own.results(mine) if mine is not None else None
 
 if one is not None or outcome is not None:
     st.header("What a verdict is worth", anchor=False)
-    card.worth(one, outcome)
+    card.worth(one, outcome, is_simulated=mine is not None and mine.is_simulated)
 if mine is not None and outcome is not None:
     st.header("One after another", anchor=False)
     card.card(mine, outcome)

@@ -259,7 +259,13 @@ def test_the_example_says_that_it_is_made_up(opened: Open) -> None:
     page = attacked(page)
     assert "Simulated" in page.warning[0].value and "no classifier was trained" in told(page)
     assert "made-up user 1" in told(page) and not page.error
+    assert "Simulated: Summed likelihood ratios: of BaVarIA (users)" in told(page)
+    assert "Simulated: made-up scores" in told(page)
     found = attack_example()
+    assert (
+        found.record["simulated"]
+        and "simulated" not in attack_upload(MemoryFile("a.csv", as_csv())).record
+    )
     inference = found.record["user"]["user_inference"]
     assert inference["auc"] > found.record["sample"]["feature loss"]["auc"] > 0.6
     assert abs(inference["auc_shuffled"] - 0.5) < 0.05

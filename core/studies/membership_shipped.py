@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
-from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
+from core.attacks.membership.classifiers.told import setting_said
 from core.attacks.membership.drawn import RocPoint
 from core.attacks.membership.rates import RATES, AtRate, clopper_pearson
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
@@ -201,7 +201,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
                 attack="-".join([str(row["attack"]), *told]),
                 model_title=TARGETS[row["classifier"]].title,
                 data_title=f"{row['corpus']}, class {row['label']}, members drawn by {drawn}",
-                attack_title=_titled(entry, [_setting_said(each) for each in told]),
+                attack_title=_titled(entry, [setting_said(each) for each in told]),
                 unit="users" if row["level"] == "user" else "texts",
                 entry=entry,
                 rows=tuple(own),
@@ -281,11 +281,6 @@ def _file(row: Row) -> str:
 
 def _titled(entry: Entry, told: Sequence[str]) -> str:
     return f"{entry.title}: {', '.join(told)}" if told else entry.title
-
-
-def _setting_said(value: str) -> str:
-    known = {"bavaria": "of BaVarIA", "lira": "of LiRA"}
-    return FEATURES[value].title.lower() if value in FEATURES else known.get(value, value)
 
 
 def _apart(rows: Iterable[Row], names: Sequence[str]) -> list[list[Row]]:

@@ -29,7 +29,9 @@ _MOST_LISTED = 500
 _MOST_TEXTS = 100
 
 
-def worth(measured: Measured | None, own: AttackOutcome | None) -> None:
+def worth(
+    measured: Measured | None, own: AttackOutcome | None, *, is_simulated: bool = False
+) -> None:
     """Draw the prior, and how many of those accused would be members."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
@@ -55,7 +57,9 @@ def worth(measured: Measured | None, own: AttackOutcome | None) -> None:
     if measured is not None and not measured.is_control:
         lines += [_worth_said(measured.attack_title, at) for at in measured.at if _is_chosen(at)]
     if own is not None:
-        lines += [_worth_said(plan_said(own.plan), at) for at in own.at if _is_chosen(at)]
+        mark = "Simulated: " if is_simulated else ""
+        told = f"{mark}{plan_said(own.plan)}"
+        lines += [_worth_said(told, at) for at in own.at if _is_chosen(at)]
     for line in lines:
         st.markdown(f"- {line}")
 
@@ -97,6 +101,8 @@ def card(found: OwnAttacked, one: AttackOutcome) -> None:
         st.markdown(f"**{plain(names[number])}**")
         st.markdown(_verdict_said(verdict, is_user=is_user))
         is_member = bool(one.ranking.members[number])
+        if found.is_simulated:
+            st.caption(":material/casino: Simulated: made-up scores of somebody who does not exist")
         told = "was trained on" if is_member else "was not trained on"
         st.caption(
             f"In truth, as the table says, the classifier {told} "

@@ -12,6 +12,7 @@ import streamlit as st
 from core.attacks.inversion.export import neutral_cell
 from core.attacks.membership.classifiers.own_file import MOST_CELLS, attack_example, attack_upload
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.classifiers.told import setting_said
 from core.attacks.membership.drawn import score_shares
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES
@@ -61,7 +62,7 @@ def attacked() -> OwnAttacked | None:
         )
         done = work.take(request, offer)
         known = None if done is None else state.remember_own(request, done.result)
-    if known is not None and request.is_example:
+    if known is not None and known.is_simulated:
         st.warning(
             "**Simulated.** No classifier was trained and no text was read: every score below "
             "comes of a random generator, to show what the page does with a file of yours.",
@@ -165,7 +166,7 @@ def _counted(record: dict[str, Any]) -> str:
 
 def plan_said(plan: Plan) -> str:
     """Return an attack with its settings in words."""
-    told = ", ".join(str(value).replace("_", " ") for value in plan.settings.values())
+    told = ", ".join(setting_said(value) for value in plan.settings.values())
     title = CLASSIFIER_ATTACKS[plan.attack].title
     return f"{title}{f': {told}' if told else ''} ({_LEVELS[plan.level]})"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class OwnAttacked:
     users : tuple of str (n,), empty where none are told
     texts : tuple of str (n,), empty where none are told
         Of the column `text`, else `sample`.
+    is_simulated : bool
+        Nothing of it was measured; the record says so, too.
     """
 
     record: dict[str, Any]
@@ -59,6 +61,7 @@ class OwnAttacked:
     members: NDArray[np.bool_]
     users: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    is_simulated: bool = False
 
     @property
     def user_names(self) -> tuple[str, ...]:
@@ -87,7 +90,8 @@ def attack_upload(file: MemoryFile, on_progress: OnProgress = no_progress) -> Ow
 
 def attack_example(on_progress: OnProgress = no_progress) -> OwnAttacked:
     """Run all attacks on made-up answers."""
-    return _attacked(simulated_outputs(), (), on_progress)
+    found = _attacked(simulated_outputs(), (), on_progress)
+    return replace(found, record={"simulated": True, **found.record}, is_simulated=True)
 
 
 def _attacked(own: OwnOutputs, texts: Sequence[str], on_progress: OnProgress) -> OwnAttacked:

@@ -10,11 +10,12 @@ from core.attacks.membership.classifiers.evaluation import (
     has_both_kinds_of_users,
     sides_there,
 )
+from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.outputs import Shadows
 from core.attacks.membership.classifiers.probabilities_file import OwnOutputs
 from core.attacks.membership.rates import predictive_value
 
-__all__ = ["facts_of", "missing", "record_of", "result_of"]
+__all__ = ["facts_of", "missing", "record_of", "result_of", "setting_said"]
 
 
 def result_of(
@@ -88,3 +89,17 @@ def record_of(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]
         if score is not None:
             record |= score.to_record(name)
     return record
+
+
+def setting_said(value: Any) -> str:
+    """Return what an attack was set to, in words.
+
+    Examples
+    --------
+    >>> setting_said("modified_entropy"), setting_said("lira"), setting_said("mean")
+    ('modified entropy', 'of LiRA', 'mean')
+    """
+    entry = FEATURES.get(str(value))
+    if entry is not None:
+        return entry.title.lower()
+    return {"bavaria": "of BaVarIA", "lira": "of LiRA"}.get(str(value), str(value))
