@@ -5,6 +5,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,19 @@ def test_a_classifier_is_shown_with_its_curve_and_a_rate_that_cannot_be_told(
     assert not votes.at[-1].is_resolvable and "not resolvable" in told(page)
     assert all(s.ci95.low <= s.value <= s.ci95.high for _, s in votes.curve)
     assert "dealt by lot" in told(page)
+
+
+def test_no_interval_of_a_mean_over_draws_leaves_what_a_share_can_be(
+    found: list[Measured],
+) -> None:
+    (votes,) = [one for one in found if one.attack == "user_votes-loss"]
+    rows = [
+        replace(row, scores=row.scores | {"tpr_at_10": Score(tpr, Interval(tpr, 1.0), 20, 0.1)})
+        for row, tpr in zip(votes.rows, (0.7, 1.0), strict=True)
+    ]
+    at = replace(votes, rows=tuple(rows)).at[0]
+    assert at.tpr.value == 0.85 and at.tpr.ci95.high == 1.0
+    assert worth_at(at, 0.5).value == pytest.approx(0.85 / 0.95)
 
 
 def test_words_are_shown_by_how_frequent_they_are(opened: Open, rows_of_studies: Path) -> None:
