@@ -125,15 +125,23 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
         )
     else:
         slot.title("This attack does not tell members from others", anchor=False)
-    told = [f"of members at {100 * at.fpr:g} % falsely accused: {at_said(at)}" for at in one.at]
+    seen = [
+        f"{at_said(at)} of members where {100 * at.fpr:g} % of the others are falsely accused"
+        for at in one.at
+        if at.is_resolvable
+    ]
+    unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_resolvable]
+    told = f" It finds {'; '.join(seen)}." if seen else ""
+    if unseen:
+        told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
     control = "" if one.control is None else (
         f" With membership dealt by lot it is {100 * one.control.value:.0f} %."
     )  # fmt: skip
     slot.markdown(
         f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
         f"{plain(one.data_title)}: an AUC of **{_hundred(auc)}** per cent, 95 % interval in "
-        f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control} Found "
-        f"{'; '.join(told)}. Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
+        f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control}"
+        f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
         f"is a member. It is one of {n_tried} attacks that were tried on the same."
     )
 
