@@ -68,6 +68,12 @@ PAGES = {
             "person_search",
             "Who wrote it, or any other label: what vectors tell after a few labelled texts.",
         ),
+        _page(
+            "membership",
+            "Membership",
+            "group_search",
+            "Whose texts a model was trained on, and what such a verdict is worth.",
+        ),
     ],
     "What defends": [
         _page(

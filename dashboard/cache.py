@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
+    from core.studies.membership_shipped import Measured
     from core.studies.representation_summary import Representations
     from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
@@ -35,6 +36,7 @@ __all__ = [
     "encoder",
     "guess",
     "jobs",
+    "membership",
     "name_rows",
     "name_samples",
     "open_names",
@@ -250,6 +252,14 @@ def tradeoff(on: EncoderSpec) -> Tradeoff:
     from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
     return load_tradeoff(SHIPPED / f"{on.name}.json")
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def membership() -> list[Measured]:
+    """Return what the studies of membership measured; empty where nothing ships."""
+    from core.studies import membership_shipped
+
+    return membership_shipped.load_measured(membership_shipped.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

@@ -27,7 +27,8 @@ BAIT = [
     "-> <- <-> -- >= <= ~=",
 ]
 PAGES = [
-    "overview", "inversion", "names", "attributes", "deniability", "tradeoff", "projection",
+    "overview", "inversion", "names", "attributes", "membership", "memorisation", "deniability",
+    "tradeoff", "projection",
 ]  # fmt: skip
 MARKED_UP = [
     "markdown", "caption", "title", "header", "subheader", "error", "warning", "info", "success",
