@@ -74,6 +74,12 @@ PAGES = {
             "group_search",
             "Whose texts a model was trained on, and what such a verdict is worth.",
         ),
+        _page(
+            "memorisation",
+            "Memorisation",
+            "psychology",
+            "Plant a secret among the texts that a model is trained on, and watch it being kept.",
+        ),
     ],
     "What defends": [
         _page(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
     from core.studies.membership_shipped import Measured
+    from core.studies.memorisation_summary import Memorisation
     from core.studies.representation_summary import Representations
     from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
@@ -37,6 +38,7 @@ __all__ = [
     "guess",
     "jobs",
     "membership",
+    "memorisation",
     "name_rows",
     "name_samples",
     "open_names",
@@ -268,6 +270,14 @@ def representations() -> Representations:
     from core.studies import representation_summary
 
     return representation_summary.load_representations(representation_summary.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def memorisation() -> Memorisation:
+    """Return what was measured of planted canaries."""
+    from core.studies import memorisation_summary
+
+    return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
