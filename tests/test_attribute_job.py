@@ -218,6 +218,8 @@ def test_figures_show_hostile_labels_as_text_and_mark_the_truth() -> None:
     assert shown.data[1].marker.pattern.shape == "/", "not by colour alone"
     mixed = confusion_figure(["<i>a", "b"], [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
     assert list(mixed.data[0].z[0]) == [50.0, 25.0, 25.0] and len(mixed.layout.shapes) == 2
+    whole = confusion_figure(["a", "b"], [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])
+    assert whole.layout.xaxis.ticktext == ("a", "b"), "there is no other label"
     assert "<i>" not in str(mixed.layout.xaxis.ticktext)
 
 

@@ -119,7 +119,10 @@ def test_the_finding_is_that_of_the_shipped_rows(
     view = attribute_curves.View("group", 4, 6)
     one = attribute_curves.mean_at(rows, view, "linear", "top1", "minilm")
     assert one is not None
-    assert f"the author of {100 * one.value:.0f} % of the texts" in page.title[0].value
+    assert (
+        f"the author of {100 * one.value:.0f}\N{NO-BREAK SPACE}% of the texts"
+        in page.title[0].value
+    )
     said = told(page)
     assert (
         "95 % interval" in said and "guessing reaches" in said and "a classifier on the raw" in said

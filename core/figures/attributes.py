@@ -166,9 +166,12 @@ def confusion_figure(
     ----------
     labels : sequence of k str
     shares : sequence of k rows of k + 1 numbers
-        As `core.attacks.attributes.answers.Mixed` has them, in [0, 1]; the last is any other label.
+        As `core.attacks.attributes.answers.Mixed` has them, in [0, 1]; the last is any other label,
+        and is left out where there is none.
     """
-    columns = [*labels, "any other"]
+    has_others = any(row[-1] > 0 for row in shares)
+    columns = [*labels, "any other"] if has_others else list(labels)
+    shares = [row[: len(columns)] for row in shares]
     told = [
         [f"{_safe(true)} taken for {_safe(said)}: {share:.1%}"
          for said, share in zip(columns, row, strict=True)]
@@ -195,12 +198,13 @@ def confusion_figure(
         box = {"x0": i - 0.47, "x1": i + 0.47, "y0": i - 0.47, "y1": i + 0.47}
         figure.add_shape(type="rect", line=line, **box)
     style(figure, height=160 + 34 * len(labels))
-    figure.update_layout(margin={"t": 130, "b": 10, "r": 8, "l": 0}, plot_bgcolor=GRID)
+    figure.update_layout(margin={"t": 130, "b": 10, "r": 34, "l": 0}, plot_bgcolor=GRID)
     figure.update_xaxes(
         tickvals=list(range(len(columns))),
         ticktext=[_label(label) for label in columns],
         side="top",
         tickangle=-60,
+        ticklabeloverflow="allow",
         showgrid=False,
         zeroline=False,
     )

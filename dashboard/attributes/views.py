@@ -75,7 +75,7 @@ def _placed(view: View) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _said(score: Score) -> str:
