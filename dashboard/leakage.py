@@ -40,6 +40,7 @@ ON_VIEW = {
     "from them. Of words: ",
     "projection": "What is read from the points that you select is of those texts alone. "
     "Elsewhere: ",
+    "membership": "This page asks whose texts a model was trained on. What is read from vectors: ",
     "memorisation": "This page asks what a model kept of the texts that it was trained on. What is "
     "read from vectors: ",
 }

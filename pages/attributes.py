@@ -11,9 +11,6 @@ from dashboard.attributes import controls, explain, job, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 
-STUDY = "python -m core study attributes --spec docs/presets/attributes-novels.spec.json"
-STUDY += " --files DATA"
-
 address = state.address(cache.attribute_corpora())
 address.adopt()
 job.adopt_attribute_job()
@@ -32,11 +29,11 @@ if measured:
 else:
     headline.title(views.QUESTION, anchor=False)
     headline.info(
-        f"Nothing was measured on many authors yet: `{STUDY} --out assets/attributes/minilm.json` "
-        "does it. Below, you can try it on a few.",
+        f"Nothing was measured on many authors yet: `{views.STUDY} --out "
+        "assets/attributes/minilm.json` does it. Below, you can try it on a few.",
         icon=":material/science:",
     )
-how_much_leaks("attributes", STUDY)
+how_much_leaks("attributes", views.STUDY)
 
 st.header("Try it on other texts", anchor=False)
 asked = controls.text_pickers(cache.attribute_corpora(), address)

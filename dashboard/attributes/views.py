@@ -29,9 +29,12 @@ from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.inversion.answers import ENCODER
 
-__all__ = ["QUESTION", "accuracy", "confusion", "finding", "mistakes_at", "typed"]
+__all__ = ["QUESTION", "STUDY", "accuracy", "confusion", "finding", "mistakes_at", "typed"]
 
 QUESTION = "Who wrote it, as far as the vector tells?"
+STUDY = (
+    "python -m core study attributes --spec docs/presets/attributes-novels.spec.json --files DATA"
+)
 _FIVE = 5
 _BASELINES = {"textcnn": "a network on the raw text", "words": "a classifier on the raw words"}
 
