@@ -7,6 +7,7 @@ import streamlit as st
 from core.errors import CoreError
 from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.leakage import how_much_leaks
 from dashboard.membership import card, explain, measured, own, state
 
 headline = st.container()
@@ -25,10 +26,10 @@ if found:
     alike = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     measured.finding(headline, one, len(alike))
     measured.picture(one)
-    measured.repeat(found)
     measured.deciles(found, one)
 else:
     measured.nothing_measured(headline)
+how_much_leaks("membership", *measured.commands(found))
 address.warn_of_refused()
 
 st.header("A classifier of your own", anchor=False)

@@ -26,7 +26,7 @@ __all__ = [
     "finding",
     "nothing_measured",
     "picture",
-    "repeat",
+    "commands",
     "strongest",
 ]
 
@@ -217,9 +217,6 @@ def _rises(one: Measured) -> bool:
     return len(points) > 1 and points[-1][1].ci95.low > points[0][1].ci95.high
 
 
-def repeat(found: Sequence[Measured]) -> None:
-    """Draw the commands that measure again what is shown."""
-    with st.popover("Copy the command", icon=":material/content_copy:"):
-        st.markdown("Repeats the figures of this page, in a checkout of Leakscope.")
-        for study in dict.fromkeys(one.study for one in found):
-            st.code(_command(study), language="sh", wrap_lines=True)
+def commands(found: Sequence[Measured]) -> list[str]:
+    """Return the commands that measure again what is shown, or what could be."""
+    return [_command(study) for study in dict.fromkeys(each.study for each in found) or FILES]
