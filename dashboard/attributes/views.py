@@ -84,7 +84,7 @@ def _percent(share: float) -> str:
 def _said(score: Score) -> str:
     interval = ""
     if score.has_interval:
-        interval = f" (95 % interval {100 * score.ci95.low:.0f} to {100 * score.ci95.high:.0f})"
+        interval = f" (95 % interval {score.in_percent().ci95.said(0)})"
     return f"{_percent(score.value)} of {score.n:,} texts{interval}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.attacks.inversion.export import table_csv
 from core.attacks.membership.rates import AtRate
 from core.figures.membership import decile_figure, roc_figure
 from core.registry import looks_of
@@ -15,6 +16,7 @@ from core.studies.membership_shipped import FILES, Measured
 from dashboard.address import Address
 from dashboard.calm import plain
 from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.membership import state
 from dashboard.origin import show_origin
 
@@ -22,11 +24,12 @@ __all__ = [
     "QUESTION",
     "at_said",
     "choice",
+    "commands",
     "deciles",
     "finding",
     "nothing_measured",
     "picture",
-    "commands",
+    "save",
     "strongest",
 ]
 
@@ -147,8 +150,7 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
 
 
 def _hundred(score: Score) -> str:
-    low, high = 100 * score.ci95.low, 100 * score.ci95.high
-    return f"{100 * score.value:.1f} [{low:.1f}, {high:.1f}]"
+    return score.in_percent().said()
 
 
 def at_said(at: AtRate) -> str:
@@ -170,11 +172,15 @@ def picture(one: Measured) -> None:
         "logarithmic axes, with its 95 % interval and the line of chance; the sentence above "
         "tells the rates",
     )
-    band = "The band counts texts of one user as one: it is wide rather than narrow."
+    drawn = (
+        "The curve begins where one false accusation can be seen. Its band counts texts of one "
+        "user as one: it is wide rather than narrow."
+        if has_curve
+        else "Of this study the rates alone are stored, each with its interval."
+    )
     st.caption(
         "Up is leaking; on the dotted line an attack guesses. Both axes are logarithmic: what "
-        "matters is who is found while hardly anybody is falsely accused. The curve begins where "
-        f"one false accusation can be seen. {band if has_curve else ''}"
+        f"matters is who is found while hardly anybody is falsely accused. {drawn}"
     )
     show_origin(one.provenances)
 
@@ -220,3 +226,24 @@ def _rises(one: Measured) -> bool:
 def commands(found: Sequence[Measured]) -> list[str]:
     """Return the commands that measure again what is shown, or what could be."""
     return [_command(study) for study in dict.fromkeys(each.study for each in found) or FILES]
+
+
+def save(one: Measured) -> None:
+    """Draw what saves the figure's numbers."""
+    save_csv(
+        lambda: table_csv([_line(one, rate, score) for rate, score in one.curve]),
+        "membership-rates",
+        about="The figure's numbers: one row a rate of false accusations",
+    )
+
+
+def _line(one: Measured, rate: float, score: Score) -> dict[str, Any]:
+    return {
+        "model": one.model,
+        "data": one.data,
+        "attack": one.attack,
+        "falsely_accused": rate,
+        "found": score.value,
+        "found_low": score.ci95.low,
+        "found_high": score.ci95.high,
+    }

@@ -41,7 +41,7 @@ def growth(found: Memorised) -> None:
     scores = [found.exposure_at(epoch) for epoch in range(1, n_epochs + 1)]
     last, controls = scores[-1].value, _controls_by_epoch(found)
     told = (
-        "more than 95 % of those planted nowhere"
+        "more than those planted nowhere reach by chance"
         if last > law.high
         else "no more than those planted nowhere reach"
     )
