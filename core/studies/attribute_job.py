@@ -26,7 +26,8 @@ from core.studies.rows import Row
 
 __all__ = ["MOST_LABELS", "MOST_PER_LABEL", "AttributeRequest", "Inferred", "infer_attribute"]
 
-MOST_LABELS, MOST_PER_LABEL = 50, 50
+MOST_LABELS = 50
+MOST_PER_LABEL = 50
 """What is told apart on a page, so that it takes a minute and not ten."""
 
 _MOST_TARGETS, _FEWEST, _MOST = 1000, 10, 100

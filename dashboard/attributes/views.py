@@ -17,7 +17,7 @@ from core.figures.attributes import (
     guesses_figure,
     reasons_figure,
 )
-from core.results import Score
+from core.results import Interval, Score
 from core.studies.attribute_curves import SOURCES, View, curves, mean_at, table, with_mixed
 from core.studies.attribute_job import Inferred
 from core.studies.rows import Row
@@ -81,7 +81,8 @@ def _percent(share: float) -> str:
 def _said(score: Score) -> str:
     interval = ""
     if score.has_interval:
-        interval = f" (95 % interval {100 * score.ci95.low:.0f} to {100 * score.ci95.high:.0f})"
+        ends = Interval(100 * score.ci95.low, 100 * score.ci95.high)
+        interval = f" (95 % interval {ends.said(0)})"
     return f"{_percent(score.value)} of {score.n:,} texts{interval}"
 
 
