@@ -197,12 +197,11 @@ def confusion_figure(
     for i in range(len(labels)):
         box = {"x0": i - 0.47, "x1": i + 0.47, "y0": i - 0.47, "y1": i + 0.47}
         figure.add_shape(type="rect", line=line, **box)
-    _name_axes(figure, labels, columns)
+    _label_mistakes(figure, labels, columns)
     return figure
 
 
-def _name_axes(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
-    """Put the labels on both axes of a table of mistakes."""
+def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
     style(figure, height=160 + 34 * len(labels))
     figure.update_layout(margin={"t": 130, "b": 10, "r": 34, "l": 0}, plot_bgcolor=GRID)
     figure.update_xaxes(

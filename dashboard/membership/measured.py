@@ -224,8 +224,8 @@ def _rises(one: Measured) -> bool:
 
 
 def commands(found: Sequence[Measured]) -> list[str]:
-    """Return the commands that measure again what is shown, or what could be."""
-    return [_command(study) for study in dict.fromkeys(each.study for each in found) or FILES]
+    """Return the commands that measure again what is shown."""
+    return [_command(study) for study in dict.fromkeys(each.study for each in found)]
 
 
 def save(one: Measured) -> None:
