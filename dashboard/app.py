@@ -61,6 +61,14 @@ PAGES = {
             "Which way of turning text into vectors leaks least at equal usefulness.",
         ),
     ],
+    "What is inferred": [
+        _page(
+            "memorisation",
+            "Memorisation",
+            "psychology",
+            "Plant a secret among the texts that a model is trained on, and watch it being kept.",
+        ),
+    ],
     "What defends": [
         _page(
             "deniability",

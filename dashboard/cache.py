@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
+    from core.studies.memorisation_summary import Memorisation
     from core.studies.representation_summary import Representations
     from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
@@ -33,6 +34,7 @@ __all__ = [
     "encoder",
     "guess",
     "jobs",
+    "memorisation",
     "name_rows",
     "name_samples",
     "open_names",
@@ -240,6 +242,14 @@ def representations() -> Representations:
     from core.studies import representation_summary
 
     return representation_summary.load_representations(representation_summary.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def memorisation() -> Memorisation:
+    """Return what was measured of planted canaries."""
+    from core.studies import memorisation_summary
+
+    return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

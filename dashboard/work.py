@@ -8,7 +8,7 @@ its own: it knows neither the session nor Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -47,6 +47,10 @@ class Offer:
         Before it is started.
     kept : str
         Of it, after it was stopped.
+    tells : callable
+        From what the work tells to what stands beside the bar of its progress.
+    shows : callable, optional
+        Draws what is to be seen of a job while it runs, below that bar.
     """
 
     label: str
@@ -57,6 +61,8 @@ class Offer:
     kept: str = "Nothing of it was kept."
     again: str = ""
     is_primary: bool = False
+    tells: Callable[[str], str] = str
+    shows: Callable[[Job], None] | None = None
 
 
 def start(request: Hashable, work: Work, *arguments: Any) -> None:
@@ -80,7 +86,7 @@ def take(request: Hashable, offer: Offer) -> Job | None:
         _collected(request)
         return job
     if job is not None and not job.is_final:
-        _follow(job.id)
+        _follow(job.id, offer)
         return None
     refused = st.session_state.pop("_refused_work", None)
     if refused is not None and refused[0] == request:
@@ -155,12 +161,13 @@ def adopt(kind: type[_T]) -> list[_T]:
 
 
 @st.fragment(run_every=EVERY)
-def _follow(job_id: str) -> None:
+def _follow(job_id: str, offer: Offer) -> None:
     """Show a job until it is final, then have the whole page drawn again."""
     with calm():
         job = cache.jobs().view(job_id)
         if job is None or job.is_final:
             st.rerun()
+        job = replace(job, message=offer.tells(job.message))
         st.progress(job.fraction, text=plain(_sentence(job)))
         st.button(
             "Stop",
@@ -170,6 +177,8 @@ def _follow(job_id: str) -> None:
             on_click=cache.jobs().stop,
             args=(job_id,),
         )
+        if offer.shows is not None:
+            offer.shows(job)
 
 
 def _sentence(job: Job) -> str:
