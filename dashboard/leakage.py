@@ -167,7 +167,7 @@ def deniability_command(text: str, eta: float, encoder: str) -> str:
 def memorise_command(corpus: str, canary: str, settings: Mapping[str, Any], n_seeds: int) -> str:
     """Return the command that plants a canary as the page of memorisation does."""
     return shlex.join(
-        ["python", "-m", "core", "memorise", "--corpus", corpus, "--canary", canary,
+        ["python", "-m", "core", "memorise", "--corpus", corpus, f"--canary={canary}",
          *(word for name, value in settings.items()
            for word in (f"--{name.replace('_', '-')}", str(value))),
          "--seed", *map(str, range(n_seeds))]

@@ -38,7 +38,7 @@ __all__ = [
 QUESTION = "Does a model keep a secret that it was trained on?"
 MEASURE = (
     "python -m core study memorisation --spec docs/presets/memorisation.spec.json --files DATA "
-    "--out memorisation.json"
+    "--out assets/memorisation/rows.json"
 )
 """What measures the rows of this page, where none come with it."""
 
@@ -63,7 +63,8 @@ def unmeasured(slot: Any) -> None:
     slot.title(QUESTION, anchor=False)
     slot.info(
         "Not measured on many canaries yet: no rows come with this version. In a checkout, with "
-        "the collections of `docs/data.md` in a folder DATA, this command does it:\n\n"
+        "the collections of `docs/data.md` in a folder DATA, this command does it, "
+        "and the page shows what it finds:\n\n"
         f"`{MEASURE}`\n\nBelow, a canary of your own can be planted all the same.",
         icon=":material/hourglass_empty:",
     )
