@@ -167,8 +167,8 @@ def _follow(job_id: str, offer: Offer) -> None:
         job = cache.jobs().view(job_id)
         if job is None or job.is_final:
             st.rerun()
-        job = replace(job, message=offer.tells(job.message))
-        st.progress(job.fraction, text=plain(_sentence(job)))
+        told = replace(job, message=offer.tells(job.message))
+        st.progress(job.fraction, text=plain(_sentence(told)))
         st.button(
             "Stop",
             key=f"stop-{job_id}",

@@ -53,7 +53,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory, small_texts: list[str]) -> It
         patch.setattr(memorisation, "FORMATS", ("my pin is {digits:2}", "code {digits:2}"))
         study = MemorisationStudy(
             target=str(corpus), models=("lstm", "transformer"), insertions=(0, 8), epochs=2,
-            n_texts=80, n_canaries=2, n_generated=10, seeds=(0, 1), audit_epsilons=(0.0, 4.0),
+            n_texts=80, n_canaries=2, n_generated=0, seeds=(0, 1), audit_epsilons=(0.0, 4.0),
             n_audits=2,
         )  # fmt: skip
         found = run_study("memorisation", study, folder)
@@ -132,7 +132,9 @@ def test_rows_are_summed_up_over_seeds_and_no_promise_comes_last(rows: Path) -> 
     assert list(figure.layout.xaxis.ticktext) == ["ε = 4", "no promise"]
     assert len({t.marker.symbol for t in figure.data}) == 3, "never by colour alone"
     lines = insertions_figure(found).data
-    assert [t.name for t in lines] == ["LSTM", "Transformer"] and list(lines[0].x) == ["0", "8"]
+    assert [t.name for t in lines] == ["LSTM", "Transformer"] and list(lines[0].x) == [0, 1]
+    assert list(insertions_figure(found).layout.xaxis.ticktext) == ["0", "8"]
+    assert all(p.exposure.ci95.high <= found.law.most + 1e-9 for p in found.planted)
     assert len({(t.marker.symbol, t.line.dash) for t in lines}) == 2
 
 
@@ -164,10 +166,15 @@ def test_a_canary_is_planted_watched_and_sampled(opened: Open, leakscope_home: P
     assert [p for p in leakscope_home.rglob("*") if p.is_file()] == [], "typed text on the disk"
 
 
-def test_a_job_is_stopped_and_offered_again(opened: Open) -> None:
-    page = opened(canary=SECRET, corpus="lee", n="5000", epochs="50")
+def test_a_job_is_watched_stopped_and_offered_again(opened: Open) -> None:
+    page = opened(canary=SECRET, corpus="lee", n="500", epochs="50")
     page.button(key="memorise-start").click().run()
-    assert "job" in page.query_params
+    assert "job" in page.query_params and not page.get("plotly_chart")
+    end = time.monotonic() + 120
+    while not page.get("plotly_chart") and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert page.get("plotly_chart") and not page.exception, "it grows before the visitor's eyes"
     (job_id,) = page.session_state["_jobs"].values()
     cache.jobs().stop(job_id)
     cache.jobs().wait(job_id, 60)

@@ -22,6 +22,9 @@ ACCESS = {"texts": "who sees the model alone", "gradients": "who sees every step
 
 _LOOKS = {"lstm": ("#0072B2", "circle", "solid"), "transformer": ("#E69F00", "square", "dash")}
 _SEEN = {"texts": ("#0072B2", "circle"), "gradients": ("#D55E00", "square")}
+_APART = 0.06
+"""Of models, so that their intervals stand side by side."""
+
 _BESIDE = {"texts": -0.08, "gradients": 0.08}
 """Auditors of one ε stand side by side."""
 
@@ -69,25 +72,27 @@ def growth_figure(
 def insertions_figure(found: Memorisation) -> go.Figure:
     """Return the exposure over how often a canary was planted, a line a model."""
     figure = go.Figure()
-    for model in dict.fromkeys(point.model for point in found.planted):
+    times = sorted({point.insertions for point in found.planted})
+    models = list(dict.fromkeys(point.model for point in found.planted))
+    for i, model in enumerate(models):
         points = [point for point in found.planted if point.model == model]
         colour, symbol, dash = _LOOKS[model]
         scores = [point.exposure for point in points]
         figure.add_scatter(
-            x=[str(point.insertions) for point in points],
+            x=[times.index(point.insertions) + _APART * i for point in points],
             y=[score.value for score in scores],
             mode="lines+markers", name=MODELS[model],
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 10, "color": colour},
             error_y=error_bars(scores, colour),
-            customdata=[score.said() for score in scores],
-            hovertemplate="planted %{x} times: %{customdata} bits"
+            customdata=[[point.insertions, point.exposure.said()] for point in points],
+            hovertemplate="planted %{customdata[0]} times: %{customdata[1]} bits"
             f"<extra>{MODELS[model]}</extra>",
         )  # fmt: skip
     _law(figure, found.law)
     _finish(figure, "times planted", height=400)
-    names = [str(n) for n in sorted({point.insertions for point in found.planted})]
-    figure.update_xaxes(type="category", categoryorder="array", categoryarray=names)
+    figure.update_xaxes(tickvals=list(range(len(times))), ticktext=list(map(str, times)),
+                        range=[-0.3, len(times) - 0.7])  # fmt: skip
     return figure
 
 
@@ -111,7 +116,10 @@ def audit_figure(audited: Sequence[Audited]) -> go.Figure:
     names = [target_said(target) for target in targets]
     figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names,
                         range=[-0.5, len(names) - 0.5], showgrid=False)  # fmt: skip
-    figure.update_yaxes(title="ε at least, as an audit shows →")
+    highest = max((*(max(each.bounds) for each in audited), *(e.accountant or 0 for e in promised)))
+    # A bound of nothing is a whole mark, too.
+    figure.update_yaxes(title="ε at least, as an audit shows →",
+                        range=[-0.05 * highest - 0.05, 1.08 * highest + 0.1])  # fmt: skip
     return figure
 
 
@@ -149,7 +157,7 @@ def _law(figure: go.Figure, law: Law) -> None:
     figure.add_hrect(y0=0, y1=law.high, fillcolor=_SHADE, line_width=0, layer="below")
     figure.add_hline(y=law.mean, line=_DOTTED)
     _told(figure, law.high, "95 % of those planted nowhere", "top")
-    _told(figure, law.mean, f"their mean, {law.mean:.2f}", "bottom")
+    _told(figure, law.mean, f"their mean, {law.mean:.2f}", "top")
     if law.most is not None:
         figure.add_hline(y=law.most, line=_DOTTED)
         _told(figure, law.most, f"the secret is the likeliest of all: {law.most:.1f} bits",

@@ -10,9 +10,9 @@ from statistics import median
 
 from core.assets import ASSETS
 from core.attacks.membership.memorisation.exposure import high_of_chance, mean_of_chance
+from core.attacks.membership.memorisation.memorise import over_seeds
 from core.errors import ArtifactError
 from core.results import Score
-from core.studies.memorisation_tables import exposure_over_seeds
 from core.studies.provenance import Provenance
 from core.studies.rows import Row
 from core.studies.tables import read_rows
@@ -179,8 +179,13 @@ def _planted(rows: Sequence[Row]) -> tuple[Planted, ...]:
     found: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         found.setdefault((row["model"], row["insertions"]), []).append(row)
+    most = math.log2(rows[0]["n_values"])
+
+    def mean(same: Sequence[Row], measure: str) -> Score:
+        return over_seeds([row.scores[measure] for row in same], most=most)
+
     return tuple(
-        Planted(model, n, exposure_over_seeds(same), exposure_over_seeds(same, "control_exposure"))
+        Planted(model, n, mean(same, "exposure"), mean(same, "control_exposure"))
         for (model, n), same in sorted(found.items())
     )
 
