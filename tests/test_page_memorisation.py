@@ -183,6 +183,13 @@ def test_a_job_is_watched_stopped_and_offered_again(opened: Open) -> None:
     assert any("Stopped after" in caption.value for caption in page.caption)
 
 
+def test_what_is_typed_just_before_the_click_is_what_is_planted(opened: Open) -> None:
+    page = opened(canary="x 1", **{**SMALL, "draw": "0"})
+    page.text_input(key=key_of("canary")).set_value(SECRET)
+    page = planted(page)
+    assert not page.error and "of 6.6 bits" in page.subheader[0].value
+
+
 def test_a_link_opens_a_view_and_what_it_may_not_ask_is_told(opened: Open) -> None:
     page = opened(canary="Code {letters:3}", model="transformer", insertions="4", epochs="7",
                   corpus="/etc/passwd", n="7")  # fmt: skip

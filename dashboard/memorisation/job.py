@@ -71,6 +71,9 @@ def _said(canary: Canary | None) -> str:
 
 
 def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:
+    # What was typed just before the click is not in the request that the button was drawn with.
+    corpus = str(state.chosen("corpus"))
+    request = state.chosen_request(request.corpus if corpus == state.UPLOAD else corpus)
     if texts is None and state.is_upload(request.corpus):
         texts = ()  # the file went with a reload: the work says that there are no sentences
     work.start(request, plant_and_watch, request, texts)

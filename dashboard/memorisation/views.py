@@ -139,7 +139,7 @@ def _chosen_run(found: Memorised) -> PlantedRun:
         key=key_of("shown_run"),
         help="Each was trained on its own, with a secret of its own where a format draws it",
     )
-    return found.runs[min(int(i), len(found.runs) - 1)]
+    return found.runs[i if i < len(found.runs) else 0]
 
 
 def _places(each: Extraction) -> dict[str, Any]:
