@@ -24,8 +24,10 @@ TINY = {"canary": CANARY, "corpus": "lee", "n": "200", "epochs": "2", "draw": "1
 
 def plant(page: sync_api.Page) -> None:
     page.get_by_role("button", name="Plant it and train").click()
-    sync_api.expect(page.get_by_role("heading", name="of 6.6 bits")).to_be_visible()
-    page.locator(".st-key-memorise-growth .js-plotly-plot").wait_for()
+    # However busy the machine is, and whatever jobs wait before it.
+    heading = page.get_by_role("heading", name="of 6.6 bits")
+    sync_api.expect(heading).to_be_visible(timeout=240_000)
+    page.locator(".st-key-memorise-growth .js-plotly-plot").wait_for(timeout=60_000)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
