@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.corpora import split_reference
 from core.errors import InvalidInputError
+from core.studies.named_texts import check_different
 from core.tasks.classifiers import AuthoredTexts, read_authored
 
 __all__ = ["ClassedTexts", "named_apart", "open_classed"]
@@ -73,10 +74,7 @@ def named_apart(told: Sequence[str]) -> list[ClassedTexts]:
         Two have, or one cannot be read.
     """
     texts = [ClassedTexts.of(each) for each in told]
-    names = [each.name for each in texts]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"Two texts are called {name!r}. Name them apart: NAME=FILE.")
+    check_different([each.name for each in texts])
     return texts
 
 

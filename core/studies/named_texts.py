@@ -9,7 +9,7 @@ from pathlib import Path
 from core.corpora import Columns, Corpus, load_corpus, split_reference
 from core.errors import InvalidInputError
 
-__all__ = ["NamedTexts", "check_names"]
+__all__ = ["NamedTexts", "check_different", "check_names"]
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,18 @@ def check_names(told: Sequence[str]) -> list[NamedTexts]:
         Two have, or one cannot be read.
     """
     texts = [NamedTexts.of(each) for each in told]
-    names = [each.name for each in texts]
+    check_different([each.name for each in texts])
+    return texts
+
+
+def check_different(names: Sequence[str]) -> None:
+    """Check that no two texts have the same name.
+
+    Raises
+    ------
+    InvalidInputError
+        Two have.
+    """
     for name in names:
         if names.count(name) > 1:
             raise InvalidInputError(f"Two texts are called {name!r}. Name them apart: NAME=FILE.")
-    return texts

@@ -123,12 +123,12 @@ class _Draws:
 
     def ends(self, found: NDArray[np.float64], value: float) -> tuple[float, float]:
         """Return the ends of the interval of 95 %."""
-        found = found[~np.isnan(found)]
-        ends = np.quantile(found, [0.025, 0.975]) if len(found) else np.array([-math.inf, math.inf])
-        n = self.n_fewest
-        widening = stdtrit(n - 1, 0.975) / ndtri(0.975) if n > 1 else math.inf
-        low, high = value + (ends - value) * (widening if n > 1 else 1.0)
-        return (-math.inf, math.inf) if n < 2 else (float(low), float(high))
+        n, found = self.n_fewest, found[~np.isnan(found)]
+        if n < 2 or not len(found):
+            return -math.inf, math.inf
+        widening = stdtrit(n - 1, 0.975) / ndtri(0.975)
+        low, high = value + (np.quantile(found, [0.025, 0.975]) - value) * widening
+        return float(low), float(high)
 
     def interval(self, value: float, found: NDArray[np.float64]) -> Interval:
         """Return the interval of an area."""
