@@ -51,6 +51,9 @@ class Offer:
         From what the work tells to what stands beside the bar of its progress.
     shows : callable, optional
         Draws what is to be seen of a job while it runs, below that bar.
+    is_kept : bool
+        Its result took long: a page that is reloaded finds it again, until nobody asked for it
+        as long as the queue keeps what is finished.
     """
 
     label: str
@@ -63,6 +66,7 @@ class Offer:
     is_primary: bool = False
     tells: Callable[[str], str] = str
     shows: Callable[[Job], None] | None = None
+    is_kept: bool = False
 
 
 def start(request: Hashable, work: Work, *arguments: Any) -> None:
@@ -79,11 +83,12 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
 
 
 def take(request: Hashable, offer: Offer) -> Job | None:
-    """Return a job that is done, and forget it; else draw what starts, follows or stops it."""
+    """Return a job that is done, forgotten unless kept; else draw what starts or follows it."""
     job_id = _ids().get(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is not None and job.state is JobState.DONE:
-        _collected(request)
+        if not offer.is_kept:
+            _collected(request)
         return job
     if job is not None and not job.is_final:
         _follow(job.id, offer)

@@ -57,6 +57,7 @@ def experiment(
         is_primary=True,
         tells=lambda told: _EXPOSURES.sub("", told),
         shows=partial(_watch, request, foreseen),
+        is_kept=True,
     )
     done = work.take(request, offer)
     return state.remember(request, done.result) if done else None
