@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = ["EvaluationResult", "Interval", "RecoveredWord", "Recovery", "Score", "Scores"]
@@ -116,6 +116,17 @@ class Score:
         if self.has_interval:
             told += f" [{self.ci95.low:.{decimals}f}, {self.ci95.high:.{decimals}f}]"
         return f"{told}, n {self.n:,}" if with_n else told
+
+    def in_percent(self) -> Score:
+        """Return a share of 1 in per cent.
+
+        Examples
+        --------
+        >>> Score(0.5, Interval(0.25, 0.75), 40).in_percent().said()
+        '50.0 [25.0, 75.0]'
+        """
+        ends = Interval(100 * self.ci95.low, 100 * self.ci95.high, self.ci95.level)
+        return replace(self, value=100 * self.value, ci95=ends, chance=100 * self.chance)
 
     def is_resolved_from(self, other: Score) -> bool:
         """Return whether the intervals of two scores share no value.

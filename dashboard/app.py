@@ -61,6 +61,26 @@ PAGES = {
             "Which way of turning text into vectors leaks least at equal usefulness.",
         ),
     ],
+    "What is inferred": [
+        _page(
+            "attributes",
+            "Attributes",
+            "person_search",
+            "Who wrote it, or any other label: what vectors tell after a few labelled texts.",
+        ),
+        _page(
+            "membership",
+            "Membership",
+            "group_search",
+            "Whose texts a model was trained on, and what such a verdict is worth.",
+        ),
+        _page(
+            "memorisation",
+            "Memorisation",
+            "psychology",
+            "Plant a secret among the texts that a model is trained on, and watch it being kept.",
+        ),
+    ],
     "What defends": [
         _page(
             "deniability",

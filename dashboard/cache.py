@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
+    from core.studies.membership_shipped import Measured
+    from core.studies.memorisation_summary import Memorisation
     from core.studies.representation_summary import Representations
     from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
 
 __all__ = [
     "attack",
+    "attribute_corpora",
+    "attribute_rows",
     "corpus_sentences",
     "deniability_engine",
     "encoder",
     "guess",
     "jobs",
+    "membership",
+    "memorisation",
     "name_rows",
     "name_samples",
     "open_names",
@@ -148,6 +154,22 @@ def name_rows() -> list[Row]:
     return load_rows()
 
 
+@st.cache_data(show_spinner=False, max_entries=1)
+def attribute_rows() -> list[Row]:
+    """Return what the study of attributes measured."""
+    from core.studies import attribute_curves
+
+    return attribute_curves.load_rows(attribute_curves.SHIPPED)
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def attribute_corpora() -> list[str]:
+    """Return the corpora with an attribute that are on this machine."""
+    from core.attacks.attributes.sources import ATTRIBUTE_CORPORA, is_at_hand
+
+    return [name for name in ATTRIBUTE_CORPORA if is_at_hand(name)]
+
+
 @st.cache_resource(show_spinner=False, max_entries=4)
 def corpus_sentences(name: str) -> tuple[str, ...]:
     """Return the sentences of a corpus that is on this machine."""
@@ -235,11 +257,27 @@ def tradeoff(on: EncoderSpec) -> Tradeoff:
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
+def membership() -> list[Measured]:
+    """Return what the studies of membership measured; empty where nothing ships."""
+    from core.studies import membership_shipped
+
+    return membership_shipped.load_measured(membership_shipped.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
 def representations() -> Representations:
     """Return what was measured of encoders: usefulness and leakage."""
     from core.studies import representation_summary
 
     return representation_summary.load_representations(representation_summary.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def memorisation() -> Memorisation:
+    """Return what was measured of planted canaries."""
+    from core.studies import memorisation_summary
+
+    return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

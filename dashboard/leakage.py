@@ -18,6 +18,7 @@ __all__ = [
     "how_much_leaks",
     "invert_command",
     "line_of",
+    "memorise_command",
     "train_command",
     "training_said",
 ]
@@ -35,8 +36,13 @@ ON_VIEW = {
     "inversion": "A sentence is one example. ",
     "deniability": "This page shows what noise does to words, not what an attacker reads. "
     "Without noise: ",
+    "attributes": "This page shows what vectors tell about their authors, not which words are read "
+    "from them. Of words: ",
     "projection": "What is read from the points that you select is of those texts alone. "
     "Elsewhere: ",
+    "membership": "This page asks whose texts a model was trained on. What is read from vectors: ",
+    "memorisation": "This page asks what a model kept of the texts that it was trained on. What is "
+    "read from vectors: ",
 }
 """What stands before the line of pages that show something else, or more."""
 
@@ -158,6 +164,16 @@ def deniability_command(text: str, eta: float, encoder: str) -> str:
     return shlex.join(
         ["python", "-m", "core", "deniability", "--encoder", encoder, "--eta", f"{eta:g}",
          "--text", text]
+    )  # fmt: skip
+
+
+def memorise_command(corpus: str, canary: str, settings: Mapping[str, Any], n_seeds: int) -> str:
+    """Return the command that plants a canary as the page of memorisation does."""
+    return shlex.join(
+        ["python", "-m", "core", "memorise", "--corpus", corpus, f"--canary={canary}",
+         *(word for name, value in settings.items()
+           for word in (f"--{name.replace('_', '-')}", str(value))),
+         "--seed", *map(str, range(n_seeds))]
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "facts",
     "label",
     "legend",
+    "marked_passage",
     "marked_sentence",
     "ordered_words",
     "privatised_sentence",
@@ -144,6 +145,18 @@ def facts(rows: Mapping[str, str]) -> str:
     """Return terms and their values."""
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
     return f'<dl class="ls-facts">{items}</dl>'
+
+
+def marked_passage(text: str, spans: Sequence[tuple[int, int]], told: str) -> str:
+    """Return a text with what lies within spans marked; `told` says what the mark is of."""
+    pieces, end = [], 0
+    for start, stop in spans:
+        marked = f'<mark class="ls-hit" title="{escape(told)}">{escape(text[start:stop])}</mark>'
+        pieces += [escape(text[end:start]), marked]
+        end = stop
+    hidden = f'<p class="ls-hidden">{escape(told)}: {len(spans)}</p>' if spans else ""
+    body = "".join(pieces) + escape(text[end:])
+    return f'<p class="ls-sentence" dir="auto">{body}</p>{hidden}'
 
 
 def label(text: str) -> str:

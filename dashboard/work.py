@@ -8,7 +8,7 @@ its own: it knows neither the session nor Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -47,6 +47,13 @@ class Offer:
         Before it is started.
     kept : str
         Of it, after it was stopped.
+    tells : callable
+        From what the work tells to what stands beside the bar of its progress.
+    shows : callable, optional
+        Draws what is to be seen of a job while it runs, below that bar.
+    is_kept : bool
+        Its result took long: a page that is reloaded finds it again, until nobody asked for it
+        as long as the queue keeps what is finished.
     """
 
     label: str
@@ -57,6 +64,9 @@ class Offer:
     kept: str = "Nothing of it was kept."
     again: str = ""
     is_primary: bool = False
+    tells: Callable[[str], str] = str
+    shows: Callable[[Job], None] | None = None
+    is_kept: bool = False
 
 
 def start(request: Hashable, work: Work, *arguments: Any) -> None:
@@ -73,14 +83,15 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
 
 
 def take(request: Hashable, offer: Offer) -> Job | None:
-    """Return a job that is done, and forget it; else draw what starts, follows or stops it."""
+    """Return a job that is done, forgotten unless kept; else draw what starts or follows it."""
     job_id = _ids().get(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is not None and job.state is JobState.DONE:
-        _collected(request)
+        if not offer.is_kept:
+            _collected(request)
         return job
     if job is not None and not job.is_final:
-        _follow(job.id)
+        _follow(job.id, offer)
         return None
     refused = st.session_state.pop("_refused_work", None)
     if refused is not None and refused[0] == request:
@@ -155,13 +166,14 @@ def adopt(kind: type[_T]) -> list[_T]:
 
 
 @st.fragment(run_every=EVERY)
-def _follow(job_id: str) -> None:
+def _follow(job_id: str, offer: Offer) -> None:
     """Show a job until it is final, then have the whole page drawn again."""
     with calm():
         job = cache.jobs().view(job_id)
         if job is None or job.is_final:
             st.rerun()
-        st.progress(job.fraction, text=plain(_sentence(job)))
+        told = replace(job, message=offer.tells(job.message))
+        st.progress(job.fraction, text=plain(_sentence(told)))
         st.button(
             "Stop",
             key=f"stop-{job_id}",
@@ -170,6 +182,8 @@ def _follow(job_id: str) -> None:
             on_click=cache.jobs().stop,
             args=(job_id,),
         )
+        if offer.shows is not None:
+            offer.shows(job)
 
 
 def _sentence(job: Job) -> str:

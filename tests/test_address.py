@@ -11,10 +11,13 @@ import streamlit as st
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 from dashboard import cache, encoder_choice
 from dashboard.address import Address, NotOffered, Parameter
+from dashboard.attributes import state as attributes
 from dashboard.calm import plain
 from dashboard.deniability import state as deniability
 from dashboard.deniability.eta import eta_steps
 from dashboard.inversion import state as inversion
+from dashboard.membership import state as membership
+from dashboard.memorisation import state as memorisation
 from dashboard.names import controls as names_controls
 from dashboard.names import state as names
 from dashboard.projection import state as projection
@@ -62,8 +65,17 @@ def of_deniability() -> Address:
     return deniability.address(eta_steps(384))
 
 
+def of_membership() -> Address:
+    facts = [("linear", "news", "lira"), ("words", "novels", "fixed")]
+    measured = [SimpleNamespace(model=m, data=d, attack=a) for m, d, a in facts]
+    return membership.address(measured)  # type: ignore[arg-type]
+
+
 PAGES: dict[str, Callable[[], Address]] = {
     "names": lambda: names.address(names_controls.samples(), names_controls.attacks_on_offer()),
+    "attributes": lambda: attributes.address(["articles", "collections"]),
+    "membership": of_membership,
+    "memorisation": memorisation.address,
     "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json").tasks),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
@@ -73,6 +85,19 @@ PAGES: dict[str, Callable[[], Address]] = {
 }
 VIEWS: dict[str, dict[str, Any]] = {
     "names": {"names_sentences": TEXT, "names_names": "Ada Q\nTom, Orrin", "names_attack": "msp"},
+    "attributes": {
+        "attributes_corpus": "collections", "attributes_labels": 50, "attributes_each": 5,
+        "attributes_text": TEXT,
+    },
+    "membership": {
+        "membership_model": "words", "membership_data": "novels", "membership_attack": "fixed",
+        "membership_prior": 101, "membership_rate": 0.01,
+    },
+    "memorisation": {
+        "memorise_canary": "Tarnquell & {digits:3}? é 🦊", "memorise_insertions": 4,
+        "memorise_epochs": 20, "memorise_model": "transformer", "memorise_corpus": "lee",
+        "memorise_n": 500, "memorise_tokens": "words", "memorise_draw": 100, "memorise_models": 2,
+    },
     "tradeoff": {"sentence": TEXT, "task": "TREC", "share_to_keep": 80},
     "deniability": {"sentence": TEXT, "eta": 15.5},
     "representations": {
@@ -130,7 +155,10 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     PAGES[page]().adopt()
     before = dict(session.state)
     parameters = PAGES[page]().parameters
-    asked = [p for p in parameters if not free_text(p) and p.name != "stop_words"]
+    asked = [
+        p for p in parameters
+        if not free_text(p) and p.name != "stop_words" and value not in map(str, p.options or ())
+    ]  # fmt: skip
     session.open({p.name: [value] for p in asked})
     address = PAGES[page]()
     address.adopt()
@@ -149,7 +177,7 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     told.encode("utf-8")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "encoder"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in {"encoder", "membership"}])
 def test_hostile_text_is_taken_as_text(session: Session, page: str) -> None:
     for value in HOSTILE.values():
         texts = [p for p in PAGES[page]().parameters if free_text(p)]

@@ -26,7 +26,10 @@ BAIT = [
     ":material_home: :streamlit: :+1: :a:b:",
     "-> <- <-> -- >= <= ~=",
 ]
-PAGES = ["overview", "inversion", "names", "deniability", "tradeoff", "projection"]
+PAGES = [
+    "overview", "inversion", "names", "attributes", "membership", "memorisation", "deniability",
+    "tradeoff", "projection",
+]  # fmt: skip
 MARKED_UP = [
     "markdown", "caption", "title", "header", "subheader", "error", "warning", "info", "success",
 ]  # fmt: skip

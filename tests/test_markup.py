@@ -100,3 +100,11 @@ def test_no_wrong_guess_is_said() -> None:
 
 def test_messages_are_shown_without_their_markdown() -> None:
     assert plain("a\n:red[b] $x$ <c>") == r"a \:red\[b\] \$x\$ \<c\>"
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_passage_is_marked_where_it_is_told_and_nowhere_else(text: str) -> None:
+    page = parsed(markup.marked_passage(text, [(2, 5)], 'the "canary"'))
+    assert page.text == text and page.tags == {"p", "mark"}
+    assert page.attributes <= {"class", "dir", "title"}
+    assert parsed(markup.marked_passage(text, [], "x")).tags == {"p"}

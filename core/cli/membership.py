@@ -61,23 +61,20 @@ def run(arguments: argparse.Namespace) -> None:
     """Attack, and print what was found."""
     _check(arguments)
     from core.attacks.membership.classifiers.evaluation import evaluate
+    from core.attacks.membership.classifiers.told import result_of
     from core.attacks.membership.roc import PRIORS
 
     priors = tuple(arguments.prior or PRIORS)
     with progress_line() as on_progress:
         own = _opened(arguments, on_progress)
         outcomes = evaluate(own.target, own.shadows, seed=arguments.seed, on_progress=on_progress)
-    notes = [*own.notes, *_missing(own)]
-    for note in notes:
+    told = result_of(own, outcomes, priors, arguments.seed)
+    for note in told["notes"]:
         show_note(note)
-    found = [_record(outcome, priors) for outcome in outcomes]
     if arguments.json:
-        by_level = {level: {o.plan.name: record for o, record in zip(outcomes, found, strict=True)
-                            if o.plan.level == level} for level in ("sample", "user")}  # fmt: skip
-        show_json({**_facts(own), "priors": list(priors), "seed": arguments.seed,
-                   "notes": notes, **by_level})  # fmt: skip
+        show_json(told)
     else:
-        _show(own, outcomes)
+        _show(told, outcomes)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -110,77 +107,7 @@ def _opened(arguments: argparse.Namespace, on_progress: Any) -> Any:
     return outputs_of_models(models, arguments.vectors, arguments.labels, on_progress)
 
 
-def _missing(own: Any) -> list[str]:
-    """Return what could not be attacked, and what would be needed."""
-    from core.attacks.membership.classifiers.evaluation import (
-        has_both_kinds_of_users,
-        sides_there,
-    )
-
-    found = []
-    if own.shadows is not None and not all(sides_there(own.shadows)):
-        found.append(
-            "the shadow models were all trained on every sample, or all on none, so that what "
-            "compares the two is left out: train each on half of the samples, drawn at random"
-        )
-    if own.shadows is None:
-        found.append(
-            "without shadow models only features are ranked: thresholds, LiRA, RMIA and BaVarIA "
-            "are left out, and what is measured is less than what an attacker may reach"
-        )
-    if own.target.users is not None and not has_both_kinds_of_users(own.target):
-        found.append(
-            "every user has a sample among the members (or none has), so that users are not "
-            "attacked: train on some users and leave others out"
-        )
-    return found
-
-
-def _facts(own: Any) -> dict[str, Any]:
-    from core.attacks.membership.classifiers.outputs import Shadows
-
-    target, shadows = own.target, own.shadows
-    n_shadows = shadows.n_models if isinstance(shadows, Shadows) else len(shadows or ())
-    right = target.probabilities.argmax(axis=1) == target.labels
-    return {
-        "n": len(target),
-        "n_members": int(target.members.sum()),
-        "n_classes": target.n_classes,
-        "n_users": None if target.users is None else len(set(target.users)),
-        "n_shadows": n_shadows,
-        "accuracy_on_members": float(right[target.members].mean()),
-        "accuracy_on_others": float(right[~target.members].mean()),
-    }
-
-
-def _record(outcome: Any, priors: tuple[float, ...]) -> dict[str, Any]:
-    """Return what is told of an attack; rates that so few samples cannot tell are null."""
-    from core.attacks.membership.roc import predictive_value
-
-    told = {f"{at.fpr:g}": at for at in outcome.at}
-    seen = {name: at for name, at in told.items() if at.is_resolvable}
-    record: dict[str, Any] = {
-        **outcome.plan.settings,
-        **outcome.auc.to_record("auc"),
-        "n": outcome.auc.n,
-        "chance": 0.5,
-        "tpr_at_fpr": {name: seen[name].tpr.value if name in seen else None for name in told},
-        "tpr_at_fpr_ci95": {name: [at.tpr.ci95.low, at.tpr.ci95.high] for name, at in seen.items()},
-        "ppv_at_fpr": {
-            name: {f"{p:.4g}": predictive_value(at.tpr.value, at.fpr, p) for p in priors}
-            for name, at in seen.items()
-        },
-        **outcome.control.to_record("auc_shuffled"),
-    }
-    for name in ("accuracy", "advantage"):
-        score = getattr(outcome, name)
-        if score is not None:
-            record |= score.to_record(name)
-    return record
-
-
-def _show(own: Any, outcomes: Any) -> None:
-    facts = _facts(own)
+def _show(facts: dict[str, Any], outcomes: Any) -> None:
     print(
         f"{facts['n']:,} samples, {facts['n_members']:,} of them members, {facts['n_classes']:,} "
         f"classes, {facts['n_shadows']} shadow models; right on {facts['accuracy_on_members']:.3f} "

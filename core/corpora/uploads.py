@@ -15,7 +15,7 @@ from core.corpora.rows import Columns, Row, check_rows, is_empty
 from core.corpora.tables import kind_of, read_rows
 
 __all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX_UPLOAD_ROWS",
-           "is_table", "read_upload", "upload_facts"]  # fmt: skip
+           "check_upload", "is_table", "read_upload", "upload_facts"]  # fmt: skip
 
 MAX_UPLOAD_BYTES = 200 * 2**20
 """As `maxUploadSize` of dashboard/.streamlit/config.toml, which refuses more before it arrives."""

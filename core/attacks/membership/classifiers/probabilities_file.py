@@ -23,7 +23,15 @@ from core.corpora.raw_files import refusal
 from core.corpora.tables import open_table
 from core.errors import similar
 
-__all__ = ["OwnOutputs", "ModelRows", "classes_of", "label_name", "member_of", "read_outputs"]
+__all__ = [
+    "ModelRows",
+    "OwnOutputs",
+    "classes_of",
+    "label_name",
+    "member_of",
+    "read_outputs",
+    "target_column",
+]
 
 PREFIX = "p_"
 """Of a column that holds the probabilities of a class."""
@@ -68,8 +76,13 @@ class ModelRows:
     samples: list[str] = field(default_factory=list)
 
 
-def read_outputs(file: File) -> OwnOutputs:
+def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
     """Read a table of probabilities: CSV, TSV, JSONL or Parquet.
+
+    Parameters
+    ----------
+    most_cells : int
+        Probabilities that are read at most.
 
     Raises
     ------
@@ -88,8 +101,8 @@ def read_outputs(file: File) -> OwnOutputs:
     for place, cells in table.rows([*columns, *(name for name in _of_classes(table.names))]):
         told = dict(zip(columns, cells, strict=False))
         n_cells += len(classes)
-        if n_cells > MOST_CELLS:
-            raise refusal(file, place, f"is beyond {MOST_CELLS:,} probabilities. Give fewer rows.")
+        if n_cells > most_cells:
+            raise refusal(file, place, f"is beyond {most_cells:,} probabilities. Give fewer rows.")
         rows = models.setdefault(_shadow_of(file, place, told.get("shadow")), ModelRows())
         rows.places.append(place)
         rows.probabilities.append(_numbers(file, place, classes, cells[len(columns) :]))
@@ -99,6 +112,22 @@ def read_outputs(file: File) -> OwnOutputs:
             if name in columns:
                 kept.append(_named(file, place, name, told[name]))
     return _gathered(file, models, classes)
+
+
+def target_column(file: File, name: str) -> tuple[str, ...]:
+    """Return another column of the classifier's own rows as text, in the order of its samples.
+
+    Empty where the table has none of that name.
+    """
+    table = open_table(file)
+    if table is None or name not in table.names:
+        return ()
+    has_shadows = "shadow" in table.names
+    found = []
+    for place, cells in table.rows([name, *(["shadow"] if has_shadows else [])]):
+        if not has_shadows or _shadow_of(file, place, cells[1]) == -1:
+            found.append("" if _is_blank(cells[0]) else str(cells[0]))
+    return tuple(found)
 
 
 def _columns(file: File, names: Sequence[str]) -> list[str]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score
 
-__all__ = ["Measured", "estimate", "exposure_of_rank", "mean_of_chance", "measure", "rank_of"]
+__all__ = ["Measured", "estimate", "exposure_of_rank", "high_of_chance", "mean_of_chance",
+           "measure", "rank_of"]  # fmt: skip
 
 _Bits = NDArray[np.float64]
 
@@ -85,6 +86,19 @@ def mean_of_chance(size: int) -> float:
     (0.5, 1.4427)
     """
     return math.log2(size) - math.lgamma(size + 1) / math.log(2) / size
+
+
+def high_of_chance(size: int, share: float = 0.05) -> float:
+    """Return the exposure that at most this share of canaries that were never planted exceeds.
+
+    Their rank is uniform, so that P(exposure > e) is about 2^−e.
+
+    Examples
+    --------
+    >>> round(high_of_chance(10_000), 2), high_of_chance(16)
+    (4.32, 4.0)
+    """
+    return math.log2(size / (math.floor(share * size) + 1))
 
 
 def measure(own: float, others: _Bits, size: int, *, seed: int = 0) -> Measured:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.corpora import Corpus, split_sentences
+from core.corpora import Corpus, Document, split_sentences
+from core.corpora.memory_file import MemoryFile
+from core.corpora.uploads import read_upload
 from core.errors import InvalidInputError
 from core.specs import validate_settings
 from core.text import check_text
 
 __all__ = ["FEWEST", "MOST_DOCUMENTS", "check_settings", "checked", "private_texts",
-           "split_held_out"]  # fmt: skip
+           "split_held_out", "upload_texts"]  # fmt: skip
 
 FEWEST = 20
 MOST_DOCUMENTS = 100_000
@@ -40,6 +42,24 @@ def private_texts(corpus: Corpus, n: int, seed: int) -> list[str]:
         if len(found) >= n:
             break
     return checked(list(found)[:n])
+
+
+def upload_texts(file: MemoryFile, n: int, column: str | None = None) -> list[str]:
+    """Return up to n different sentences of an upload, held in memory alone.
+
+    Parameters
+    ----------
+    column : str, optional
+        Of the texts of a table; the longest by default.
+
+    Raises
+    ------
+    InvalidInputError
+        The file cannot be read, is too large, or has too few sentences.
+    """
+    rows, _, _ = read_upload(file, text=column)
+    documents = tuple(Document(str(i), row.text) for i, row in enumerate(rows))
+    return private_texts(Corpus(file.name, documents), n, 0)
 
 
 def checked(texts: list[str]) -> list[str]:

@@ -1,0 +1,233 @@
+"""Figures of attribute inference: accuracy by size, likeliest labels, their reasons, mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from core.attacks.attributes.experiment import Guess
+from core.attacks.attributes.parts import Why
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
+from core.registry import look_of
+from core.studies.attribute_curves import ALONG, Curve
+
+__all__ = ["accuracy_figure", "confusion_figure", "guesses_figure", "reasons_figure"]
+
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_TOPIC, _REST, _GUESS = "#0072B2", "#E69F00", "#56B4E9"
+_SHADES = (
+    ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
+    ("#12161B", "rgb(86, 44, 13)", "rgb(160, 72, 0)"),
+)
+"""From the page's background, light or dark, towards the colour of what leaked."""
+_INK = ("#1B1F24", "#E8EBEE")
+_FRAME = ("#0072B2", "#56B4E9")
+_LETTERS = 14
+
+
+def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
+    """Return accuracy along a size, a line an attack, with intervals, control and guessing.
+
+    Parameters
+    ----------
+    along : str
+        One of ALONG.
+    k : int
+        Of the top-k accuracy that the curves are.
+    """
+    figure = go.Figure()
+    encoders = list(dict.fromkeys(c.encoder for c in curves if c.encoder))
+    for curve in curves:
+        _add_curve(figure, curve, encoders)
+    longest = max(curves, key=lambda curve: len(curve.sizes))
+    figure.add_scatter(
+        x=longest.sizes,
+        y=[score.chance for score in longest.scores],
+        name="guessing",
+        mode="lines+markers",
+        line={"color": BASELINE, "dash": "dot", "width": 2},
+        marker={"symbol": "line-ew-open", "size": 9},
+        hovertemplate="guessing: %{y:.3f}<extra></extra>",
+    )
+    style(figure, height=440)
+    sizes = sorted({size for curve in curves for size in curve.sizes})
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        margin={"l": 0, "r": 12, "t": 16, "b": 10},
+    )
+    figure.update_xaxes(
+        title=ALONG[along], type="log", tickvals=sizes, ticktext=[f"{n:,}" for n in sizes],
+        gridcolor=GRID, zeroline=False, minor={"ticks": ""},
+    )  # fmt: skip
+    told = "right at once" if k == 1 else f"right among the {k} likeliest"
+    figure.update_yaxes(
+        title=f"share of texts {told}", rangemode="tozero", gridcolor=GRID, zeroline=False
+    )
+    return figure
+
+
+def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str]) -> None:
+    look = look_of(ATTRIBUTE_ATTACKS, curve.attack)
+    name = ATTRIBUTE_ATTACKS[curve.attack].title
+    if len(encoders) > 1 and curve.encoder:
+        name = f"{name}, {curve.encoder}"
+    colour, symbol = (BASELINE, "x") if curve.is_shuffled else (look.colour, look.symbol)
+    if curve.is_shuffled:
+        name = f"{name}, labels shuffled"
+    dash = _DASHES[encoders.index(curve.encoder) % 4] if curve.encoder else "longdash"
+    figure.add_scatter(
+        x=curve.sizes,
+        y=[score.value for score in curve.scores],
+        name=name,
+        mode="markers" if curve.is_shuffled else "lines+markers",
+        line={"color": colour, "width": 2, "dash": dash},
+        marker={"symbol": symbol, "size": 10},
+        error_y=error_bars(curve.scores),
+        customdata=[score.said(3) for score in curve.scores],
+        hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
+    )
+
+
+def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
+    """Return the probabilities of the likeliest labels; the true one, where known, has a dot."""
+    figure = go.Figure()
+    others = WRONG if truth else _GUESS
+    rows = list(range(len(guesses)))
+    figure.add_bar(
+        x=[guess.probability for guess in guesses],
+        y=rows,
+        orientation="h",
+        marker={"color": [LEAKED if g.label == truth else others for g in guesses]},
+        text=[f"{100 * guess.probability:.0f} %" for guess in guesses],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"{_safe(g.label)}: {g.probability:.1%}" for g in guesses],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    _label_rows(figure, [("● " if g.label == truth else "") + g.label for g in guesses])
+    figure.update_xaxes(
+        title="probability", range=[0, 1.12], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"],
+        gridcolor=GRID, zeroline=False,
+    )  # fmt: skip
+    return figure
+
+
+def reasons_figure(labels: Sequence[str], reasons: Sequence[Why]) -> go.Figure:
+    """Return what topic and rest add to each label, in nats; bars to the left speak against it."""
+    figure = go.Figure()
+    rows = list(range(len(labels)))
+    for name, colour, shape, values in (
+        ("topic", _TOPIC, "", [why.topic for why in reasons]),
+        ("the rest", _REST, "/", [why.rest for why in reasons]),
+    ):
+        figure.add_bar(
+            x=values,
+            y=rows,
+            orientation="h",
+            name=name,
+            marker={"color": colour, "pattern": {"shape": shape}},
+            hovertemplate=f"{name}: %{{x:+.2f}} nats<extra></extra>",
+        )
+    _label_rows(figure, labels)
+    figure.update_layout(
+        barmode="relative",
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0},
+    )
+    figure.update_xaxes(
+        title="speaks for it →, nats", gridcolor=GRID, zeroline=True, zerolinecolor=BASELINE
+    )
+    return figure
+
+
+def _label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
+    style(figure, height=90 + 38 * len(labels))
+    figure.update_layout(margin={"l": 0, "r": 8, "t": 28, "b": 10})
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=[_label(label) for label in labels],
+        range=[len(labels) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        zeroline=False,
+        ticklabelstandoff=4,
+        tickfont={"size": 13},
+    )
+
+
+def confusion_figure(
+    labels: Sequence[str], shares: Sequence[Sequence[float]], *, is_dark: bool = False
+) -> go.Figure:
+    """Return of each label's texts the share that is answered with each label, in per cent.
+
+    Parameters
+    ----------
+    labels : sequence of k str
+    shares : sequence of k rows of k + 1 numbers
+        As `core.attacks.attributes.answers.Mixed` has them, in [0, 1]; the last is any other label,
+        and is left out where there is none.
+    """
+    has_others = any(row[-1] > 0 for row in shares)
+    columns = [*labels, "any other"] if has_others else list(labels)
+    shares = [row[: len(columns)] for row in shares]
+    told = [
+        [f"{_safe(true)} taken for {_safe(said)}: {share:.1%}"
+         for said, share in zip(columns, row, strict=True)]
+        for true, row in zip(labels, shares, strict=True)
+    ]  # fmt: skip
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=list(range(len(columns))),
+        y=list(range(len(labels))),
+        z=[[100 * share for share in row] for row in shares],
+        zmin=0,
+        zmax=100,
+        showscale=False,
+        colorscale=[[i / 2, shade] for i, shade in enumerate(_SHADES[is_dark])],
+        xgap=2,
+        ygap=2,
+        texttemplate="%{z:.0f}",
+        textfont={"color": _INK[is_dark], "size": 12},
+        hovertext=told,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    line = {"color": _FRAME[is_dark], "width": 2}
+    for i in range(len(labels)):
+        box = {"x0": i - 0.47, "x1": i + 0.47, "y0": i - 0.47, "y1": i + 0.47}
+        figure.add_shape(type="rect", line=line, **box)
+    _label_mistakes(figure, labels, columns)
+    return figure
+
+
+def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
+    style(figure, height=160 + 34 * len(labels))
+    figure.update_layout(margin={"t": 130, "b": 10, "r": 34, "l": 0}, plot_bgcolor=GRID)
+    figure.update_xaxes(
+        tickvals=list(range(len(columns))),
+        ticktext=[_label(label) for label in columns],
+        side="top",
+        tickangle=-60,
+        ticklabeloverflow="allow",
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=[_label(label) for label in labels],
+        range=[len(labels) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        zeroline=False,
+        ticklabelstandoff=4,
+    )
+
+
+def _label(name: str) -> str:
+    return _safe(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…")
+
+
+def _safe(text: str) -> str:
+    """Return a text for a figure, in which < and & are markup and %{ a field."""
+    return escape(text).replace("%", "&#37;")

@@ -1,0 +1,168 @@
+"""Figures of membership: who is found at what rate of false accusations, and how scores lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from core.attacks.membership.drawn import RocPoint, ScoreShares
+from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.registry import Look
+from core.results import Score
+
+__all__ = ["decile_figure", "roc_figure", "score_figure"]
+
+_LEAST = 1e-3
+"""Least true-positive rate that the logarithmic axis shows: below, a curve is not drawn."""
+
+_TICKS = (0.0001, 0.001, 0.01, 0.1, 1.0)
+
+
+def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figure:
+    """Return who is found at what rate of false accusations, both on logarithmic axes.
+
+    Parameters
+    ----------
+    points : sequence of (float, Score)
+        By rising rate, each with its interval.
+    has_curve : bool
+        Whether a line and a band join them; else each is a point with its interval.
+    """
+    figure = go.Figure()
+    rates = [rate for rate, _ in points]
+    least = min([*rates, 0.01])
+    start = 10 ** math.floor(math.log10(least) + 1e-9)
+    figure.add_scatter(
+        x=[start, 1],
+        y=[start, 1],
+        mode="lines",
+        line={"color": BASELINE, "dash": "dot", "width": 1.5},
+        name="chance",
+        hoverinfo="skip",
+    )
+    if has_curve:
+        _add_band(figure, points)
+    _add_points(figure, points, has_curve=has_curve)
+    style(figure, height=440)
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        margin={"l": 0, "r": 12, "t": 12, "b": 10},
+    )
+    axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "tickvals": list(_TICKS),
+            "ticktext": [f"{100 * t:g} %" for t in _TICKS]}  # fmt: skip
+    figure.update_xaxes(title="falsely accused, of non-members →", **axis)
+    figure.update_xaxes(range=[math.log10(start) - 0.03, 0.03])
+    figure.update_yaxes(title="found, of members →", **axis)
+    figure.update_yaxes(range=[math.log10(max(start, _LEAST)) - 0.03, 0.05])
+    return figure
+
+
+def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
+    """Draw the intervals as one band; what lies below the axis ends at it."""
+    rates = [rate for rate, _ in points]
+    for ends, fill in (([s.ci95.high for _, s in points], None),
+                       ([s.ci95.low for _, s in points], "tonexty")):  # fmt: skip
+        figure.add_scatter(
+            x=rates,
+            y=[max(end, _LEAST / 10) for end in ends],
+            mode="lines",
+            line={"width": 0, "color": LEAKED},
+            fill=fill,
+            fillcolor="rgba(213,94,0,0.2)",
+            name="95 % interval",
+            showlegend=fill is not None,
+            hoverinfo="skip",
+        )
+
+
+def _add_points(figure: go.Figure, points: Sequence[RocPoint], *, has_curve: bool) -> None:
+    scores = [score for _, score in points]
+    figure.add_scatter(
+        x=[rate for rate, _ in points],
+        y=[score.value if score.value > 0 else None for score in scores],
+        error_y=None if has_curve else error_bars(scores, LEAKED, thickness=1.5, width=5),
+        mode="lines+markers" if has_curve else "markers",
+        line={"color": LEAKED, "width": 2.5},
+        marker={"color": LEAKED, "size": 5 if has_curve else 11},
+        name="attack",
+        customdata=[[100 * r, 100 * s.value, 100 * s.ci95.low, 100 * s.ci95.high]
+                    for r, s in points],
+        hovertemplate="of members %{customdata[1]:.1f} % found "
+        "(%{customdata[2]:.1f} to %{customdata[3]:.1f})"
+        "<br>of others %{customdata[0]:.2g} % accused<extra></extra>",
+    )  # fmt: skip
+
+
+def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figure:
+    """Return how the scores of members and of others lie.
+
+    Parameters
+    ----------
+    marked : float, optional
+        The score of one of them, drawn as a line.
+    """
+    edges = shares.edges
+    centres, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
+    figure = go.Figure()
+    for values, name, colour, pattern in (
+        (shares.members, "members", LEAKED, ""),
+        (shares.outsiders, "non-members", MISSED, "/"),
+    ):
+        figure.add_bar(
+            x=centres,
+            y=values,
+            name=name,
+            width=width,
+            marker={"color": colour, "opacity": 0.6, "pattern": {"shape": pattern}},
+            hovertemplate=f"%{{y:.1f}} % of {name}, around %{{x:.3g}}<extra></extra>",
+        )
+    if marked is not None and not math.isnan(marked):
+        at = min(max(marked, float(edges[0])), float(edges[-1]))
+        figure.add_vline(x=at, line={"color": BASELINE, "width": 3, "dash": "dash"})
+        figure.add_annotation(x=at, y=1.02, yref="paper", yanchor="bottom", xanchor="auto",
+                              text="this one", showarrow=False)  # fmt: skip
+    style(figure, height=320)
+    figure.update_layout(
+        barmode="overlay",
+        legend={"orientation": "h", "yanchor": "top", "y": -0.25, "x": 0},
+        margin={"l": 0, "r": 8, "t": 26, "b": 10},
+    )
+    figure.update_xaxes(title="score of the attack: likelier a member →", gridcolor=GRID)
+    figure.update_xaxes(zeroline=False)
+    figure.update_yaxes(title="per cent of either kind", gridcolor=GRID, zeroline=False)
+    return figure
+
+
+def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]) -> go.Figure:
+    """Return the advantage by how rare words are, a line for each attack.
+
+    Parameters
+    ----------
+    lines : sequence of (title, look, points)
+        Points are a decile, 1 the most frequent, and the advantage there, in [-1, 1].
+    """
+    figure = go.Figure()
+    figure.add_hline(y=0, line={"color": BASELINE, "dash": "dot", "width": 1.5})
+    for title, look, points in lines:
+        figure.add_scatter(
+            x=[decile for decile, _ in points],
+            y=[score.value for _, score in points],
+            error_y=error_bars([score for _, score in points], look.colour),
+            mode="lines+markers",
+            name=title,
+            line={"color": look.colour, "width": 2},
+            marker={"color": look.colour, "symbol": look.symbol, "size": 9},
+            hovertemplate=f"{title}<br>decile %{{x}}: advantage %{{y:.2f}}<extra></extra>",
+        )
+    style(figure, height=380)
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        margin={"l": 0, "r": 12, "t": 20, "b": 10},
+        showlegend=True,
+    )
+    figure.update_xaxes(title="words, 1 the most frequent tenth, 10 the rarest →", dtick=1,
+                        gridcolor=GRID, zeroline=False)  # fmt: skip
+    figure.update_yaxes(title="advantage (chance: 0)", gridcolor=GRID, zeroline=False)
+    return figure

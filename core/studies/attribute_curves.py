@@ -1,0 +1,149 @@
+"""What attacks on an attribute reach by size, from rows of the study or of a page's own job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.assets import ASSETS
+from core.errors import ArtifactError
+from core.results import Score
+from core.studies.rows import Row, mean_row_score
+from core.studies.tables import read_rows
+
+__all__ = ["ALONG", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows", "mean_at",
+           "offered", "table", "views_of", "with_mixed"]  # fmt: skip
+
+SHIPPED = ASSETS / "attributes" / "minilm.json"
+"""What was measured for the bundled encoder."""
+
+SOURCES = {
+    "row": "other texts",
+    "run": "other passages, of the same works or of others",
+    "group": "other works than those attacked",
+    "same_group": "other passages of the works attacked",
+}
+"""Where labelled texts come from, in words."""
+
+ALONG = {"n_per_label": "labelled texts of each", "n_labels": "labels told apart"}
+"""What accuracy is drawn against."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Which rows are looked at: where labelled texts come from, |S|, N_s, and k of top-k."""
+
+    source: str
+    n_labels: int
+    n_per_label: int
+    k: int = 1
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The accuracy of an attack along a size; `sizes` and `scores` are as long as each other."""
+
+    attack: str
+    encoder: str
+    sizes: tuple[int, ...]
+    scores: tuple[Score, ...]
+    is_shuffled: bool = False
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Read what `python -m core study attributes` wrote, without what failed.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or of another study; the message names the file.
+    """
+    rows = [row for row in read_rows(path, "attributes") if not row.error]
+    if not rows or not all("top1" in row.scores and "n_labels" in row.facts for row in rows):
+        raise ArtifactError(
+            f"{path} does not hold rows of `python -m core study attributes`. Make it anew."
+        )
+    return rows
+
+
+def views_of(rows: Sequence[Row], source: str) -> tuple[list[int], list[int]]:
+    """Return the |S| and the N_s that were measured, ascending."""
+    own = [row for row in rows if row["labelled_from"] == source and not row["is_shuffled"]]
+    labels, sizes = ({int(row[name]) for row in own} for name in ("n_labels", "n_per_label"))
+    return sorted(labels), sorted(sizes)
+
+
+def offered(rows: Sequence[Row]) -> list[str]:
+    """Return where labelled texts come from, each once."""
+    found = {str(row["labelled_from"]) for row in rows}
+    return [source for source in SOURCES if source in found]
+
+
+def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
+    """Return a curve an attack and encoder, the control last; what stays fixed is the view's."""
+    fixed = "n_labels" if along == "n_per_label" else "n_per_label"
+    own = [
+        row
+        for row in rows
+        if row["labelled_from"] == view.source and row[fixed] == getattr(view, fixed)
+    ]
+    found = []
+    for is_shuffled in (False, True):
+        kinds = dict.fromkeys(_kind(row) for row in own if row["is_shuffled"] == is_shuffled)
+        for attack, encoder in kinds:
+            same = [r for r in own if _kind(r) == (attack, encoder)
+                    and r["is_shuffled"] == is_shuffled]  # fmt: skip
+            sizes = sorted({int(row[along]) for row in same})
+            scores = [
+                mean_row_score([row for row in same if row[along] == size], f"top{view.k}")
+                for size in sizes
+            ]
+            found.append(Curve(attack, encoder, tuple(sizes), tuple(scores), is_shuffled))
+    return found
+
+
+def _kind(row: Row) -> tuple[str, str]:
+    return str(row["attribute_attack"]), str(row.get("encoder", ""))
+
+
+def mean_at(
+    rows: Sequence[Row], view: View, attack: str, measure: str, encoder: str = ""
+) -> Score | None:
+    """Return a score of an attack at a view, the mean over seeds; None where there is none."""
+    own = [
+        row
+        for row in rows
+        if _kind(row) == (attack, encoder)
+        and not row["is_shuffled"]
+        and (row["labelled_from"], row["n_labels"], row["n_per_label"])
+        == (view.source, view.n_labels, view.n_per_label)
+        and measure in row.scores
+    ]
+    return mean_row_score(own, measure) if own else None
+
+
+def with_mixed(rows: Sequence[Row], source: str, encoder: str) -> Row | None:
+    """Return the row that tells which labels a probe mixes up: its largest size."""
+    own = [row for row in rows if row["labelled_from"] == source and "mixed_labels" in row.facts
+           and row.get("encoder", "") == encoder and not row["is_shuffled"]]  # fmt: skip
+    return max(own, key=lambda r: (_kind(r)[0] == "linear", r["n_labels"]), default=None)
+
+
+def table(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Return a record a row, for a table or a file."""
+    return [
+        {
+            "attack": row["attribute_attack"],
+            "encoder": row.get("encoder", ""),
+            "labels shuffled": bool(row["is_shuffled"]),
+            "labelled texts are": SOURCES.get(row["labelled_from"], row["labelled_from"]),
+            "labels": row["n_labels"],
+            "of each": row["n_per_label"],
+            "seed": row["seed"],
+            **{f"top-{k}": row.scores[f"top{k}"].said(3) for k in (1, 5)},
+            **{f"guessing, top-{k}": f"{row.scores[f'top{k}'].chance:.3f}" for k in (1, 5)},
+            "n": row["n"],
+        }
+        for row in rows
+    ]

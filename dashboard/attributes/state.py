@@ -1,0 +1,140 @@
+"""What one visitor has chosen on the page of attributes, and what came of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.studies.attribute_job import AttributeRequest
+from dashboard.address import Address, Parameter
+from dashboard.kept import Kept
+
+if TYPE_CHECKING:
+    from core.attacks.attributes.examples import Examples
+    from core.corpora.guess import FileFacts
+    from core.corpora.memory_file import MemoryFile
+    from core.studies.attribute_job import Inferred
+
+__all__ = [
+    "COUNTS",
+    "UPLOAD",
+    "AttributeRequest",
+    "address",
+    "draw_unseen",
+    "inferred_of",
+    "key_of",
+    "keep_choice",
+    "own_examples",
+    "own_facts",
+    "remember_inferred",
+    "restore_request",
+    "restored_upload",
+    "text",
+    "truth",
+]
+
+UPLOAD = "upload"
+COUNTS = (5, 10, 20, 50)
+_SEEN: Kept[AttributeRequest, Inferred] = Kept("_attribute_results", 3)
+inferred_of = _SEEN.get
+remember_inferred = _SEEN.add
+
+
+def key_of(name: str) -> str:
+    """Return the key of a control of the page."""
+    return f"attributes_{name}"
+
+
+def address(corpora: Sequence[str]) -> Address:
+    """Return what an address may ask for: `?corpus=articles&labels=20&each=10&text=…`."""
+    counts = [
+        Parameter(name=name, key=key_of(name), default=20, options=COUNTS)
+        for name in ("labels", "each")
+    ]
+    return Address(
+        "attributes",
+        (
+            # The address of a visitor's own file would tell nobody anything.
+            Parameter(
+                name="corpus",
+                key=key_of("corpus"),
+                default=corpora[0],
+                options=corpora,
+                write=lambda name: None if name == UPLOAD else str(name),
+            ),
+            *counts,
+            Parameter(
+                name="text", key=key_of("text"), default="", write=lambda text: str(text) or None
+            ),
+        ),
+    )
+
+
+def text() -> str:
+    """Return the text whose author is asked for."""
+    return str(st.session_state.get(key_of("text"), ""))
+
+
+def draw_unseen(unseen: Sequence[tuple[str, str]]) -> None:
+    """Take a text that no attack learned from, from a callback; its label is told beside."""
+    found, label = random.choice(unseen)
+    st.session_state[key_of("text")] = found
+    st.session_state["_attributes_truth"] = (found, label)
+
+
+def truth() -> str:
+    """Return the label of the text if it was drawn and stands as it was; else nothing."""
+    drawn, label = st.session_state.get("_attributes_truth", ("", ""))
+    return str(label) if drawn and drawn == text() else ""
+
+
+def keep_choice(name: str, options: Sequence[object], otherwise: object) -> None:
+    """Let a choice stand if it is among the options, else take another."""
+    if st.session_state.get(key_of(name)) not in options:
+        st.session_state[key_of(name)] = otherwise
+
+
+def restore_request(request: AttributeRequest) -> None:
+    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
+    st.session_state[key_of("corpus")] = UPLOAD if request.is_upload else request.source
+    st.session_state[key_of("labels")] = request.n_labels
+    st.session_state[key_of("each")] = request.n_per_label
+    st.session_state[key_of("seed")] = request.seed
+    if request.is_upload:
+        st.session_state["_attributes_restored"] = request
+
+
+def restored_upload() -> AttributeRequest | None:
+    """Return the request for an upload whose job was found again after a reload."""
+    found: AttributeRequest | None = st.session_state.get("_attributes_restored")
+    return found
+
+
+def own_facts(file: MemoryFile, digest: str) -> FileFacts:
+    """Return what an upload holds, looked up once while the file stays."""
+    from core.corpora.uploads import upload_facts
+
+    kept = st.session_state.get("_attributes_facts")
+    if kept is None or kept[0] != (file.name, digest):
+        kept = ((file.name, digest), upload_facts(file))
+        st.session_state["_attributes_facts"] = kept
+    found: FileFacts = kept[1]
+    return found
+
+
+def own_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
+    """Return the labelled texts of an upload, read once while nothing changes."""
+    from core.attacks.attributes.sources import read_uploaded
+
+    columns = (request.text_column, request.label_column, request.group_column)
+    key = (request.source, file.name, *columns)
+    kept = st.session_state.get("_attributes_examples")
+    if kept is None or kept[0] != key:
+        text_column, label, group = columns
+        kept = (key, read_uploaded(file, text=text_column, label=label, group=group or None))
+        st.session_state["_attributes_examples"] = kept
+    found: Examples = kept[1]
+    return found

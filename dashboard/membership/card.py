@@ -1,0 +1,204 @@
+"""What a verdict is worth at a prior that the reader sets, for one user or sample after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.attacks.inversion.export import neutral_cell
+from core.attacks.membership.drawn import score_shares
+from core.attacks.membership.rates import RATES, AtRate
+from core.attacks.membership.verdict import Verdict, verdict_of, worth_at
+from core.errors import CoreError
+from core.figures.membership import score_figure
+from core.results import Score
+from dashboard.calm import plain, show_error
+from dashboard.charts import chart_config
+from dashboard.membership import state
+from dashboard.membership.own import plan_said
+
+if TYPE_CHECKING:
+    from core.attacks.membership.classifiers.evaluation import AttackOutcome
+    from core.attacks.membership.classifiers.own_file import OwnAttacked
+    from core.studies.membership_shipped import Measured
+
+__all__ = ["card", "worth"]
+
+_MOST_LISTED = 500
+_MOST_TEXTS = 100
+
+
+def worth(
+    measured: Measured | None, own: AttackOutcome | None, *, is_simulated: bool = False
+) -> None:
+    """Draw the prior, and how many of those accused would be members."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.select_slider(
+            "Members among those asked about: one in",
+            state.odds_options(),
+            key=state.PRIOR_KEY,
+            persist_state="session",
+            format_func=lambda n: f"{n:,}",
+            help="The prior: of how many people or texts that one asks about one was trained on. "
+            "The rarer members are, the more of the accusations are false",
+        )
+        st.segmented_control(
+            "Falsely accused, of non-members",
+            RATES,
+            key=state.RATE_KEY,
+            required=True,
+            persist_state="session",
+            format_func=lambda rate: f"{100 * rate:g} %",
+            help="How cautious the attacker is: the threshold is set so that at most this share "
+            "of non-members lies above it",
+        )
+    lines = []
+    if measured is not None and not measured.is_control:
+        lines += [_worth_said(measured.attack_title, at) for at in measured.at if _is_chosen(at)]
+    if own is not None:
+        mark = "Simulated: " if is_simulated else ""
+        told = f"{mark}{plan_said(own.plan)}"
+        lines += [_worth_said(told, at) for at in own.at if _is_chosen(at)]
+    for line in lines:
+        st.markdown(f"- {line}")
+
+
+def _is_chosen(at: AtRate) -> bool:
+    return at.fpr == _rate()
+
+
+def _rate() -> float:
+    return float(st.session_state[state.RATE_KEY])
+
+
+def _worth_said(attack: str, at: AtRate) -> str:
+    if not at.is_resolvable:
+        return f"**{plain(attack)}**: {100 * at.fpr:g} % is not resolvable, too few non-members."
+    found = worth_at(at, state.prior())
+    return (
+        f"**{plain(attack)}**: of those whom it calls members, **{_per_cent(found)}** are, where "
+        f"one in {round(1 / state.prior()):,} is."
+    )
+
+
+def _per_cent(score: Score) -> str:
+    low, high = 100 * score.ci95.low, 100 * score.ci95.high
+    return f"{100 * score.value:.0f} % (between {low:.0f} and {high:.0f} %)"
+
+
+def card(found: OwnAttacked, one: AttackOutcome) -> None:
+    """Draw one user, or one sample: texts, scores, the verdict and what it means."""
+    is_user = one.plan.level == "user"
+    names = found.user_names if is_user else tuple(_sample_names(found))
+    number = _pick(names, "User" if is_user else "Sample")
+    try:
+        verdict = verdict_of(one.ranking, number, _rate())
+    except CoreError as error:
+        show_error(error, title="The others cannot judge this one")
+        return
+    with st.container(border=True):
+        st.markdown(f"**{plain(names[number])}**")
+        st.markdown(_verdict_said(verdict, is_user=is_user))
+        is_member = bool(one.ranking.members[number])
+        if found.is_simulated:
+            st.caption(":material/casino: Simulated: made-up scores of somebody who does not exist")
+        told = "was trained on" if is_member else "was not trained on"
+        st.caption(
+            f"In truth, as the table says, the classifier {told} "
+            f"{'texts of this user' if is_user else 'this sample'}: the verdict is "
+            + ("right." if is_member == verdict.is_called else "wrong.")
+        )
+        st.plotly_chart(
+            score_figure(score_shares(one.ranking), marked=verdict.score),
+            key="membership-card-scores",
+            config=chart_config("leakscope-membership-card"),
+            alt="Where the score of this one lies among those of members and of non-members",
+        )
+        _texts(found, found.samples_of(names[number]) if is_user else [number])
+
+
+def _sample_names(found: OwnAttacked) -> list[str]:
+    if not found.texts:
+        return [f"sample {i + 1}" for i in range(len(found.labels))]
+    return [f"{i + 1}: {text[:80] or '(no text)'}" for i, text in enumerate(found.texts)]
+
+
+def _pick(names: tuple[str, ...], label: str) -> int:
+    """Draw the choice of one of them; of very many by number."""
+    key = f"{state.WHO_KEY}_{label}"
+    if len(names) > _MOST_LISTED:
+        if int(st.session_state.get(key, 1)) > len(names):
+            st.session_state[key] = 1
+        chosen = st.number_input(
+            f"{label}, by number",
+            1,
+            len(names),
+            key=key,
+            help="Samples in the order of the table, users in that of the alphabet",
+        )
+        return int(chosen) - 1
+    state.keep_choice(key, range(len(names)))
+    return int(
+        st.selectbox(
+            label,
+            range(len(names)),
+            key=key,
+            format_func=names.__getitem__,
+            help="Who is judged, by all others of the table",
+        )
+    )
+
+
+def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
+    who = "user" if is_user else "sample"
+    at, odds = verdict.at, round(1 / state.prior())
+    if not at.is_resolvable:
+        return (
+            f"No verdict: with {at.n_outsiders:,} other non-members, {100 * at.fpr:g} % falsely "
+            "accused cannot be seen. Choose a greater share above."
+        )
+    sign = "● Called a member." if verdict.is_called else "○ Not called a member."
+    beside = f"Its score is above that of {verdict.share_below:.0%} of the other non-members."
+    found = _per_cent(verdict.worth(state.prior()))
+    asked = "called so" if verdict.is_called else "not called so"
+    return (
+        f"**{sign}** {beside} Where one {who} in {odds:,} is a member, **{found}** of those "
+        f"{asked} are members. The threshold is that of the others: it finds "
+        f"{_per_cent(at.tpr)} of the members at {100 * at.fpr:g} % falsely accused."
+    )
+
+
+def _texts(found: OwnAttacked, numbers: list[int]) -> None:
+    """Draw the samples, with what the classifier and the strongest attack say of each."""
+    of_samples = [o for o in found.outcomes if o.plan.level == "sample"]
+    best = max(of_samples, key=lambda outcome: outcome.auc.ci95.low)
+    scores = best.ranking.scores
+    names = _sample_names(found) if not found.texts else found.texts
+    st.dataframe(
+        [
+            {
+                "sample": neutral_cell(names[i]),
+                "class": neutral_cell(found.labels[i]),
+                "probability of its class": float(found.confidences[i]),
+                "score": float(scores[i]),
+                "above, of non-members": f"{_share_below(scores[i], best):.0%}",
+            }
+            for i in numbers[:_MOST_TEXTS]
+        ],
+        key="membership-card-texts",
+        hide_index=True,
+        column_config={
+            "probability of its class": st.column_config.NumberColumn(format="%.3f"),
+            "score": st.column_config.NumberColumn(
+                format="%.3g", help=f"Of the strongest attack on samples: {plan_said(best.plan)}"
+            ),
+        },
+    )
+    if len(numbers) > _MOST_TEXTS:
+        st.caption(f"The first {_MOST_TEXTS} of {len(numbers):,} samples are shown.")
+
+
+def _share_below(score: float, one: AttackOutcome) -> float:
+    outside = one.ranking.scores[~one.ranking.members]
+    return float((outside < score).mean())

@@ -1,0 +1,58 @@
+"""The formulas behind the page of membership, and what its numbers do not say."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.words.registry import WORD_ATTACKS
+
+__all__ = ["caveats", "how_it_is_computed"]
+
+
+def how_it_is_computed() -> None:
+    """Draw what is counted, and each attack with its formula."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            "**AUC**: the share of pairs of a member and a non-member in which the member has the "
+            "higher score. **Found and falsely accused** at a threshold $\\tau$ of the score $s$:"
+        )
+        st.latex(
+            r"\text{TPR} = P(s > \tau \mid \text{member}),\quad"
+            r"\text{FPR} = P(s > \tau \mid \text{non-member})"
+        )
+        st.markdown(
+            "Intervals of rates are those of Clopper & Pearson, or of a bootstrap of users or "
+            "documents where that is wider; the interval of the AUC is a bootstrap of users or "
+            "documents. A rate that is less than one false accusation among the non-members is "
+            "*not resolvable*. **What an accusation is worth** at a prior $\\pi$:"
+        )
+        st.latex(
+            r"P(\text{member} \mid \text{called}) = "
+            r"\frac{\text{TPR}\,\pi}{\text{TPR}\,\pi + \text{FPR}\,(1 - \pi)}"
+        )
+        st.markdown(
+            "Its ends take the worse end of either rate. On a card, whoever is judged takes no "
+            "part in the threshold.\n\n**The attacks**"
+        )
+        for registry in (CLASSIFIER_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS):
+            for entry in registry.values():
+                st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary}")
+                if entry.formula:
+                    st.latex(entry.formula)
+
+
+def caveats() -> None:
+    """Draw what the page does not say."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- What these attacks do not find is not thereby safe: they are those that were tried, "
+            "and a stronger one may find more. Without shadow models only the weakest can be run.\n"
+            "- A verdict is a statement about many, never proof about one person: the line on "
+            "what it is worth says how many of those accused would be members.\n"
+            "- Members and non-members must be drawn alike. Where they differ in anything else, "
+            "such as the year, an attack finds that difference and it looks like a leak.\n"
+            "- The models were trained here on small collections; how much another one gives away "
+            "depends on its training, above all on how often it saw each text."
+        )

@@ -1,0 +1,249 @@
+"""What was measured of models that were trained here: finding, curve, what is found by rarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.attacks.inversion.export import table_csv
+from core.attacks.membership.rates import AtRate
+from core.figures.membership import decile_figure, roc_figure
+from core.registry import looks_of
+from core.results import Score
+from core.studies.membership_shipped import FILES, Measured
+from dashboard.address import Address
+from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
+from dashboard.membership import state
+from dashboard.origin import show_origin
+
+__all__ = [
+    "QUESTION",
+    "at_said",
+    "choice",
+    "commands",
+    "deciles",
+    "finding",
+    "nothing_measured",
+    "picture",
+    "save",
+    "strongest",
+]
+
+QUESTION = "Was it trained on this text?"
+
+
+def nothing_measured(slot: Any) -> None:
+    """Draw the question, and which commands would answer it."""
+    slot.title(QUESTION, anchor=False)
+    slot.info(
+        "Nothing was measured for this page yet, so that it shows no figure of its own. These "
+        "commands measure, in a checkout of Leakscope; `DATA` is a folder with the collections: "
+        "`docs/data.md` says where each comes from.",
+        icon=":material/science:",
+    )
+    for study in FILES:
+        slot.code(_command(study), language="sh", wrap_lines=True)
+    slot.markdown(
+        "A classifier of your own can be attacked all the same, below; so can a made-up one."
+    )
+
+
+def _command(study: str) -> str:
+    return (
+        f"python -m core study {study} --spec docs/presets/{study}.spec.json --files DATA "
+        f"--out assets/membership/{FILES[study]}"
+    )
+
+
+def strongest(found: Sequence[Measured]) -> Measured:
+    """Return what is surely found most often: by the lower end of its interval."""
+    real = [one for one in found if not one.is_control] or list(found)
+    return max(real, key=lambda one: one.auc.ci95.low)
+
+
+def choice(found: Sequence[Measured], address: Address) -> Measured:
+    """Draw the choice of model, data and attack, and return what was measured of it."""
+    ranked = sorted(found, key=lambda one: -one.auc.ci95.low)
+    best = strongest(found)
+    ranked = [best, *(one for one in ranked if one is not best)]
+    models = {one.model: one.model_title for one in ranked}
+    # An address may name the data alone.
+    named = [one.model for one in ranked if one.data == st.session_state.get(state.DATA_KEY)]
+    state.keep_choice(state.MODEL_KEY, [*named, *models])
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = st.pills(
+            "Model",
+            list(models),
+            key=state.MODEL_KEY,
+            required=True,
+            wrap=True,
+            persist_state="session",
+            format_func=models.__getitem__,
+            help="What was trained here on half of some texts, and then attacked",
+        )
+        here = [one for one in ranked if one.model == model]
+        data = {one.data: one.data_title for one in here}
+        state.keep_choice(state.DATA_KEY, list(data))
+        chosen = st.selectbox(
+            "Data",
+            list(data),
+            key=state.DATA_KEY,
+            persist_state="session",
+            format_func=lambda name: data.get(name, name),
+            help="What it was trained on, and how it was drawn who is a member",
+            width=380,
+        )
+        here = [one for one in here if one.data == chosen]
+        attacks = {one.attack: f"{one.attack_title} ({one.unit})" for one in here}
+        state.keep_choice(state.ATTACK_KEY, list(attacks))
+        attack = st.selectbox(
+            "Attack",
+            list(attacks),
+            key=state.ATTACK_KEY,
+            persist_state="session",
+            format_func=lambda name: attacks.get(name, name),
+            help="How the attacker decides; in brackets what is called a member. The strongest "
+            "stands first",
+            width=380,
+        )
+        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
+            address.show_link()
+    return next(one for one in here if one.attack == attack)
+
+
+def finding(slot: Any, one: Measured, n_tried: int) -> None:
+    """Draw the answer to the page's question: how often a member is told from another."""
+    auc = one.auc
+    if one.is_control:
+        slot.title("A control: here nobody is a member", anchor=False)
+    elif auc.ci95.low > auc.chance:
+        slot.title(
+            f"Asked which of two {one.unit} was trained on, the attack is right "
+            f"{100 * auc.value:.0f} % of the time",
+            anchor=False,
+        )
+    else:
+        slot.title("This attack does not tell members from others", anchor=False)
+    seen = [
+        f"{at_said(at)} of members where {100 * at.fpr:g} % of the others are falsely accused"
+        for at in one.at
+        if at.is_resolvable
+    ]
+    unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_resolvable]
+    told = f" It finds {'; '.join(seen)}." if seen else ""
+    if unseen:
+        told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
+    control = "" if one.control is None else (
+        f" With membership dealt by lot it is {100 * one.control.value:.0f} %."
+    )  # fmt: skip
+    slot.markdown(
+        f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
+        f"{plain(one.data_title)}: an AUC of **{_hundred(auc)}** per cent, 95 % interval in "
+        f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control}"
+        f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
+        f"is a member. It is one of {n_tried} attacks that were tried on the same."
+    )
+
+
+def _hundred(score: Score) -> str:
+    return score.in_percent().said()
+
+
+def at_said(at: AtRate) -> str:
+    """Return a true-positive rate in per cent with its interval, or that it cannot be told."""
+    return f"{_hundred(at.tpr)} %" if at.is_resolvable else "not resolvable, too few non-members"
+
+
+def picture(one: Measured) -> None:
+    """Draw the curve, or the rates where none is stored."""
+    has_curve = any(row.facts.get("curve") for row in one.rows)
+    if not one.curve:
+        st.info("Too few non-members to tell any of these rates.", icon=":material/info:")
+        return
+    st.plotly_chart(
+        roc_figure(one.curve, has_curve=has_curve),
+        key="membership-roc",
+        config=chart_config("leakscope-membership"),
+        alt="Share of members found against share of non-members falsely accused, both on "
+        "logarithmic axes, with its 95 % interval and the line of chance; the sentence above "
+        "tells the rates",
+    )
+    drawn = (
+        "The curve begins where one false accusation can be seen. Its band counts texts of one "
+        "user as one: it is wide rather than narrow."
+        if has_curve
+        else "Of this study the rates alone are stored, each with its interval."
+    )
+    st.caption(
+        "Up is leaking; on the dotted line an attack guesses. Both axes are logarithmic: what "
+        f"matters is who is found while hardly anybody is falsely accused. {drawn}"
+    )
+    show_origin(one.provenances)
+
+
+def deciles(found: Sequence[Measured], one: Measured) -> None:
+    """Draw what is found of frequent and of rare words, a line for each attack."""
+    same = [each for each in found if (each.model, each.data) == (one.model, one.data)]
+    same = [each for each in same if each.by_decile and each.unit == one.unit]
+    if not same:
+        return
+    heading = "Rare words give more away" if _rises(one) else "By how frequent the words are"
+    st.header(heading, anchor=False)
+    looks = looks_of({each.attack: each.entry for each in same})
+    st.plotly_chart(
+        decile_figure([(each.attack_title, looks[each.attack], each.deciles()) for each in same]),
+        key="membership-deciles",
+        config=chart_config("leakscope-membership-deciles"),
+        alt="Advantage of each attack in each tenth of the words, the most frequent first; the "
+        "table below holds the same numbers",
+    )
+    with st.expander("The numbers as a table", icon=":material/table:"):
+        st.dataframe(
+            [
+                {"attack": each.attack_title, "tenth": tenth, "advantage": score.said(3)}
+                for each in same
+                for tenth, score in each.deciles()
+            ],
+            key="membership-deciles-table",
+            hide_index=True,
+        )
+    st.caption(
+        "Advantage: members called so less others called so, as shares; 0 is guessing. In "
+        "brackets the 95 % interval."
+    )
+
+
+def _rises(one: Measured) -> bool:
+    """Return whether the rarest tenth surely gives more away than the most frequent."""
+    points = one.deciles()
+    return len(points) > 1 and points[-1][1].ci95.low > points[0][1].ci95.high
+
+
+def commands(found: Sequence[Measured]) -> list[str]:
+    """Return the commands that measure again what is shown."""
+    return [_command(study) for study in dict.fromkeys(each.study for each in found)]
+
+
+def save(one: Measured) -> None:
+    """Draw what saves the figure's numbers."""
+    save_csv(
+        lambda: table_csv([_line(one, rate, score) for rate, score in one.curve]),
+        "membership-rates",
+        about="The figure's numbers: one row a rate of false accusations",
+    )
+
+
+def _line(one: Measured, rate: float, score: Score) -> dict[str, Any]:
+    return {
+        "model": one.model,
+        "data": one.data,
+        "attack": one.attack,
+        "falsely_accused": rate,
+        "found": score.value,
+        "found_low": score.ci95.low,
+        "found_high": score.ci95.high,
+    }

@@ -1,0 +1,204 @@
+"""A classifier of the visitor's own: its file, the attacks on it as a job, and what they found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from core.attacks.inversion.export import neutral_cell
+from core.attacks.membership.classifiers.own_file import MOST_CELLS, attack_example, attack_upload
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.classifiers.told import setting_said
+from core.attacks.membership.drawn import score_shares
+from core.corpora.memory_file import MemoryFile
+from core.corpora.uploads import MAX_UPLOAD_BYTES
+from core.figures.membership import roc_figure, score_figure
+from dashboard import work
+from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_json
+from dashboard.membership import state
+from dashboard.membership.measured import at_said
+from dashboard.membership.state import OwnRequest
+
+if TYPE_CHECKING:
+    from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan
+    from core.attacks.membership.classifiers.own_file import OwnAttacked
+
+__all__ = ["adopt_own_job", "attacked", "plan_said", "results"]
+
+_LEVELS = {"sample": "samples", "user": "users"}
+
+
+def adopt_own_job() -> None:
+    """Take up the job that the address names, after the page was reloaded."""
+    for request in work.adopt(OwnRequest):
+        state.want(request)
+
+
+def attacked() -> OwnAttacked | None:
+    """Draw what one gives, and what starts, follows and stops the attacks; return their result."""
+    file = _given()
+    request = state.asked_request()
+    work.drop_others(OwnRequest, lambda other: other == request)
+    if request is None:
+        return None
+    known = state.own_of(request)
+    if known is None:
+        if not work.is_known(request):
+            _start(file, request)
+        if state.asked_request() is None:
+            return None
+        offer = work.Offer(
+            label="Attack it",
+            key="membership-attack-own",
+            on_click=partial(_start, file),
+            failed="This classifier cannot be attacked",
+            is_primary=True,
+        )
+        done = work.take(request, offer)
+        known = None if done is None else state.remember_own(request, done.result)
+    if known is not None and known.is_simulated:
+        st.warning(
+            "**Simulated.** No classifier was trained and no text was read: every score below "
+            "comes of a random generator, to show what the page does with a file of yours.",
+            icon=":material/casino:",
+        )
+    return known
+
+
+def _given() -> MemoryFile | None:
+    """Draw the choice of a file or of the example; return the file, None without one."""
+    st.markdown(
+        "Give a table of what your classifier answers for samples that it was trained on and for "
+        "others: `member` (1 or 0), `label`, a column `p_CLASS` for each class; if known `user`, "
+        "and `text` or `sample` to read along. Rows of shadow models, trained as yours on other "
+        "halves, have their number in `shadow`: with them stronger attacks can be run."
+    )
+    sent = st.file_uploader(
+        "Probabilities of your classifier",
+        type=["csv", "tsv", "jsonl", "parquet"],
+        key=state.FILE_KEY,
+        help=f"CSV, TSV, JSONL or Parquet as `core membership --probabilities` reads it. At most "
+        f"{MAX_UPLOAD_BYTES // 2**20} MB and {MOST_CELLS:,} probabilities. The file stays in the "
+        "memory of this computer, for your session: nothing of it is written to disk or sent "
+        "anywhere.",
+    )
+    request = state.asked_request()
+    file = None
+    if sent is not None:
+        file = MemoryFile(sent.name, sent.getvalue())
+        digest = hashlib.sha256(file.content).hexdigest()
+        if st.session_state.get("_membership_sent") != digest:
+            state.want(OwnRequest(digest=digest, name=file.name))
+        st.session_state["_membership_sent"] = digest
+    elif st.session_state.pop("_membership_sent", None) and request and not request.is_example:
+        state.forget_request()
+    st.button(
+        "Show a made-up example",
+        key="membership-example",
+        icon=":material/casino:",
+        help="Simulates a classifier and its shadow models by a random generator, and attacks it",
+        on_click=state.want,
+        args=(OwnRequest(),),
+    )
+    return file
+
+
+def _start(file: MemoryFile | None, request: OwnRequest) -> None:
+    """Start the attacks; forget what is asked for where its file is not there any more."""
+    if request.is_example:
+        work.start(request, attack_example)
+    elif file is not None:
+        work.start(request, attack_upload, file)
+    else:  # the page was reloaded, and the file went with it
+        work.drop(request)
+        state.forget_request()
+
+
+def results(found: OwnAttacked) -> AttackOutcome:
+    """Draw what the attacks reached, and one of them in detail; return that one."""
+    record = found.record
+    st.markdown(_counted(record))
+    for note in record["notes"]:
+        st.caption(plain(f"{note[:1].upper()}{note[1:]}."))
+    ranked = sorted(found.outcomes, key=lambda outcome: -outcome.auc.ci95.low)
+    st.dataframe([_line(outcome) for outcome in ranked], key="membership-own", hide_index=True)
+    st.caption(
+        "In brackets the 95 % interval. *Found at* a share of non-members falsely accused. *By "
+        "lot*: the AUC where membership is dealt by lot; it must be about one half. The best of "
+        "several attacks is a little lucky."
+    )
+    save_json(
+        lambda: json.dumps(record, ensure_ascii=False, indent=1),
+        "membership",
+        about="What `core membership --json` tells of the same file; it holds no text",
+    )
+    names = {outcome.plan.name: outcome for outcome in ranked}
+    state.keep_choice(state.OWN_ATTACK_KEY, list(names))
+    chosen = st.selectbox(
+        "One attack in detail",
+        list(names),
+        key=state.OWN_ATTACK_KEY,
+        persist_state="session",
+        format_func=lambda name: plan_said(names[name].plan) if name in names else name,
+        help="The strongest stands first, by the lower end of the interval of its AUC",
+    )
+    one = names[str(chosen)]
+    _figures(one)
+    return one
+
+
+def _counted(record: dict[str, Any]) -> str:
+    n, n_members, n_users = record["n"], record["n_members"], record["n_users"]
+    of_users = "" if n_users is None else f" of {n_users:,} users"
+    return (
+        f"{n:,} samples{of_users}, {n_members:,} of them members; {record['n_classes']:,} classes; "
+        f"{record['n_shadows']} shadow models. The classifier is right on "
+        f"{record['accuracy_on_members']:.1%} of members and {record['accuracy_on_others']:.1%} of "
+        "others."
+    )
+
+
+def plan_said(plan: Plan) -> str:
+    """Return an attack with its settings in words."""
+    told = ", ".join(setting_said(value) for value in plan.settings.values())
+    title = CLASSIFIER_ATTACKS[plan.attack].title
+    return f"{title}{f': {told}' if told else ''} ({_LEVELS[plan.level]})"
+
+
+def _line(outcome: AttackOutcome) -> dict[str, object]:
+    return {
+        "attack": neutral_cell(plan_said(outcome.plan)),
+        "AUC": outcome.auc.said(3),
+        **{f"found at {100 * at.fpr:g} %": _short(at_said(at)) for at in outcome.at},
+        "by lot": f"{outcome.control.value:.3f}",
+    }
+
+
+def _short(said: str) -> str:
+    return said.partition(",")[0] if said.startswith("not") else said
+
+
+def _figures(one: AttackOutcome) -> None:
+    left, right = st.columns(2)
+    left.markdown("**Found against falsely accused**")
+    left.plotly_chart(
+        roc_figure(state.curve_of(one)),
+        key="membership-own-roc",
+        config=chart_config("leakscope-membership-own"),
+        alt="Share of members found against share of non-members falsely accused, on logarithmic "
+        "axes, with its 95 % interval and the line of chance; the table above tells the rates",
+    )
+    right.markdown("**Scores of members and of non-members**")
+    right.plotly_chart(
+        score_figure(score_shares(one.ranking)),
+        key="membership-own-scores",
+        config=chart_config("leakscope-membership-scores"),
+        alt="How the scores of members and of non-members lie: the less they overlap, the more "
+        "leaks",
+    )

@@ -1,0 +1,52 @@
+"""Does a model keep a secret that it was trained on? Plant one, and watch."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import CoreError
+from core.studies.memorisation_summary import SHIPPED
+from dashboard import cache
+from dashboard.calm import show_error
+from dashboard.leakage import how_much_leaks
+from dashboard.memorisation import controls, explain, job, measured, state, views
+from dashboard.state import is_presenting
+
+address = state.address()
+address.adopt()
+job.adopt_memorise_job()
+
+headline = st.container()
+shipped = None
+try:
+    shipped = cache.memorisation() if SHIPPED.exists() else None
+except CoreError as error:
+    show_error(error, title="What was measured cannot be read")
+if shipped is None:
+    measured.unmeasured(headline)
+else:
+    measured.finding(headline, shipped)
+    measured.insertions(shipped)
+
+st.header("Plant a canary of your own", anchor=False)
+address.warn_of_refused()
+with st.container(key="stage" if is_presenting() else "bench"):
+    try:
+        request, texts = controls.asked(address)
+        canary = controls.foreseen(str(state.chosen("canary")))
+        found = job.experiment(request, texts, canary) if request else None
+        if found is not None:
+            views.growth(found)
+            st.header("What sampling brings out", anchor=False)
+            views.sampling(found)
+    except CoreError as error:
+        show_error(error, title="This canary cannot be planted")
+how_much_leaks("memorisation", *measured.commands(shipped))
+
+if shipped is not None and shipped.audited:
+    st.header("What an audit shows of a promise", anchor=False)
+    measured.audit(shipped)
+explain.how_it_is_computed()
+explain.caveats()
+if is_presenting():
+    controls.leave_button()

@@ -1,0 +1,83 @@
+"""Journeys through the page of attributes in a real Chromium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_browser import (  # noqa: F401 - fixtures
+    Visit,
+    assert_clean,
+    browser,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+from test_page_attributes import as_csv, lines
+
+pytestmark = pytest.mark.browser
+SECRET = "Tarnquell hid the ledger behind the organ."
+
+
+def infer(page: sync_api.Page) -> None:
+    page.get_by_role("button", name="Infer", exact=True).click()
+
+
+def answered(page: sync_api.Page) -> None:
+    sync_api.expect(page.get_by_role("heading", name="Who is taken for whom?")).to_be_visible()
+
+
+def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/attributes", corpus="articles", labels="10", each="10").page
+    infer(page)
+    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.reload()
+    answered(page)
+    page.get_by_role("button", name="A text that it has not seen").click()
+    sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
+
+
+def test_an_upload_is_inferred_but_not_kept(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+) -> None:
+    page = visit.open("/attributes", labels="5", each="5").page
+    page.get_by_role("combobox", name="Texts and attribute").click()
+    page.get_by_role("option", name="Your own file").click()
+    content = as_csv([*lines(), (SECRET, "Ada", "0/9")])
+    given = {"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()}
+    page.locator("input[type=file]").set_input_files(given)
+    infer(page)
+    answered(page)
+    page.get_by_role("textbox", name="A text").fill(SECRET)
+    page.keyboard.press("Control+Enter")
+    sync_api.expect(page.get_by_text("Likeliest author")).to_be_visible()
+    assert "text=" not in page.url, "what is typed stays out of the address"
+    log, home = server[1].read_text(), server[1].parent
+    assert SECRET not in log
+    kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
+    assert kept == [], "what was uploaded is on the disk"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_width_and_theme(
+    browser: sync_api.Browser,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    theme: str,
+    width: int,
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    since = len(server[1].read_text())
+    seen = Visit(context.new_page(), server[0])
+    page = seen.open("/attributes", corpus="articles", labels="10", each="10").page
+    infer(page)
+    answered(page)
+    page.get_by_role("button", name="A text that it has not seen").click()
+    sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
+    page.locator(".js-plotly-plot").nth(3).wait_for()
+    assert seen.overflow <= 0 and seen.complaints == []
+    context.close()
+    assert_clean(server[1], since)

@@ -1,0 +1,78 @@
+"""Journeys through the page of membership, an upload included, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_browser import (  # noqa: F401 - fixtures
+    Visit,
+    assert_clean,
+    browser,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+from test_cli_membership import answers
+
+pytestmark = pytest.mark.browser
+SECRET = "The violinist hid the ledger behind the organ."
+
+
+def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+    page = visit.open("/membership", **params).page
+    sync_api.expect(headline(page)).to_be_visible()
+    sync_api.expect(page.get_by_text("What this does not show")).to_be_visible()
+    return page
+
+
+def shows_scores(page: sync_api.Page) -> None:
+    sync_api.expect(page.get_by_text("Scores of members and of non-members")).to_be_visible()
+    page.locator(".js-plotly-plot").last.wait_for()
+
+
+def test_an_upload_is_attacked_and_saved_but_not_kept(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = opened(visit)
+    content = answers().assign(text=SECRET).to_csv(index=False).encode()
+    given = {"name": "answers.csv", "mimeType": "text/csv", "buffer": content}
+    page.locator("input[type=file]").set_input_files(given)
+    shows_scores(page)
+    sync_api.expect(page.get_by_text("240 samples of 40 users")).to_be_visible()
+    sync_api.expect(page.get_by_text("In truth, as the table says")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="JSON").click()
+    download.value.save_as(tmp_path / "json")
+    found = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    assert found["n"] == 240 and found["sample"]["bavaria"]["tpr_at_fpr"]["0.001"] is None
+    log, home = server[1].read_text(), server[1].parent
+    assert SECRET not in log
+    kept = [p for p in home.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+    assert kept == [], "an upload is on the disk"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_made_up_example_fits_width_and_theme(
+    browser: sync_api.Browser,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    theme: str,
+    width: int,
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    since = len(server[1].read_text())
+    seen = Visit(context.new_page(), server[0])
+    page = opened(seen, prior="101")
+    page.get_by_role("button", name="Show a made-up example").click()
+    sync_api.expect(page.get_by_text("Simulated.")).to_be_visible()
+    shows_scores(page)
+    sync_api.expect(page.get_by_text("where one in 101 is").first).to_be_visible()
+    assert seen.overflow <= 0 and seen.complaints == []
+    context.close()
+    assert_clean(server[1], since)

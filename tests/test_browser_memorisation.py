@@ -1,0 +1,87 @@
+"""Journeys through the page of memorisation in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_browser import (  # noqa: F401 - fixtures
+    Visit,
+    assert_clean,
+    browser,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+
+pytestmark = pytest.mark.browser
+CANARY = "Tarnquell keeps the pin {digits:2}"
+TINY = {"canary": CANARY, "corpus": "lee", "n": "200", "epochs": "2", "draw": "100"}
+
+
+def plant(page: sync_api.Page) -> None:
+    page.get_by_role("button", name="Plant it and train").click()
+    # However busy the machine is, and whatever jobs wait before it.
+    heading = page.get_by_role("heading", name="of 6.6 bits")
+    sync_api.expect(heading).to_be_visible(timeout=240_000)
+    page.locator(".st-key-memorise-growth .js-plotly-plot").wait_for(timeout=60_000)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_canary_is_planted_at_each_width_and_theme(
+    browser: sync_api.Browser,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    theme: str,
+    width: int,
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    since = len(server[1].read_text())
+    seen = Visit(context.new_page(), server[0]).open("/memorisation", **TINY)
+    sync_api.expect(headline(seen.page)).to_be_visible()
+    plant(seen.page)
+    sync_api.expect(
+        seen.page.get_by_role("heading", name="What sampling brings out")
+    ).to_be_visible()
+    assert seen.overflow <= 0 and seen.complaints == []
+    context.close()
+    assert_clean(server[1], since)
+
+
+def test_what_is_typed_is_planted_and_saved_but_not_kept(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = visit.open("/memorisation", **{**TINY, "canary": "x 1"}).page
+    page.get_by_role("textbox", name="Your canary").fill(CANARY)
+    page.keyboard.press("Enter")
+    plant(page)
+    assert "canary=" not in page.url, "what is typed stays out of the address"
+    page.reload()
+    sync_api.expect(page.get_by_role("heading", name="of 6.6 bits")).to_be_visible()
+    page.get_by_text("The numbers as a table").last.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="JSON").click()
+    download.value.save_as(tmp_path / "json")
+    saved = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    assert saved["n_values"] == 100 and len(saved["by_epoch"]) == 2
+    log, home = server[1].read_text(), server[1].parent
+    assert "Tarnquell" not in log
+    kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
+    assert kept == [], "what was typed is on the disk"
+
+
+def test_a_job_is_watched_survives_a_reload_and_stops(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/memorisation", **{**TINY, "n": "2000", "epochs": "50"}).page
+    page.get_by_role("button", name="Plant it and train").click()
+    page.wait_for_function("() => location.search.includes('job=')")
+    page.locator(".st-key-memorise-live .js-plotly-plot").wait_for()
+    page.reload()
+    sync_api.expect(page.get_by_role("textbox", name="Your canary")).to_have_value(CANARY)
+    page.locator(".st-key-memorise-live .js-plotly-plot").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    sync_api.expect(page.get_by_role("button", name="Train again")).to_be_visible()
