@@ -22,8 +22,8 @@ __all__ = ["HARDLY", "STRONG", "Promise", "Promises", "odds_said", "verdict"]
 
 STRONG = 1.0
 HARDLY = 10.0
-"""ε up to which a promise counts as strong, and above which as weak to none: the tiers of
-Ponomareva et al. (2023, "How to DP-fy ML", §5.2), stated for ordinary differential privacy."""
+"""ε up to which a promise counts as strong, and above which as weak to none: tiers 1 and 2 of
+Ponomareva et al. ("How to DP-fy ML", doi:10.1613/jair.1.14649), stated for ordinary DP."""
 
 _LN10 = math.log(10)
 
