@@ -15,7 +15,7 @@ from core.results import Interval, Score
 from core.studies.defence_grid import GRID
 from core.studies.rows import Row
 from core.studies.tables import write_rows
-from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_choice import beside_none, choose
 from core.studies.tradeoff_summary import (
     SHIPPED,
     Point,
@@ -231,6 +231,15 @@ def test_a_gain_within_the_noise_is_no_help() -> None:
     assert chosen.best is not None and not chosen.helps
     assert chosen.shown is chosen.base
     assert choose(made(("binary", 55, -1, 1.5)), "MR").helps
+
+
+@pytest.mark.parametrize(
+    ("leaks", "said"),
+    [(40, ""), (58, "not told apart from no defence"), (97, "more than without a defence")],
+)
+def test_what_is_leaked_stands_beside_what_no_defence_leaks(leaks: float, said: str) -> None:
+    chosen = choose(made(("text_to_text", leaks, -1, 1)), "MR")
+    assert chosen.best is not None and beside_none(chosen.best, chosen.base) == said
 
 
 def test_without_a_difference_the_interval_of_the_usefulness_decides() -> None:

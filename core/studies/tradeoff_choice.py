@@ -10,7 +10,7 @@ from core.defences.registry import DEFENCES
 from core.results import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 
-__all__ = ["SHARE", "Choice", "choose", "keeps"]
+__all__ = ["SHARE", "Choice", "beside_none", "choose", "helps", "keeps"]
 
 SHARE = 0.9
 """Of the way from guessing to the undefended encoder: what is to be kept, unless told."""
@@ -86,6 +86,18 @@ def keeps(point: Point, base: Point, task: str, share: float) -> bool:
 def helps(point: Point, base: Point) -> bool:
     """Whether a defence surely leaks less than none: their intervals share no value."""
     return _high(point.leakage) < _low(base.leakage)
+
+
+def beside_none(point: Point, base: Point) -> str:
+    """Return in words how much a defence leaks beside none; empty where it is surely less.
+
+    Where words are released, an attacker reads them off, and knows more than a vector tells.
+    """
+    if helps(point, base):
+        return ""
+    if _low(point.leakage) > _high(base.leakage):
+        return "more than without a defence"
+    return "not told apart from no defence"
 
 
 def _least(points: Sequence[Point]) -> Point | None:

@@ -13,7 +13,7 @@ from core.defences.metric_dp.promised import EXAMPLE, is_promising
 from core.defences.registry import DEFENCES, make_defence
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, choose, helps
+from core.studies.tradeoff_choice import Choice, beside_none, choose
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from dashboard import cache, compiling, markup
@@ -85,8 +85,8 @@ def _no_help(choice: Choice, task: str, share: float) -> str:
     return (
         f"Of the settings that surely keep {share:.0%} of the usefulness for {task_said(task)}, "
         f"{point_said(choice.best)} leaks least: an F1 of **{choice.best.leakage.said(0)}** to the "
-        f"strongest attacker, against **{choice.base.leakage.said(0)}** without a defence. The "
-        "difference is within the noise of the measurement."
+        f"strongest attacker, against **{choice.base.leakage.said(0)}** without a defence: "
+        f"{beside_none(choice.best, choice.base)}."
     )
 
 
@@ -114,11 +114,11 @@ def _promised_or_not(choice: Choice, share: float) -> str:
     leaks = f"an F1 of {choice.promising.leakage.said(0)}"
     if choice.best is choice.promising:
         return f"It promises something: {DEFENCES[choice.promising.defence].guarantee}."
-    told = "" if helps(choice.promising, choice.base) else ", not told apart from no defence"
+    told = beside_none(choice.promising, choice.base)
     return (
         "It promises nothing: it was measured against the attackers that were tried. Of the "
         f"defences that promise something, {point_said(choice.promising)} leaks least: "
-        f"{leaks}{told}."
+        f"{leaks}{told and f', {told}'}."
     )
 
 
@@ -179,8 +179,8 @@ def all_tasks(found: Tradeoff, share: float) -> None:
 def _least_said(point: Point | None, base: Point) -> str:
     if point is None:
         return "none keeps enough"
-    told = "" if helps(point, base) else ", not told apart from no defence"
-    return f"{point_said(point)}: {point.leakage.said(0)}{told}"
+    told = beside_none(point, base)
+    return f"{point_said(point)}: {point.leakage.said(0)}{told and f', {told}'}"
 
 
 def example(point: Point, text: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 
-__all__ = ["Ranking", "curve", "shuffled", "unit_rows"]
+__all__ = ["Ranking", "are_whole", "curve", "shuffled", "unit_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +109,18 @@ def shuffled(
     if units is None:
         return rng.permutation(members)
     rows = unit_rows(units, len(members))
-    inside = np.bincount(rows, weights=members) / np.bincount(rows)
-    if np.any((inside > 0) & (inside < 1)):
+    if not are_whole(rows, members):
         raise InvalidInputError(
             "A user holds members and non-members: shuffle the samples, without their users."
         )
-    dealt: NDArray[np.bool_] = rng.permutation(inside > 0)[rows]
+    dealt: NDArray[np.bool_] = rng.permutation(np.bincount(rows, weights=members) > 0)[rows]
     return dealt
+
+
+def are_whole(rows: NDArray[np.int64], members: NDArray[np.bool_]) -> bool:
+    """Return whether each unit, by the number of each sample's, is of one kind alone."""
+    inside = np.bincount(rows, weights=members)
+    return bool(np.all((inside == 0) | (inside == np.bincount(rows))))
 
 
 def unit_rows(units: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:

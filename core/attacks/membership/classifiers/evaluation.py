@@ -20,7 +20,7 @@ from core.attacks.membership.classifiers.registry import (
 )
 from core.attacks.membership.classifiers.thresholds import models_of
 from core.attacks.membership.classifiers.users import STATISTICS, users_of
-from core.attacks.membership.ranking import unit_rows
+from core.attacks.membership.ranking import are_whole, unit_rows
 from core.attacks.membership.roc import (
     RATES,
     AtRate,
@@ -251,7 +251,8 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
     The mean of 40 deals, with the range that holds 95 % of them.
     """
     ranks = rankdata(ranking.scores)
-    units = ranking.units if _are_whole(ranking) else None
+    rows = unit_rows(ranking.units, len(ranking.members))
+    units = ranking.units if are_whole(rows, ranking.members) else None
     found = []
     for deal in range(N_SHUFFLES):
         dealt = shuffled(ranking.members, units, seed=1000 * seed + deal)
@@ -260,14 +261,6 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
         found.append(above / (n_dealt * (n - n_dealt)))
     low, high = np.quantile(found, [0.025, 0.975])
     return Score(float(np.mean(found)), Interval(float(low), float(high)), len(ranks), 0.5)
-
-
-def _are_whole(ranking: Ranking) -> bool:
-    if ranking.units is None:
-        return False
-    rows = unit_rows(ranking.units, len(ranking.members))
-    inside = np.bincount(rows, weights=ranking.members) / np.bincount(rows)
-    return bool(np.all((inside == 0) | (inside == 1)))
 
 
 def _decided(
