@@ -47,7 +47,9 @@ class DefenceEntry(Entry):
 
 
 _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
+_METRIC = "metric differential privacy of each token: exp(ε · distance) at most"
 _DP, _VECTOR = "core.defences.metric_dp.mechanisms", "core.defences.vectors"
+_METRIC_DP = "core.defences.metric_dp"
 
 DEFENCES: dict[str, DefenceEntry] = {
     "none": DefenceEntry(
@@ -71,6 +73,66 @@ DEFENCES: dict[str, DefenceEntry] = {
         formula=r"\tilde w_i = \arg\min_{w} \big\| v_w - (v_{w_i} + \kappa_i) \big\|,\quad "
         r"p(\kappa) \propto e^{-\eta \|\kappa\|}",
         colour="#0072B2",
+        symbol="circle",
+    ),
+    "text_to_text_ranked": DefenceEntry(
+        "Text to text, ranked",
+        "As text to text, but one of the tokens nearest to the noisy vector is released, by rank.",
+        "Asghar et al. (2024)",
+        path=f"{_METRIC_DP}.ranked:TextToTextRanked",
+        acts_on="text",
+        guarantee=_D_CHI,
+        formula=r"\tilde w_i = w_{(r)} \text{ of } \big\| v_w - (v_{w_i} + \kappa_i) \big\|,\quad "
+        r"p(r) \propto e^{-c \eta r}",
+        colour="#0072B2",
+        symbol="cross",
+    ),
+    "santext": DefenceEntry(
+        "SanText",
+        "Every token is replaced by one drawn from all, the nearer the likelier.",
+        "Yue et al. (2021)",
+        path=f"{_METRIC_DP}.santext:SanText",
+        acts_on="text",
+        guarantee=_METRIC,
+        formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|}",
+        colour="#E69F00",
+        symbol="circle",
+    ),
+    "santext_plus": DefenceEntry(
+        "SanText+",
+        "Rare tokens are replaced as by SanText; frequent ones only with probability p.",
+        "Yue et al. (2021)",
+        path=f"{_METRIC_DP}.santext:SanTextPlus",
+        acts_on="text",
+        guarantee="rare tokens: exp(ε · distance) / p at most; frequent ones mostly stay",
+        formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|} "
+        r"\text{ if rare or with probability } p",
+        colour="#E69F00",
+        symbol="square",
+    ),
+    "custext": DefenceEntry(
+        "CusText",
+        "Every token is replaced by one of a set of K near ones, the nearer the likelier.",
+        "Chen et al. (2023)",
+        path=f"{_METRIC_DP}.custext:CusText",
+        acts_on="text",
+        guarantee="differential privacy within a set of K tokens: exp(ε) at most; the set shows",
+        formula=r"P[\tilde w_i = w] \propto e^{\frac{1}{2} \varepsilon u(w_i, w)},\quad "
+        r"u = -\frac{d - d_{\min}}{d_{\max} - d_{\min}}",
+        colour="#CC79A7",
+        symbol="circle",
+    ),
+    "tem": DefenceEntry(
+        "TEM",
+        "As SanText, but all tokens beyond a distance γ are equally likely.",
+        "Carvalho et al. (2023)",
+        path=f"{_METRIC_DP}.tem:TEM",
+        acts_on="text",
+        guarantee="metric differential privacy of each token: exp(ε · distance) at most, "
+        "exp(ε · γ) beyond γ",
+        formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \min(\| v_w - v_{w_i} \|, "
+        r"\gamma)}",
+        colour="#009E73",
         symbol="circle",
     ),
     "token_representation": DefenceEntry(

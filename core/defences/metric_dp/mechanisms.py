@@ -23,6 +23,7 @@ from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
+from core.defences.metric_dp.texts import privatised_texts, protect_texts
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
@@ -30,12 +31,22 @@ from core.ranges import Strength
 from core.specs import setting
 from core.text import check_texts
 
-__all__ = ["SequenceRepresentation", "TextPrivatizer", "TextToText", "TokenRepresentation"]
+__all__ = [
+    "MOST_ETA",
+    "SequenceRepresentation",
+    "TextPrivatizer",
+    "TextToText",
+    "TokenRepresentation",
+    "eta_setting",
+]
 
 _BLOCK = 8192
 """Tokens whose noise is in memory at a time."""
 
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
+
+MOST_ETA = 1e12
+"""Beyond it float32 has no room for the noise beside the vectors: nothing would be hidden."""
 
 
 def _long_eta_steps(dimension: int) -> tuple[float, ...]:
@@ -47,6 +58,12 @@ def _long_eta_steps(dimension: int) -> tuple[float, ...]:
 
 _ETA = Strength("η: less noise to the right", 75.0, eta_steps, "η {:g}")
 _LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps, "η {:g}")
+
+
+def eta_setting(start: float = 75.0, strength: Strength = _ETA) -> float:
+    """Declare the η of a mechanism."""
+    declared: float = setting(start, _ETA_HELP, low=1e-6, high=MOST_ETA, strength=strength)
+    return declared
 
 
 class TextPrivatizer:
@@ -75,10 +92,10 @@ class TextPrivatizer:
         rng: np.random.Generator,
     ) -> None:
         self.encoder, self.eta, self._rng = encoder, check_eta(eta), rng
-        self._ids = candidate_ids(encoder, candidates)
+        self.ids = candidate_ids(encoder, candidates)
         self._vectors = encoder.token_vectors.detach().float().cpu().numpy()
         self._nearest = NearestCandidate(
-            self._vectors[self._ids], device=str(encoder.token_vectors.device)
+            self._vectors[self.ids], device=str(encoder.token_vectors.device)
         )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -88,20 +105,14 @@ class TextPrivatizer:
             block = np.asarray(token_ids[start : start + _BLOCK], np.int64)
             noise = draw_noise(len(block), self._vectors.shape[1], self.eta, rng=self._rng)
             changed[start : start + _BLOCK] = self._nearest(self._vectors[block] + noise)
-        return self._ids[changed]
+        return self.ids[changed]
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
         """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
 
         A text in which the tokenizer finds nothing becomes the empty text.
         """
-        if not texts:
-            return []
-        ids = self.encoder.token_ids(texts, is_whole=is_whole)
-        lengths = [len(row) for row in ids]
-        flat = self.tokens(np.array([i for row in ids for i in row], dtype=np.int64))
-        parts = np.split(flat, np.cumsum(lengths)[:-1])
-        return [self.encoder.text_of(part.tolist()) for part in parts]
+        return privatised_texts(self, texts, is_whole=is_whole)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,28 +122,24 @@ class TextToText:
     The protected encoder encodes the privatised text: what is released is a text.
     """
 
-    eta: float = setting(75.0, _ETA_HELP, low=1e-6, strength=_ETA)
+    eta: float = eta_setting()
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
+    def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TextPrivatizer:
+        """Return what changes the tokens of an encoder."""
+        return TextPrivatizer(encoder, self.eta, candidates=self.candidates, rng=rng)
+
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
         """Return the encoder of privatised texts."""
-        known = require_white_box(encoder, "Text-to-text privatisation")
-        privatizer = TextPrivatizer(
-            known, self.eta, candidates=self.candidates, rng=generator_of(self.seed)
-        )
-
-        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-            return encoder.encode(privatizer.texts(texts, is_whole=False), on_progress)
-
-        return ProtectedEncoder.of(encoder, self, transform)
+        return protect_texts(self, encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRepresentation:
     """Adds noise to every token vector, and encodes from there (Qu et al. 2021, Eq. 3)."""
 
-    eta: float = setting(75.0, _ETA_HELP, low=1e-6, strength=_ETA)
+    eta: float = eta_setting()
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
@@ -147,7 +154,7 @@ class TokenRepresentation:
 class SequenceRepresentation:
     """Adds noise to the text's own vector (Qu et al. 2021, Eq. 3, on sequences)."""
 
-    eta: float = setting(200.0, _ETA_HELP, low=1e-6, strength=_LONG_ETA)
+    eta: float = eta_setting(200.0, _LONG_ETA)
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:

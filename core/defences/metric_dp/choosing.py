@@ -1,0 +1,177 @@
+"""Exact draws of a token by probabilities that fall with its distance.
+
+SanText, CusText and TEM choose the replacement y of a token x with P[y | x] ∝ exp(w(d(x, y))), the
+distances d being Euclidean and measured to every candidate. Of all occurrences of a token in a
+call the distances are measured once, in blocks; each occurrence has a draw of its own.
+
+Numbers are float64 throughout. A draw inverts the cumulative distribution at a uniform number of 53
+bits, so an outcome rarer than about 2⁻⁵³ may never come out: the promises hold as far as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.metric_dp.candidates import candidate_ids
+from core.errors import InvalidInputError
+from core.protocols import WhiteBoxEncoder
+from core.ranges import Strength
+from core.specs import setting
+
+__all__ = [
+    "ChoosingPrivatizer",
+    "Distances",
+    "LogWeights",
+    "check_epsilon",
+    "choose",
+    "drawn_in_blocks",
+    "epsilon_setting",
+]
+
+LogWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""Distances (m, U) to the logarithms of weights (m, U), up to a constant a row."""
+
+_BLOCK = 256
+"""Distinct tokens whose distances to all candidates are in memory at a time."""
+
+MOST_EPSILON = 1e6
+_LEAST_EPSILON = 1e-6
+
+
+def check_epsilon(epsilon: object) -> float:
+    """Return ε, or raise InvalidInputError where it is none that can be counted with."""
+    if not (isinstance(epsilon, int | float) and _LEAST_EPSILON <= epsilon <= MOST_EPSILON):
+        raise InvalidInputError(
+            f"epsilon must be a number from {_LEAST_EPSILON:g} to {MOST_EPSILON:g}, "
+            f"got {epsilon!r}."
+        )
+    return float(epsilon)
+
+
+def epsilon_setting(start: float, steps: tuple[float, ...], what: str) -> float:
+    """Declare the ε of a mechanism; `what` names its unit."""
+    declared: float = setting(
+        start,
+        f"Privacy parameter, {what}: the smaller, the more is changed",
+        low=_LEAST_EPSILON,
+        high=MOST_EPSILON,
+        strength=Strength("ε: less is changed to the right", start, steps, "ε {:g}"),
+    )
+    return declared
+
+
+class Distances:
+    """Euclidean distances of tokens to all candidates: float64, none left out.
+
+    Parameters
+    ----------
+    encoder : WhiteBoxEncoder
+        Whose token vectors are used.
+    ids : int64 array (U,)
+        The candidates, ascending.
+    """
+
+    def __init__(self, encoder: WhiteBoxEncoder, ids: NDArray[np.int64]) -> None:
+        self.ids = ids
+        self.vectors = encoder.token_vectors.detach().cpu().double().numpy()
+        self._known = np.ascontiguousarray(self.vectors[ids])
+        self._squares = np.square(self._known).sum(1)
+
+    def of(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the (m, U) distances of tokens; of a candidate to itself exactly 0."""
+        own = self.vectors[token_ids]
+        found: NDArray[np.float64] = own @ self._known.T
+        found *= -2
+        found += self._squares
+        found += np.square(own).sum(1)[:, None]
+        np.maximum(found, 0, out=found)
+        np.sqrt(found, out=found)
+        place = np.searchsorted(self.ids, token_ids).clip(max=len(self.ids) - 1)
+        rows = np.flatnonzero(self.ids[place] == token_ids)
+        found[rows, place[rows]] = 0
+        return found
+
+
+def choose(
+    log_weights: NDArray[np.float64], rows: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return for each of (k,) rows an independent draw of a column, by exp(log_weights).
+
+    The first column whose cumulative weight reaches u·total, u uniform in (0, 1], is found by
+    bisection in all rows at once.
+    """
+    weights = log_weights - log_weights.max(1, keepdims=True)
+    np.exp(weights, out=weights)
+    cumulative = np.cumsum(weights, axis=1, out=weights)
+    reached = (1 - rng.random(len(rows))) * cumulative[rows, -1]
+    low = np.zeros(len(rows), np.int64)
+    high = np.full(len(rows), cumulative.shape[1] - 1, np.int64)
+    while (low < high).any():
+        middle = (low + high) // 2
+        is_enough = cumulative[rows, middle] >= reached
+        high = np.where(is_enough, middle, high)
+        low = np.where(is_enough, low, np.minimum(middle + 1, high))
+    return low
+
+
+def drawn_in_blocks(
+    token_ids: NDArray[np.int64],
+    draw: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Return what each of (m,) tokens becomes, the distinct ones looked at a block at a time.
+
+    Parameters
+    ----------
+    draw : callable
+        Given the distinct tokens of a block and, for each occurrence, which of them it is, returns
+        what each occurrence becomes.
+    """
+    token_ids = np.asarray(token_ids, np.int64)
+    distinct, which = np.unique(token_ids, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    changed = np.empty_like(token_ids)
+    for start in range(0, len(distinct), _BLOCK):
+        block = distinct[start : start + _BLOCK]
+        first, last = np.searchsorted(which[order], [start, start + len(block)])
+        places = order[first:last]
+        changed[places] = draw(block, which[places] - start)
+    return changed
+
+
+class ChoosingPrivatizer:
+    """Replaces every token by one drawn among all candidates, by its distance.
+
+    Parameters
+    ----------
+    encoder : WhiteBoxEncoder
+        Whose tokens and token vectors are used.
+    ids : int64 array (U,) or str
+        The candidates, ascending, or what `candidate_ids` calls them.
+    log_weights : callable
+        See `LogWeights`.
+    rng : Generator
+        Source of the draws: `secure_generator()` for what is released.
+    """
+
+    def __init__(
+        self,
+        encoder: WhiteBoxEncoder,
+        ids: NDArray[np.int64] | str,
+        log_weights: LogWeights,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        self.encoder, self._log_weights, self._rng = encoder, log_weights, rng
+        self.ids = candidate_ids(encoder, ids) if isinstance(ids, str) else ids
+        self._distances = Distances(encoder, self.ids)
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes, each by a draw of its own."""
+        return drawn_in_blocks(token_ids, self._draw)
+
+    def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        weights = self._log_weights(self._distances.of(block))
+        return self.ids[choose(weights, which, self._rng)]

@@ -1,0 +1,193 @@
+"""CusText: a token is replaced by one of the K of its own set, the nearer the likelier.
+
+Implements Chen et al. (2023), "A customized text sanitization mechanism with differential
+privacy": P[M(x) = y] ∝ exp(½·ε·u(x, y)) over the output set of x, where u(x, y) =
+−(d(x, y) − d_min)/(d_max − d_min) within the set, which lies in [−1, 0] whatever x is. So for two
+tokens *of the same output set* it holds that P[M(x) = y] ≤ exp(ε)·P[M(x') = y]. Between tokens of
+different sets nothing is promised: the output tells the set.
+
+`conservative` parts the vocabulary into sets of K: a token, the K−1 nearest that are left, and so
+on; all tokens of a set share it, and hide among each other. `aggressive` takes the K nearest of
+each token: replacements are nearer, and as hardly two tokens share a set, no pair has the promise.
+Differs from the paper: the sets begin with the tokens in the order of the vocabulary, which is
+public, where its code takes them by their frequency in the texts to be protected. What is left at
+the end joins the last set. A token that may not be returned, such as [UNK], has the set of the
+nearest that may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from core.defences.metric_dp.choosing import (
+    Distances,
+    check_epsilon,
+    choose,
+    drawn_in_blocks,
+    epsilon_setting,
+)
+from core.defences.metric_dp.texts import protect_texts
+from core.defences.protected import ProtectedEncoder
+from core.errors import InvalidInputError
+from core.protocols import Encoder, WhiteBoxEncoder
+from core.specs import setting
+
+__all__ = ["CusText", "custext_log_weights", "token_sets"]
+
+_STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0)
+_NONE = -1
+"""Fills the places of a set that is smaller than the greatest."""
+
+MAPPINGS = ("conservative", "aggressive")
+
+
+def custext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> NDArray[np.float64]:
+    """Return ½·ε·u of each member of the sets (m, K), whose distances are given; inf is no member.
+
+    Examples
+    --------
+    >>> custext_log_weights(np.array([[0.0, 2.0, 1.0, np.inf]]), epsilon=4.0).tolist()
+    [[-0.0, -2.0, -1.0, -inf]]
+    """
+    least = distances.min(1, keepdims=True)
+    is_member = np.isfinite(distances)
+    spread = np.where(is_member, distances - least, 0).max(1, keepdims=True)
+    scaled = np.where(is_member, distances - least, 0) / np.where(spread > 0, spread, 1)
+    return np.where(is_member, -0.5 * epsilon * scaled, -np.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CusText:
+    """Replaces every token by one of a set of near ones, by its distance (Chen et al. 2023)."""
+
+    epsilon: float = epsilon_setting(4.0, _STEPS, "as in differential privacy, within a set")
+    k: int = setting(
+        20, "Tokens of an output set, at least", low=2, high=5000, paper="Chen et al. (2023)"
+    )
+    mapping: str = setting(
+        "conservative", "Sets that tokens share, or the nearest of each: no promise then",
+        choices=MAPPINGS,
+    )  # fmt: skip
+    candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
+    seed: int | None = None
+
+    def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _SetPrivatizer:
+        """Return what changes the tokens of an encoder."""
+        check_epsilon(self.epsilon)
+        return _SetPrivatizer(self, encoder, rng)
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of privatised texts."""
+        return protect_texts(self, encoder)
+
+
+class _SetPrivatizer:
+    """Draws among the members of a token's output set."""
+
+    def __init__(
+        self, mechanism: CusText, encoder: WhiteBoxEncoder, rng: np.random.Generator
+    ) -> None:
+        self.encoder, self._rng, self._mechanism = encoder, rng, mechanism
+        self.ids = candidate_ids(encoder, mechanism.candidates)
+        _check_size(mechanism.k, len(self.ids))
+        self._distances = Distances(encoder, self.ids)
+        self._sets = None
+        if mechanism.mapping == "conservative":
+            self._sets = sets_of(encoder, mechanism.k, mechanism.candidates)
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes, each by a draw of its own."""
+        return drawn_in_blocks(token_ids, self._draw)
+
+    def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        distances = self._distances.of(block)
+        if self._sets is None:
+            members = np.argsort(distances, axis=1, kind="stable")[:, : self._mechanism.k]
+        else:
+            members = self._sets.members[self._sets.set_of[distances.argmin(1)]]
+        near = np.take_along_axis(distances, members.clip(min=0), 1)
+        near = np.where(members == _NONE, np.inf, near)
+        weights = custext_log_weights(near, epsilon=self._mechanism.epsilon)
+        return self.ids[members[which, choose(weights, which, self._rng)]]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSets:
+    """Output sets that tokens share.
+
+    Attributes
+    ----------
+    set_of : int64 array (U,)
+        The set of each candidate.
+    members : int64 array (sets, most)
+        The places of a set's members among the candidates, ascending, filled up with -1.
+    """
+
+    set_of: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+def token_sets(vectors: NDArray[np.float32], k: int) -> TokenSets:
+    """Part candidates into sets of k near ones: the first that is left, and its nearest.
+
+    Fewer than k at the end join the last set.
+
+    Raises
+    ------
+    InvalidInputError
+        There are fewer than k candidates, or k is below 2.
+    """
+    _check_size(k, len(vectors))
+    left = np.arange(len(vectors))
+    known, halves = vectors, np.square(vectors).sum(1) / 2
+    is_left = np.ones(len(left), bool)
+    sets: list[NDArray[np.int64]] = []
+    n_sets = len(vectors) // k
+    for first in range(len(vectors)):
+        place = int(np.searchsorted(left, first))
+        if place == len(left) or left[place] != first or not is_left[place]:
+            continue
+        if len(sets) == n_sets - 1:  # the last takes all that is left
+            sets.append(left[is_left])
+            break
+        far = np.where(is_left, halves - known @ known[place], np.inf)
+        far[place] = -np.inf
+        near = np.argpartition(far, k - 1)[:k]
+        sets.append(np.sort(left[near]))
+        is_left[near] = False
+        if is_left.sum() < 0.8 * len(is_left):  # the products get shorter with the list
+            left, known, halves = left[is_left], known[is_left], halves[is_left]
+            is_left = np.ones(len(left), bool)
+    return _as_table(sets, len(vectors))
+
+
+def _as_table(sets: list[NDArray[np.int64]], n: int) -> TokenSets:
+    members = np.full((len(sets), max(map(len, sets))), _NONE, np.int64)
+    set_of = np.empty(n, np.int64)
+    for number, each in enumerate(sets):
+        members[number, : len(each)] = each
+        set_of[each] = number
+    return TokenSets(set_of, members)
+
+
+_SETS: dict[tuple[str, int, str], TokenSets] = {}
+
+
+def sets_of(encoder: WhiteBoxEncoder, k: int, candidates: str = "regular") -> TokenSets:
+    """Return the sets of an encoder's candidates, parted once a process."""
+    key = (encoder.fingerprint, k, candidates)
+    if key not in _SETS:
+        if len(_SETS) > 8:
+            _SETS.clear()
+        ids = candidate_ids(encoder, candidates)
+        _SETS[key] = token_sets(encoder.token_vectors.detach().float().cpu().numpy()[ids], k)
+    return _SETS[key]
+
+
+def _check_size(k: int, n: int) -> None:
+    if not 2 <= k <= n:
+        raise InvalidInputError(f"k must lie in [2, {n}], the number of candidates, got {k}.")

@@ -1,0 +1,106 @@
+"""What replaces a token: itself, a near one, or one unrelated to it.
+
+Asghar et al. (2024, arXiv 2411.13784) hold against d_χ-privacy that in many dimensions it returns
+the very token or any other, and seldom a near one. So the rank of the replacement among the
+original's neighbours is told: 0 is the token itself, 1 its nearest neighbour, and so on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpora import bundled_sentences
+from core.defences.metric_dp.choosing import Distances, drawn_in_blocks
+from core.defences.metric_dp.texts import TokenPrivatizer
+
+__all__ = ["RANKS", "ReplacementRanks", "ranks_in_bundled_texts", "replacement_ranks"]
+
+RANKS = (0, 10, 100, 1000)
+"""The last rank of each class but the last: itself, its 10 nearest, its 100 nearest, …"""
+
+_N_TEXTS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class ReplacementRanks:
+    """Ranks of replacements among their originals' neighbours.
+
+    Attributes
+    ----------
+    ranks : int64 array (n,)
+    n_candidates : int
+        Tokens that could have come out.
+    """
+
+    ranks: NDArray[np.int64]
+    n_candidates: int
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each class of ranks."""
+        counts = np.bincount(np.searchsorted(RANKS, self.ranks), minlength=len(RANKS) + 1)
+        names = ["0", *(f"{a + 1}-{b}" for a, b in pairwise(RANKS))]
+        names.append(f"{RANKS[-1] + 1} and more")
+        return {n: float(c) / len(self.ranks) for n, c in zip(names, counts, strict=True)}
+
+    @property
+    def said(self) -> str:
+        """What becomes of tokens, in a sentence."""
+        own, near, *_ = self.shares.values()
+        return (
+            f"Of {len(self.ranks):,} tokens {own:.0%} came back, {near:.0%} became one of their "
+            f"{RANKS[1]} nearest neighbours, and half of the others one beyond rank "
+            f"{self._middle:,} of {self.n_candidates:,}."
+        )
+
+    @property
+    def _middle(self) -> int:
+        others = self.ranks[self.ranks > RANKS[1]]
+        return int(np.median(others)) if len(others) else RANKS[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form."""
+        return {"n": len(self.ranks), "n_candidates": self.n_candidates, "shares": self.shares}
+
+
+def replacement_ranks(
+    distances: Distances, originals: NDArray[np.int64], replaced: NDArray[np.int64]
+) -> ReplacementRanks:
+    """Return at which rank of its original's neighbours each replacement stands.
+
+    Parameters
+    ----------
+    distances : Distances
+        To the candidates, of which the replacements are.
+    originals, replaced : int64 arrays (n,)
+        Tokens. Of candidates equally near, none counts before another. The original itself has
+        rank 0, be it a candidate or not.
+    """
+    pairs = originals * len(distances.vectors) + replaced
+
+    def ranked(block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        own, other = np.divmod(block, len(distances.vectors))
+        found = distances.of(own)
+        place = np.searchsorted(distances.ids, other)
+        reached = found[np.arange(len(block)), place]
+        n_nearer = (found < reached[:, None]).sum(1)
+        is_own_counted = np.isin(own, distances.ids) & (reached > 0)
+        n_nearer += (own != other) & ~is_own_counted
+        return n_nearer[which]
+
+    ranks = drawn_in_blocks(pairs, ranked)
+    return ReplacementRanks(ranks, len(distances.ids))
+
+
+def ranks_in_bundled_texts(privatizer: TokenPrivatizer) -> ReplacementRanks:
+    """Return the ranks in some of the sentences that ship: nothing private is counted."""
+    sentences = bundled_sentences()
+    some = sentences[:: max(1, len(sentences) // _N_TEXTS)][:_N_TEXTS]
+    encoder = privatizer.encoder
+    ids = np.array([i for row in encoder.token_ids(some) for i in row], np.int64)
+    return replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
