@@ -84,7 +84,7 @@ def test_the_law_of_a_star_is_that_of_the_noise() -> None:
 
 def test_levels_are_shared_among_the_tests() -> None:
     # Holm at 0.05 with three tests: 0.05/3, then 0.05/2, then 0.05.
-    refuting = audits._refuting
+    refuting = audits.refuting
     assert refuting({"a": 0.016, "b": 0.024, "c": 0.9}, 0.05) == ("a", "b")
     assert refuting({"a": 0.017, "b": 0.001, "c": 0.04}, 0.05) == ("b", "a", "c")
     assert refuting({"a": 0.017, "b": 0.024, "c": 0.04}, 0.05) == ()

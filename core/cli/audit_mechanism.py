@@ -1,9 +1,8 @@
-"""Test whether a mechanism of d_χ-privacy draws the noise that it says."""
+"""Test whether a mechanism draws what it says, and keeps its promise."""
 
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import Any
 
 from core.cli.output import progress_line, show_json
@@ -21,7 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mechanism", action="append", metavar="NAME",
         help=f"one of {', '.join(MECHANISMS)}; may be repeated (default: all)",
     )  # fmt: skip
-    parser.add_argument("--eta", type=float, default=75.0, help="privacy parameter (default: 75)")
+    parser.add_argument("--eta", type=float, default=75.0, help="of d_χ-privacy (default: 75)")
+    parser.add_argument(
+        "--epsilon", type=float, default=2.0,
+        help="of santext, santext_plus, custext and tem (default: 2)",
+    )  # fmt: skip
     parser.add_argument(
         "--seed",
         type=int,
@@ -59,7 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
 
             found.append(_audit(name, seed, arguments, tell))
     if arguments.json:
-        show_json({"eta": arguments.eta, "alpha": arguments.alpha, "audits": found})
+        told = {name: getattr(arguments, name) for name in ("eta", "epsilon", "alpha")}
+        show_json({**told, "audits": found})
     else:
         for each in found:
             _show(each)
@@ -84,17 +88,16 @@ def _check(names: list[str], seeds: list[int]) -> None:
 
 
 def _audit(name: str, seed: int, arguments: argparse.Namespace, tell: Any) -> dict[str, Any]:
-    from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
-    from core.defences.metric_dp.audit.mechanism import audit, shipped
+    from core.defences.metric_dp.audit.named import audit_named
     from core.defences.registry import DEFENCES
 
-    found = audit(
-        shipped(name, arguments.eta),
-        DEFENCES[name].acts_on,
-        arguments.eta,
+    strong = next(iter(DEFENCES[name].strengths))
+    found = audit_named(
+        name,
+        getattr(arguments, strong),
         seed=seed,
         alpha=arguments.alpha,
-        elsewhere=partial(drawn_by_processes, name, seed) if arguments.has_processes else None,
+        has_processes=arguments.has_processes,
         on_progress=tell,
     )
     return {"mechanism": name, "seed": seed, **found.to_dict()}

@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     one = (
         _one("attack", arguments.attack, INVERSION_ATTACKS, _attack)
         or _one("encoder", arguments.encoder, ENCODERS, _encoder)
+        or _chain(arguments.defence)
         or _one("defence", arguments.defence, DEFENCES, _defence)
     )
     data = one or {
@@ -122,6 +123,21 @@ def _defence(name: str) -> dict[str, Any]:
         "guarantee": entry.guarantee,
         "settings": _settings(entry),
     }
+
+
+def _chain(told: str | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the section of a chain of defences, the whole and each of its stages."""
+    from core.defences.registry import entry_of, stages_of
+    from core.defences.told import read_defence
+
+    if told is None or not {":", "+"} & set(told):
+        return {}
+    name = read_defence(told).name
+    if len(stages_of(name)) == 1:
+        return {"defences": [_defence(name)]}
+    entry = entry_of(name)
+    whole = {"name": told, **_about(entry), "acts_on": entry.acts_on, "guarantee": entry.guarantee}
+    return {"defences": [whole, *(_defence(stage) for stage in stages_of(name))]}
 
 
 def _about(entry: Entry) -> dict[str, Any]:

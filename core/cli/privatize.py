@@ -1,4 +1,4 @@
-"""Privatise a column of texts of a file under d_χ-privacy, row by row."""
+"""Privatise a column of texts of a file by a mechanism that promises something, row by row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import (
     add_column_arguments,
@@ -22,30 +22,46 @@ from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from core.defences.metric_dp.files import ChangeTexts
-    from core.protocols import Encoder
+    from core.defences.metric_dp.promise import Promises
+    from core.defences.metric_dp.replaced import ReplacementRanks
+    from core.protocols import Encoder, Vectors
+    from core.specs import DefenceSpec
 
 __all__ = ["MECHANISMS", "add_arguments", "run"]
 
 WHEN_STOPPED = "No file was written."
 
-MECHANISMS = ("text_to_text", "token_representation", "sequence_representation")
+MECHANISMS = (
+    "text_to_text",
+    "text_to_text_ranked",
+    "token_representation",
+    "sequence_representation",
+    "santext",
+    "santext_plus",
+    "custext",
+    "tem",
+)
+"""Those that promise something, in the order of the registry."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `privatize`."""
     add_encoder_arguments(parser)
     parser.add_argument(
-        "--mechanism",
-        default="text_to_text",
-        help=f"one of {', '.join(MECHANISMS)}; the last two write vectors, to Parquet",
+        "--mechanism", "--defence", default="text_to_text", metavar="NAME",
+        help=f"one of {', '.join(MECHANISMS)}, with settings of its own or others behind it, as in "
+        "text_to_text:eta=60+int8; what ends in vectors is written to Parquet",
+    )  # fmt: skip
+    parser.add_argument("--eta", type=float, help="privacy parameter of d_χ-privacy, 1/distance")
+    parser.add_argument(
+        "--epsilon", type=float, help="privacy parameter of santext, santext_plus, custext and tem"
     )
-    parser.add_argument("--eta", type=float, required=True, help="privacy parameter, 1/distance")
     parser.add_argument("--in", dest="source", type=Path, required=True, metavar="FILE",
                         help="plain text, CSV, TSV, JSONL or Parquet")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE",
                         help="of the same kind, in UTF-8; must not exist")  # fmt: skip
     add_column_arguments(parser)
-    parser.add_argument("--candidates", default="regular", help="regular, whole or all")
+    parser.add_argument("--candidates", help="regular (the default), whole or all")
     parser.add_argument(
         "--seed",
         type=seed_number,
@@ -56,27 +72,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Privatise the file and say how many rows were written."""
-    if arguments.mechanism not in MECHANISMS:
-        known = ", ".join(MECHANISMS)
-        raise InvalidInputError(f"--mechanism must be one of {known}, got {arguments.mechanism!r}.")
+    spec = _spec(arguments)
     if arguments.out.parent.is_dir():
         remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
     columns = checked_columns(arguments.source, columns_of(arguments))
-    from core.defences.metric_dp.noise import check_eta
-
-    check_eta(arguments.eta)
+    from core.defences.metric_dp.choice_promise import promises_of
     from core.defences.metric_dp.files import privatize_file
-    from core.defences.metric_dp.promised import EXAMPLE, promises_at
     from core.encoders import load_encoder
 
+    first = _first_of(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        change = _change(encoder, arguments)
-        promises = promises_at(
-            encoder, arguments.mechanism, arguments.eta, candidates=arguments.candidates
-        )
+        change = _change(encoder, spec, arguments.seed)
+        promises, ranks = promises_of(encoder, first), _ranks(encoder, first)
         start = time.perf_counter()
         n_rows = privatize_file(
             arguments.source,
@@ -86,44 +96,125 @@ def run(arguments: argparse.Namespace) -> None:
             on_progress=on_progress,
         )
         seconds = time.perf_counter() - start
+    _report(arguments, spec, encoder.name, (n_rows, seconds), promises, ranks)
+
+
+def _report(
+    arguments: argparse.Namespace,
+    spec: DefenceSpec,
+    encoder: str,
+    work: tuple[int, float],
+    promises: Promises,
+    ranks: ReplacementRanks | None,
+) -> None:
+    from core.defences.metric_dp.promised import EXAMPLE
+    from core.defences.registry import entry_of
+
+    n_rows, seconds = work
     summary = {
-        "mechanism": arguments.mechanism,
-        "eta": arguments.eta,
-        "encoder": encoder.name,
+        "mechanism": spec.name,
+        **dict(spec.settings),
+        "encoder": encoder,
         "rows": n_rows,
         "seconds": seconds,
         "out": str(arguments.out),
+        "guarantee": entry_of(spec.name).guarantee,
         "promise": promises.to_dict(),
+        "replacement_ranks": ranks and ranks.to_dict(),
     }
     if arguments.json:
         show_json(summary)
-    else:
-        print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
-        if not promises.is_of_texts:
-            print(f"Of a text such as “{EXAMPLE}”:")
-        print(*promises.sentences, sep="\n")
+        return
+    print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
+    if not promises.is_of_texts:
+        print(f"Of a text such as “{EXAMPLE}”:")
+    print(*promises.sentences, sep="\n")
+    if "+" in spec.name:
+        print(f"The chain as a whole promises: {entry_of(spec.name).guarantee}.")
+    if ranks is not None:
+        print(f"In sentences that ship: {ranks.said[0].lower()}{ranks.said[1:]}")
 
 
-def _change(encoder: Encoder, arguments: argparse.Namespace) -> ChangeTexts:
-    """Return what a mechanism does to a batch of texts."""
-    from core.defences.metric_dp.mechanisms import TextPrivatizer
-    from core.defences.protected import generator_of
-    from core.defences.registry import make_defence
-    from core.encoders.white_box import require_white_box
-    from core.protocols import Vectors
+def _spec(arguments: argparse.Namespace) -> DefenceSpec:
+    """Return the mechanism, or chain, with its strength and candidates where they stand apart.
+
+    Raises
+    ------
+    InvalidInputError
+        There is none, it promises nothing, or its strength is missing or no number it can have.
+    """
+    from core.defences.registry import DEFENCES, entry_of, make_defence, stages_of
+    from core.defences.told import read_defence
+    from core.specs import DefenceSpec, settings_of
+
+    told = read_defence(arguments.mechanism, option="--mechanism")
+    stages, settings = stages_of(told.name), dict(told.settings)
+    first, entry = stages[0], entry_of(told.name)
+    if first not in MECHANISMS or not entry.guarantee:
+        raise InvalidInputError(
+            f"--mechanism must be one of {', '.join(MECHANISMS)}, or begin with one, got {first!r}."
+        )
+    head = f"{first}." if len(stages) > 1 else ""
+    known = settings_of(DEFENCES[first].kind)
+    for name in ("eta", "epsilon", "candidates"):
+        value = getattr(arguments, name)
+        if value is None:
+            continue
+        if name not in known:
+            raise InvalidInputError(f"--{name} is none of {first}; it has {', '.join(known)}.")
+        settings[f"{head}{name}"] = value
+    strong = next(iter(DEFENCES[first].strengths))
+    if f"{head}{strong}" not in settings:
+        raise InvalidInputError(f"{first} needs its privacy parameter. Give --{strong}.")
+    spec = DefenceSpec.of(told.name, settings)
+    make_defence(spec)  # says what is wrong
+    return spec
+
+
+def _first_of(spec: DefenceSpec) -> DefenceSpec:
+    """Return the first stage with its settings: what it promises, the rest keeps."""
+    from core.defences.registry import stages_of
     from core.specs import DefenceSpec
 
-    if arguments.mechanism == "text_to_text":
-        return TextPrivatizer(
-            require_white_box(encoder, "text_to_text"),
-            arguments.eta,
-            candidates=arguments.candidates,
-            rng=generator_of(arguments.seed),
-        ).texts
-    settings = {"eta": arguments.eta, "seed": arguments.seed}
-    protected = make_defence(DefenceSpec.of(arguments.mechanism, settings)).protect(encoder)
+    first, *others = stages_of(spec.name)
+    settings = dict(spec.settings)
+    if others:
+        head = f"{first}."
+        settings = {k.removeprefix(head): v for k, v in settings.items() if k.startswith(head)}
+    return DefenceSpec.of(first, settings)
+
+
+def _ranks(encoder: Encoder, spec: DefenceSpec) -> ReplacementRanks | None:
+    """Return what becomes of tokens of sentences that ship, where the mechanism releases a text."""
+    from core.defences.metric_dp.noise import secure_generator
+    from core.defences.metric_dp.replaced import ranks_in_bundled_texts
+    from core.defences.registry import make_defence
+    from core.encoders.white_box import require_white_box
+
+    mechanism: Any = make_defence(spec)
+    if not hasattr(mechanism, "privatizer"):
+        return None
+    known = require_white_box(encoder, spec.name)
+    return ranks_in_bundled_texts(mechanism.privatizer(known, secure_generator()))
+
+
+def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeTexts:
+    """Return what a mechanism does to a batch of texts."""
+    from core.defences.chain import Chain
+    from core.defences.metric_dp.texts import change_of
+    from core.defences.registry import DEFENCES, make_defence, stages_of
+    from core.specs import DefenceSpec
+
+    settings = {**dict(spec.settings), "seed": seed}
+    defence: Any = make_defence(DefenceSpec.of(spec.name, settings))
+    if DEFENCES[stages_of(spec.name)[-1]].acts_on == "text":
+        if isinstance(defence, Chain):
+            return defence.change(encoder)
+        return change_of(defence, encoder)
+    protected = defence.protect(encoder)
 
     def encode(texts: Sequence[str]) -> Vectors:
-        return protected.encode(texts)
+        vectors: Vectors = protected.encode(texts)
+        return vectors
 
     return encode

@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from core.defences.entries import ChainEntry, DefenceEntry, chain_of, settings_by_stage, stages_of
 from core.protocols import Defence
-from core.ranges import Strength
-from core.registry import Entry, find, make
-from core.specs import DefenceSpec, strength_of
+from core.registry import Look, find, look_of, make
+from core.specs import DefenceSpec
 
-__all__ = ["DEFENCES", "DefenceEntry", "make_defence"]
-
-
-@dataclass(frozen=True)
-class DefenceEntry(Entry):
-    """What a user should know before choosing a defence, and where its class is."""
-
-    acts_on: str
-    """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
-    guarantee: str = ""
-    """What is promised, in words; empty where nothing is."""
-    keeps_space: bool = field(default=True, kw_only=True)
-    """Whether protected vectors can be held against undefended ones: number by number."""
-    is_baseline: bool = field(default=False, kw_only=True)
-    """Whether it is what defences are held against: it changes nothing."""
-
-    @property
-    def strength(self) -> tuple[str, Strength] | None:
-        """The setting that says how strong it is, and what to try of it."""
-        return strength_of(self.kind)
-
-    @property
-    def needs_white_box(self) -> bool:
-        """Whether it reaches into the encoder."""
-        return self.acts_on != "vector"
-
-    @property
-    def cost(self) -> str:
-        """What it takes to use it; what it costs in usefulness is measured."""
-        if self.is_baseline:
-            return "takes nothing"
-        what = {"text": "another text is stored", "tokens": "noise goes into the encoder"}
-        changed = what.get(self.acts_on, "the vector alone is changed")
-        whose = "an encoder whose weights are open" if self.needs_white_box else "any encoder"
-        return f"works on {whose}; {changed}"
-
+__all__ = [
+    "DEFENCES",
+    "ChainEntry",
+    "DefenceEntry",
+    "entry_of",
+    "look_of_defence",
+    "make_defence",
+    "stages_of",
+]
 
 _D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
 _METRIC = "metric differential privacy of each token: exp(ε · distance) at most"
@@ -222,8 +193,31 @@ DEFENCES: dict[str, DefenceEntry] = {
 }
 
 
+def entry_of(name: str) -> DefenceEntry:
+    """Return the entry of a defence, or that of a chain such as `text_to_text+int8`.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such defence, or one cannot follow the other.
+    """
+    stages = stages_of(name)
+    return find(DEFENCES, name, "defence") if len(stages) == 1 else chain_of(stages, DEFENCES)
+
+
+def look_of_defence(name: str) -> Look:
+    """Return how a defence is drawn; a chain in its first stage's colour, by its last's symbol."""
+    entry = entry_of(name)
+    if isinstance(entry, ChainEntry):
+        first, last = entry.stages[0], entry.stages[-1]
+        return Look(look_of(DEFENCES, first).colour, look_of(DEFENCES, last).symbol)
+    return look_of(DEFENCES, name)
+
+
 def make_defence(spec: DefenceSpec | str) -> Defence:
-    """Build a defence from its spec.
+    """Build a defence from its spec, or a chain: its settings are named STAGE.SETTING.
+
+    Of a chain's `seed` each stage that draws has one of its own.
 
     Raises
     ------
@@ -231,6 +225,12 @@ def make_defence(spec: DefenceSpec | str) -> Defence:
         No such defence or setting, or a value outside its range; the message names what is.
     """
     spec = DefenceSpec(name=spec) if isinstance(spec, str) else spec
-    entry = find(DEFENCES, spec.name, "defence")
-    defence: Defence = make(entry, spec.name, dict(spec.settings), also=("seed",))
+    entry, settings = entry_of(spec.name), dict(spec.settings)
+    if isinstance(entry, ChainEntry):
+        from core.defences.chain import Chain
+
+        own = settings_by_stage(entry, settings)
+        made = ((DEFENCES[s].acts_on, make_defence(DefenceSpec.of(s, own[s]))) for s in own)
+        return Chain(tuple(made))
+    defence: Defence = make(entry, spec.name, settings, also=("seed",))
     return defence

@@ -5,9 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.defences.registry import DEFENCES
+from core.defences.registry import entry_of, look_of_defence
 from core.figures.style import BASELINE, GRID, error_bars, hover_line, style
-from core.registry import look_of
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 
@@ -46,7 +45,7 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     names = dict.fromkeys(p.defence for p in found.points)
-    for name in [n for n in names if not defences or n in defences or DEFENCES[n].is_baseline]:
+    for name in [n for n in names if not defences or n in defences or entry_of(n).is_baseline]:
         members = [(i, p) for i, p in enumerate(found.points) if p.defence == name]
         _line(figure, name, members, task)
     _guessing(figure, found.undefended, task)
@@ -92,11 +91,12 @@ def _ring(figure: go.Figure, point: Point, task: str) -> None:
 
 
 def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: str) -> None:
-    colour, symbol = look_of(DEFENCES, name)
+    colour, symbol = look_of_defence(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
     leaks = [point.leakage for _, point in members]
-    title, size = DEFENCES[name].title, 15 if DEFENCES[name].is_baseline else 10
+    entry = entry_of(name)
+    title, size = entry.title, 15 if entry.is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],

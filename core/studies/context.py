@@ -20,7 +20,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_folder
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
-from core.defences.registry import DEFENCES
+from core.defences.registry import DEFENCES, stages_of
 from core.encoders import load_encoder
 from core.encoders.hub import fetched_revision
 from core.encoders.registry import ENCODERS
@@ -104,6 +104,9 @@ def _used(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple[str, str, E
         for family, name in named.items()
         if name.partition(":")[0] in FAMILIES[family]
     }
+    stages = stages_of(named["defence"])
+    if len(stages) > 1:
+        found |= {f"defence {s}": ("defence", s, DEFENCES[s]) for s in stages if s in DEFENCES}
     if "attack" not in found:
         return found
     others = (name for name in beside if name != named["attack"])
@@ -157,7 +160,7 @@ def _defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[st
     for place, (family, name, entry) in used.items():
         if ":" in name:  # it was fitted, and what it holds says how
             continue
-        given = cell.get(_GIVEN[family], {}) if place == family else {}
+        given = _given(place, family, cell)
         first = _first()["defaults"].get(f"{family} {name}", {})
         own = {
             setting: value
@@ -167,6 +170,15 @@ def _defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[st
         if own:
             changed[place] = own
     return {"defaults": changed} if changed else {}
+
+
+def _given(place: str, family: str, cell: Cell) -> Cell:
+    """Return the settings that a cell gives to a thing; to a stage of a chain, those of its own."""
+    if place == family:
+        return dict(cell.get(_GIVEN[family], {}))
+    stage = f"{place.partition(' ')[2]}."
+    given = cell.get(_GIVEN[family], {}) if family == "defence" else {}
+    return {key.removeprefix(stage): v for key, v in given.items() if key.startswith(stage)}
 
 
 def defaults_of(entry: Entry) -> dict[str, Any]:

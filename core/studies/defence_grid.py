@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Sequence
 
-from core.defences.registry import DEFENCES, make_defence
-from core.errors import InvalidInputError, similar
-from core.specs import DefenceSpec, settings_of
+from core.defences.told import read_defence
+from core.specs import DefenceSpec
 
-__all__ = ["GRID", "chosen_defences"]
+__all__ = ["GRID", "NEWER", "chosen_defences"]
 
 GRID: tuple[DefenceSpec, ...] = (
     DefenceSpec(name="none"),
@@ -25,6 +23,15 @@ GRID: tuple[DefenceSpec, ...] = (
 )
 """Every defence, at strengths from hardly felt to hardly useful, for vectors of length 1."""
 
+NEWER: tuple[DefenceSpec, ...] = (
+    *(DefenceSpec.of("text_to_text_ranked", {"eta": e}) for e in (60.0, 90.0, 120.0)),
+    *(DefenceSpec.of("santext", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
+    *(DefenceSpec.of("santext_plus", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
+    *(DefenceSpec.of("custext", {"epsilon": e}) for e in (1.0, 4.0, 10.0)),
+    *(DefenceSpec.of("tem", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
+)
+"""The mechanisms that came after, at strengths of theirs; measured where they are named."""
+
 
 def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     """Return the defences that words name, each once.
@@ -32,7 +39,8 @@ def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     Parameters
     ----------
     told : sequence of str
-        `gaussian` for all its strengths in GRID, `gaussian:sigma=0.3` for one of one's own.
+        `gaussian` for all its strengths in GRID or NEWER, `gaussian:sigma=0.3` for one of one's
+        own, `text_to_text:eta=60+int8` for a chain.
 
     Raises
     ------
@@ -46,31 +54,7 @@ def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     """
     found: dict[DefenceSpec, None] = {}
     for each in told:
-        name, has_settings, settings = each.partition(":")
-        if name not in DEFENCES:
-            raise InvalidInputError(
-                f"--defences must be of {', '.join(DEFENCES)}, got {name!r}."
-                + similar(name, DEFENCES)
-            )
-        in_grid = [spec for spec in GRID if spec.name == name] or [DefenceSpec(name=name)]
-        specs = [_own(name, settings)] if has_settings else in_grid
+        in_grid = [spec for spec in (*GRID, *NEWER) if spec.name == each]
+        specs = in_grid or [read_defence(each, option="--defences")]
         found.update(dict.fromkeys(specs))
     return list(found)
-
-
-def _own(name: str, settings: str) -> DefenceSpec:
-    """Read `NAME=VALUE,NAME=VALUE` by the types that the defence declares."""
-    kind = DEFENCES[name].kind
-    hints, known = typing.get_type_hints(kind), settings_of(kind)
-    read = {}
-    for pair in settings.split(","):
-        setting, _, text = pair.partition("=")
-        try:
-            read[setting] = hints[setting](text) if setting in known else text
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"--defences: {setting} of {name} must be a number, got {text!r}."
-            ) from error
-    spec = DefenceSpec.of(name, read)
-    make_defence(spec)  # says what is wrong
-    return spec

@@ -26,14 +26,16 @@ from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, shipped_folder
-from core.defences.metric_dp.mechanisms import TextPrivatizer
-from core.defences.registry import DEFENCES, make_defence
+from core.defences.chain import Chain
+from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
+from core.defences.metric_dp.texts import TokenPrivatizer
+from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
 from core.metrics import wilson_interval
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import Score
-from core.specs import DefenceSpec, settings_of
+from core.specs import DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
@@ -54,16 +56,19 @@ EPOCHS, LEARNING_RATE = 6, 2e-3
 
 def draws_noise(defence: str) -> bool:
     """Whether a defence draws noise, so that a text never has the same vector twice."""
-    kind = DEFENCES[defence].kind
-    return "seed" in kind.__dataclass_fields__ and "seed" not in settings_of(kind)
+    return entry_of(defence).draws_noise
 
 
 def protect(cell: Cell, encoder: Encoder) -> Encoder:
     """Return an encoder behind the cell's defence, whose noise is drawn by the cell's seed."""
+    return _defence(cell).protect(encoder)
+
+
+def _defence(cell: Cell) -> Any:
     settings = dict(cell["defence_settings"])
-    if "seed" in DEFENCES[cell["defence"]].kind.__dataclass_fields__:
+    if entry_of(cell["defence"]).takes_seed:
         settings["seed"] = cell["seed"]
-    return make_defence(DefenceSpec.of(cell["defence"], settings)).protect(encoder)
+    return make_defence(DefenceSpec.of(cell["defence"], settings))
 
 
 def attack_scores(
@@ -121,7 +126,7 @@ class _Scene:
 
     @classmethod
     def of(cls, cell: Cell, encoder: Encoder, texts: AttackersTexts) -> _Scene:
-        entry = DEFENCES[cell["defence"]]
+        entry = entry_of(cell["defence"])
         own = CachedEncoder(encoder)
         is_noisy, is_last = draws_noise(cell["defence"]), entry.acts_on == "vector"
         # Vectors of texts as they are can be kept; privatised texts never come twice.
@@ -133,8 +138,11 @@ class _Scene:
         lift = Lift.fit(np.concatenate(changed), np.concatenate([clean] * n_copies))
         recalled = _Recalled(encoder)
         queried: Encoder = recalled
+        defence = _defence(cell)
         if not is_noisy:
-            queried = LiftedEncoder(own, protect(cell, recalled), lift)
+            queried = LiftedEncoder(own, defence.protect(recalled), lift)
+        elif isinstance(defence, Chain) and defence.certain.stages:
+            queried = LiftedEncoder(own, defence.certain.protect(recalled), lift)
         copies = tuple(lift(vectors) for vectors in changed)
         return cls(own, protected, queried, lift, texts, copies, target_vectors)
 
@@ -197,15 +205,17 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
 
 def releases_tokens(defence: str) -> bool:
     """Whether a text or the vectors of its tokens are what leaves the house."""
-    return DEFENCES[defence].acts_on in ("text", "tokens")
+    return entry_of(defence).releases_tokens
 
 
-def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TextPrivatizer:
+def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
+    """Return what turns tokens into those that are released, or that an attacker reads."""
     opened = require_white_box(encoder, "Token inversion")
     defence: Any = make_defence(DefenceSpec.of(cell["defence"], cell["defence_settings"]))
-    candidates = {"candidates": defence.candidates} if hasattr(defence, "candidates") else {}
     rng = np.random.default_rng([cell["seed"], part])
-    return TextPrivatizer(opened, defence.eta, **candidates, rng=rng)
+    if isinstance(defence, Chain):
+        return ChainedPrivatizer(opened, [stage for _, stage in defence.stages], rng)
+    return privatizer_of(defence, opened, rng)
 
 
 def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:

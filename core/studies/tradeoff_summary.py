@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
-from core.defences.registry import DEFENCES
+from core.defences.registry import DEFENCES, DefenceEntry, entry_of
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
@@ -111,7 +111,7 @@ class Point:
     @property
     def promises(self) -> bool:
         """Whether the defence promises anything; others were only measured."""
-        entry = DEFENCES.get(self.defence)
+        entry = _entry(self.defence)
         return bool(entry and entry.guarantee)
 
     @property
@@ -275,6 +275,14 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
 _FORMER_ATTACKER = "probe_mlc"
 
 
+def _entry(defence: str) -> DefenceEntry | None:
+    """Return what is known of a defence or chain; rows of former days may name others."""
+    try:
+        return entry_of(defence)
+    except InvalidInputError:
+        return None
+
+
 def strength(defence: str, settings: Mapping[str, Any]) -> str:
     """Return the settings of a defence in a few words.
 
@@ -282,12 +290,11 @@ def strength(defence: str, settings: Mapping[str, Any]) -> str:
     --------
     >>> strength("text_to_text", {"eta": 75.0}), strength("truncation", {"dimension": 96})
     ('η 75', 'to 96 dimensions')
-    >>> strength("binary", {})
-    ''
+    >>> strength("binary", {}), strength("text_to_text+int8", {"text_to_text.eta": 60.0})
+    ('', 'η 60')
     """
-    entry = DEFENCES.get(defence)
-    declared = entry.strength if entry else None
-    said = {declared[0]: declared[1].said} if declared else {}
+    entry = _entry(defence)
+    said = {k: v.said for k, v in entry.strengths.items()} if entry else {}
     return ", ".join(said.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
 
 

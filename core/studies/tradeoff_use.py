@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora import split_reference
-from core.defences.registry import DEFENCES
+from core.defences.registry import entry_of
 from core.encoders.cache import CachedEncoder
 from core.protocols import Encoder
 from core.results import Score
@@ -32,7 +32,7 @@ def use_scores(cell: Cell, encoder: Encoder) -> tuple[dict[str, Score], dict[str
     """
     own = CachedEncoder(encoder)
     # Vectors of texts as they are can be kept; privatised texts never come twice.
-    is_last = DEFENCES[cell["defence"]].acts_on == "vector"
+    is_last = entry_of(cell["defence"]).acts_on == "vector"
     protected = protect(cell, own if is_last else encoder)
     scores: dict[str, Score] = {}
     tasks = open_tasks(cell["tasks"], cell["pairs"], cell["searches"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.registry import DEFENCES
+from core.defences.registry import entry_of
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from dashboard.tradeoff import state
@@ -64,5 +64,5 @@ def setting_picker(found: Tradeoff) -> int:
 
 def point_said(point: Point) -> str:
     """Return a defence and its strength in words."""
-    title = DEFENCES[point.defence].title
+    title = entry_of(point.defence).title
     return f"{title}, {point.label}" if point.label else title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.registry import DEFENCES
+from core.defences.registry import entry_of
 from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
 from dashboard.origin import show_origin
@@ -29,7 +29,7 @@ def how_it_is_computed(found: Tradeoff) -> None:
         )
         show_origin(found.provenances)
         for name in dict.fromkeys(point.defence for point in found.points):
-            entry = DEFENCES[name]
+            entry = entry_of(name)
             st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
             if entry.formula:
                 st.latex(entry.formula)

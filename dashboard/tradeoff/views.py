@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.defences.metric_dp.promise import HARDLY, Promises, odds_said
 from core.defences.metric_dp.promised import EXAMPLE, is_promising
-from core.defences.registry import DEFENCES, make_defence
+from core.defences.registry import entry_of, make_defence
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import Choice, beside_none, choose
@@ -113,7 +113,7 @@ def _promised_or_not(choice: Choice, share: float) -> str:
         )
     leaks = f"an F1 of {choice.promising.leakage.said(0)}"
     if choice.best is choice.promising:
-        return f"It promises something: {DEFENCES[choice.promising.defence].guarantee}."
+        return f"It promises something: {entry_of(choice.promising.defence).guarantee}."
     told = beside_none(choice.promising, choice.base)
     return (
         "It promises nothing: it was measured against the attackers that were tried. Of the "
@@ -186,19 +186,19 @@ def _least_said(point: Point | None, base: Point) -> str:
 def example(point: Point, text: str) -> None:
     """Draw what a sentence becomes under a defence, and what an unprepared attacker reads."""
     encoder = cache.encoder(answers.ENCODER)
-    entry = DEFENCES[point.defence]
+    entry = entry_of(point.defence)
     st.markdown(f"{entry.summary} {entry.guarantee and f'*{entry.guarantee}.*'}")
     if is_promising(point.defence):
         show_promises(_promises(point, text))
     with st.container(border=True):
-        if entry.acts_on in ("text", "tokens"):
+        if is_promising(point.defence) and entry.acts_on in ("text", "tokens"):
             eta = float(dict(point.settings)["eta"])
             compiling.wait_for_loops()
             sentence = opened_sentence(text, encoder, answers.ENCODER)  # type: ignore[arg-type]
-            if eta >= sentence.envelopes.eta_min and entry.acts_on == "text":
+            if eta >= sentence.envelopes.eta_min and point.defence == "text_to_text":
                 privatised_card(sentence, eta, answers.ENCODER)
         settings = dict(point.settings)
-        if "seed" in entry.kind.__dataclass_fields__:
+        if entry.takes_seed:
             settings["seed"] = noise_seed() % 2**32
         protected = make_defence(DefenceSpec.of(point.defence, settings)).protect(encoder)
         vector = protected.encode([text])
@@ -229,7 +229,7 @@ def table(found: Tradeoff, task: str) -> None:
     )
     rows = [
         {
-            "defence": DEFENCES[point.defence].title,
+            "defence": entry_of(point.defence).title,
             "strength": point.label,
             "useful": round(point.utility[task].value, 1),
             "useful, 95 %": point.utility[task].ci95.said(),

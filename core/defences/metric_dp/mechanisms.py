@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
-from core.defences.metric_dp.texts import privatised_texts, protect_texts
+from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
@@ -33,11 +34,13 @@ from core.text import check_texts
 
 __all__ = [
     "MOST_ETA",
+    "ChainedPrivatizer",
     "SequenceRepresentation",
     "TextPrivatizer",
     "TextToText",
     "TokenRepresentation",
     "eta_setting",
+    "privatizer_of",
 ]
 
 _BLOCK = 8192
@@ -168,6 +171,40 @@ class SequenceRepresentation:
             return vectors + noise
 
         return ProtectedEncoder.of(encoder, self, transform)
+
+
+def privatizer_of(
+    mechanism: Any, encoder: WhiteBoxEncoder, rng: np.random.Generator
+) -> TokenPrivatizer:
+    """Return what turns tokens into those that are released.
+
+    Where noisy token vectors are, into those nearest to them: the likeliest that went in.
+    """
+    if isinstance(mechanism, TokenRepresentation):
+        return TextPrivatizer(encoder, mechanism.eta, rng=rng)
+    found: TokenPrivatizer = mechanism.privatizer(encoder, rng)
+    return found
+
+
+class ChainedPrivatizer:
+    """Changes tokens by several mechanisms, one after the other.
+
+    A text that passes from one to the next is cut into word pieces anew; here the pieces are
+    handed on as they are, which is what an attacker reads but for that.
+    """
+
+    def __init__(
+        self, encoder: WhiteBoxEncoder, mechanisms: Sequence[Any], rng: np.random.Generator
+    ) -> None:
+        self.encoder = encoder
+        self._parts = [privatizer_of(each, encoder, rng) for each in mechanisms]
+        self.ids = self._parts[-1].ids
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes."""
+        for part in self._parts:
+            token_ids = part.tokens(token_ids)
+        return token_ids
 
 
 @torch.inference_mode()

@@ -69,12 +69,15 @@ class Promise:
     what : str
         The two in words, such as `“insulin” from “aspirin”`.
     eta, distance : float
-        In 1/distance; between the two.
+        In 1/distance; between the two. An infinite distance promises nothing.
+    more : float
+        What may be added to η·d, such as ln(1/p).
     """
 
     what: str
     eta: float
     distance: float
+    more: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no η or no distance."""
@@ -84,8 +87,8 @@ class Promise:
 
     @property
     def epsilon(self) -> float:
-        """η·d: the logarithm of the odds, and what ε is to ordinary differential privacy."""
-        return self.eta * self.distance
+        """η·d + `more`: the logarithm of the odds, and ε in ordinary differential privacy."""
+        return self.eta * self.distance + self.more
 
     @property
     def odds(self) -> str:
@@ -136,11 +139,15 @@ class Promises:
     widest: Promise
     is_of_texts: bool = False
     """Whether the inputs are texts' own vectors rather than tokens."""
+    symbol: str = "η"
+    """What the mechanism calls its parameter."""
+    also: str = ""
+    """A sentence on what is not promised, if any."""
 
     @property
     def headline(self) -> str:
         """One sentence: the nearest neighbour, whose promise is the best that there is."""
-        return f"At η = {self.nearest.eta:g} the output can tell {self.nearest.said}."
+        return f"At {self.symbol} = {self.nearest.eta:g} the output can tell {self.nearest.said}."
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -148,6 +155,8 @@ class Promises:
         rest = [f"It can tell {self.median.said}."]
         if self.whole is not None:
             rest.append(f"It can tell {self.whole.said}.")
+        if self.also:
+            rest.append(self.also)
         return self.headline, *rest, self.comparison
 
     @property

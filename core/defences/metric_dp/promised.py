@@ -11,7 +11,7 @@ from core.defences.metric_dp.distances import (
     text_distances,
 )
 from core.defences.metric_dp.promise import Promises
-from core.defences.registry import DEFENCES
+from core.defences.registry import DEFENCES, entry_of
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder
@@ -27,7 +27,7 @@ _N_TEXTS = 40
 
 def is_promising(mechanism: str) -> bool:
     """Tell whether a defence promises d_χ-privacy, and so has an η."""
-    entry = DEFENCES[mechanism]
+    entry = entry_of(mechanism)
     return bool(entry.guarantee) and "eta" in entry.kind.__dataclass_fields__
 
 

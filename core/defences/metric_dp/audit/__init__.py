@@ -3,4 +3,6 @@
 Reading order: `probe` (an encoder whose output gives away what a mechanism did), `noise_law` and
 `outputs` (the tests), `mechanism` (all of them on one mechanism, corrected for their number),
 `flaws` (mechanisms broken on purpose), `pairs` (the promise itself, bounded for two inputs).
+Mechanisms that choose a token have tests of their own: `choice_laws` (what they promise to draw,
+counted out), `choices` (the tests), `flawed_choices`; `named` audits any mechanism by its name.
 """

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 
 from core.assets import ROOT
+from core.defences.metric_dp.audit.choices import CHOICES, choice_plan, shipped_choice
 from core.defences.metric_dp.audit.mechanism import Plan, Sample, draw, plan, shipped
 from core.defences.registry import DEFENCES
 from core.errors import CoreError
@@ -64,8 +65,13 @@ def _refusal(told: str) -> CoreError:
 
 def main(name: str, eta: str, seed: str) -> None:
     """Draw noise for release and write it to standard output."""
-    asked = plan(DEFENCES[name].acts_on, float(eta), int(seed))
-    np.save(sys.stdout.buffer, draw(asked, shipped(name, asked.eta), None, n_calls=N_CALLS))
+    if name in CHOICES:
+        asked: Plan = choice_plan(name, float(eta), int(seed))
+        make = shipped_choice(name, asked.eta)
+    else:
+        asked = plan(DEFENCES[name].acts_on, float(eta), int(seed))
+        make = shipped(name, asked.eta)
+    np.save(sys.stdout.buffer, draw(asked, make, None, n_calls=N_CALLS))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,10 @@ __all__ = [
     "Plan",
     "Sample",
     "audit",
+    "check_alpha",
     "draw",
     "plan",
+    "refuting",
     "shipped",
 ]
 
@@ -184,8 +186,7 @@ def audit(
     InvalidInputError
         See `plan`; or alpha is no probability.
     """
-    if not 0 < alpha < 1:
-        raise InvalidInputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
+    check_alpha(alpha)
     asked = plan(kind, eta, seed)
     on_progress(0.1, "Drawing noise")
     main = draw(asked, make, seed)
@@ -200,7 +201,13 @@ def audit(
         on_progress(0.7, "Drawing noise in other processes")
         tests |= _twins(asked, *elsewhere(asked), "processes")
     on_progress(1.0, f"{len(tests)} tests")
-    return Audit(tests, _refuting(tests, alpha), alpha, N_CALLS * N_PLACES)
+    return Audit(tests, refuting(tests, alpha), alpha, N_CALLS * N_PLACES)
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise InvalidInputError where alpha is no probability."""
+    if not 0 < alpha < 1:
+        raise InvalidInputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
 
 
 def _own_tests(asked: Plan, main: Sample, seed: int) -> dict[str, float]:
@@ -239,7 +246,7 @@ def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, float]:
     return {"promise: exp(η·d) for two near tokens": found.p_value}
 
 
-def _refuting(tests: dict[str, float], alpha: float) -> tuple[str, ...]:
+def refuting(tests: dict[str, float], alpha: float) -> tuple[str, ...]:
     """Return the tests that refute, by Holm's step-down: at most alpha to err in any."""
     found = []
     for rank, name in enumerate(sorted(tests, key=tests.__getitem__)):

@@ -1,0 +1,75 @@
+"""Defences as the command line names them: `gaussian:sigma=0.3`, `text_to_text:eta=60+int8`."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from core.defences.registry import DEFENCES, entry_of, make_defence
+from core.errors import InvalidInputError, similar
+from core.specs import DefenceSpec, settings_of
+
+__all__ = ["HOW", "read_defence"]
+
+HOW = "NAME, NAME:SETTING=VALUE,SETTING=VALUE, or a chain of such, as in text_to_text:eta=60+int8"
+
+_JOINT = re.compile(r"\+(?=[A-Za-z_])")
+"""Before a name: the plus of 1e+3 joins nothing."""
+
+
+def read_defence(told: str, *, option: str = "--defence") -> DefenceSpec:
+    """Read a defence with its settings, or a chain of them.
+
+    Raises
+    ------
+    InvalidInputError
+        No such defence or setting, a value outside its range, or stages that cannot follow each
+        other; the message names the remedy.
+
+    Examples
+    --------
+    >>> read_defence("text_to_text:eta=60+int8")
+    DefenceSpec(name='text_to_text+int8', settings=(('text_to_text.eta', 60.0),))
+    """
+    parts = [part.partition(":") for part in _JOINT.split(told)]
+    names = [name for name, _, _ in parts]
+    for name in names:
+        if name not in DEFENCES:
+            raise InvalidInputError(
+                f"{option} must be of {', '.join(DEFENCES)}, got {name!r}."
+                + similar(name, DEFENCES)
+            )
+    chain = "+".join(names)
+    entry_of(chain)  # says which cannot follow which
+    settings: dict[str, Any] = {}
+    for name, colon, said in parts:
+        own = _settings(name, said, option) if colon else {}
+        settings |= own if len(parts) == 1 else {f"{name}.{key}": v for key, v in own.items()}
+    spec = DefenceSpec.of(chain, settings)
+    make_defence(spec)  # says what is wrong
+    return spec
+
+
+def _settings(name: str, said: str, option: str) -> Mapping[str, Any]:
+    """Read `NAME=VALUE,NAME=VALUE` by the types that the defence declares."""
+    kind = DEFENCES[name].kind
+    hints, known = typing.get_type_hints(kind), settings_of(kind)
+    read = {}
+    for pair in said.split(","):
+        setting, equals, text = pair.partition("=")
+        if not equals:
+            raise InvalidInputError(f"{option}: {name} takes SETTING=VALUE, got {pair!r}.")
+        if setting not in known:
+            raise InvalidInputError(
+                f"{option}: {name} has no setting {setting!r}; it has "
+                f"{', '.join(known) or 'none'}.{similar(setting, known)}"
+            )
+        try:
+            read[setting] = hints[setting](text)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{option}: {setting} of {name} must be a number, got {text!r}."
+            ) from error
+    return read

@@ -1,0 +1,193 @@
+"""Chains of defences: an encoder like any other, a promise said as it is, bad chains refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.defences.registry import DEFENCES, entry_of, look_of_defence, make_defence
+from core.defences.told import read_defence
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.specs import DefenceSpec
+from core.studies.context import context_of
+from core.studies.defence_grid import chosen_defences
+from core.studies.tradeoff import TradeoffStudy
+from core.studies.tradeoff_attack import attack_scores, draws_noise, releases_tokens
+from core.studies.tradeoff_summary import strength
+from core.studies.tradeoff_texts import draw_texts, folded
+
+TEXTS = ["the money river", "doctor", "the minister and the garden with winter"]
+CHAINS = (
+    "text_to_text:eta=20+int8",
+    "santext:epsilon=8+token_representation:eta=40+truncation:dimension=12",
+    "custext:k=8+text_to_text:eta=30",
+    "truncation:dimension=20+gaussian:sigma=0.1+rounding",
+)
+
+
+@pytest.mark.parametrize("told", CHAINS)
+def test_a_chain_is_an_encoder(told: str, tiny_encoder: TransformerEncoder) -> None:
+    spec = read_defence(told)
+    seeded = DefenceSpec.of(spec.name, {**dict(spec.settings), "seed": 4})
+    one, other = (make_defence(seeded).protect(tiny_encoder) for _ in range(2))
+    seen: list[float] = []
+    vectors = one.encode(TEXTS, lambda done, _: seen.append(done))
+    assert vectors.shape == (3, one.dimension) and vectors.dtype == np.float32
+    assert vectors == pytest.approx(other.encode(TEXTS), abs=1e-6)
+    assert one.fingerprint == other.fingerprint != tiny_encoder.fingerprint
+    assert one.name.startswith(tiny_encoder.name) and one.name.count(" + ") == told.count("+") + 1
+    assert seen and seen[-1] == 1.0
+    free = [make_defence(spec).protect(tiny_encoder) for _ in range(2)]
+    assert free[0].fingerprint != free[1].fingerprint
+    assert (free[0].encode(TEXTS) != free[1].encode(TEXTS)).any()
+
+
+def test_a_chain_does_what_its_stages_do_one_by_one(tiny_encoder: TransformerEncoder) -> None:
+    spec = read_defence("text_to_text:eta=1e6+rounding:decimals=2+truncation:dimension=5")
+    found = make_defence(spec).protect(tiny_encoder).encode(TEXTS)
+    assert found == pytest.approx(np.round(tiny_encoder.encode(TEXTS), 2)[:, :5], abs=0.011)
+    # The order counts: cutting before a random projection leaves it another shape to work on.
+    two = make_defence(read_defence("truncation:dimension=9+random_projection:dimension=4"))
+    assert two.protect(tiny_encoder).encode(TEXTS).shape == (3, 4)
+    # Texts first, then the vectors of their tokens: noise on tokens of the privatised text.
+    strong = make_defence(read_defence("santext:epsilon=1e6+token_representation:eta=1e7"))
+    assert strong.protect(tiny_encoder).encode(TEXTS) == pytest.approx(
+        tiny_encoder.encode(TEXTS), abs=1e-3
+    )
+
+
+def test_noise_goes_through_every_stage(tiny_encoder: TransformerEncoder) -> None:
+    hidden = make_defence(read_defence("text_to_text:eta=0.001+binary"))
+    found = hidden.protect(tiny_encoder).encode(TEXTS[:1] * 20)
+    own = np.sign(tiny_encoder.encode(TEXTS[:1]))
+    assert set(np.unique(np.abs(found).round(6))) == {np.float32(1 / np.sqrt(32)).round(6)}
+    assert len(np.unique(found, axis=0)) > 10 and (np.sign(found) != own).any()
+
+
+def test_no_two_stages_draw_the_same_numbers(tiny_encoder: TransformerEncoder) -> None:
+    from core.defences.chain import Chain
+
+    spec = DefenceSpec.of("gaussian+sequence_representation", {"seed": 3})
+    chain = make_defence(spec)
+    assert isinstance(chain, Chain)
+    seeds = [stage.seed for _, stage in chain.stages]
+    assert len(set(seeds)) == 2 and None not in seeds
+    assert make_defence(spec) == chain
+    free = make_defence("gaussian+sequence_representation")
+    assert isinstance(free, Chain) and [stage.seed for _, stage in free.stages] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("int8+text_to_text:eta=60", "Put it before: text_to_text+int8"),
+        ("token_representation+santext", "santext changes texts, and token_representation leaves"),
+        ("gaussian+token_representation+int8", "token_representation+gaussian+int8"),
+        ("int8+int8", "stands twice"),
+        ("none+int8", "Leave it out"),
+        ("int8+", "must be of none, "),
+        ("+", "must be of none, "),
+        ("int8+gausian", "Did you mean 'gaussian'"),
+        ("text_to_text:etta=60+int8", "Did you mean 'eta'"),
+        ("text_to_text:eta=much+int8", "must be a number"),
+        ("text_to_text:eta+int8", "SETTING=VALUE"),
+        ("text_to_text:eta=0+int8", "eta"),
+        ("text_to_text:eta=-1+int8", "eta"),
+        ("text_to_text:eta=nan+int8", "eta"),
+        ("text_to_text:eta=1e308+int8", "eta"),
+        ("santext:epsilon=1e308", "epsilon"),
+        ("tem:epsilon=nan", "epsilon"),
+        ("custext:epsilon=0", "epsilon"),
+        ("custext:k=1", "k must lie"),
+    ],
+)
+def test_what_cannot_be_chained_is_refused_with_the_remedy(told: str, said: str) -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        read_defence(told)
+    assert said in str(refusal.value), str(refusal.value)
+
+
+def test_a_setting_of_a_chain_says_whose_it_is() -> None:
+    with pytest.raises(InvalidInputError, match=r"Say whose it is: text_to_text\.eta"):
+        make_defence(DefenceSpec.of("text_to_text+int8", {"eta": 60.0}))
+    with pytest.raises(InvalidInputError, match="'sigma'"):
+        make_defence(DefenceSpec.of("text_to_text+int8", {"int8.sigma": 60.0}))
+
+
+def test_a_plus_in_a_number_joins_nothing() -> None:
+    spec = read_defence("text_to_text:eta=1e+3+gaussian:sigma=1e-2")
+    assert spec.name == "text_to_text+gaussian"
+    assert dict(spec.settings) == {"text_to_text.eta": 1000.0, "gaussian.sigma": 0.01}
+    assert read_defence("gaussian:sigma=1e+0") == DefenceSpec.of("gaussian", {"sigma": 1.0})
+
+
+def test_a_promise_is_kept_by_what_follows_and_none_is_made_up() -> None:
+    first = entry_of("text_to_text+int8")
+    assert first.guarantee.startswith(DEFENCES["text_to_text"].guarantee)
+    assert "keeps that promise" in first.guarantee
+    assert entry_of("gaussian+int8").guarantee == ""
+    later = entry_of("int8+sequence_representation").guarantee
+    assert later.startswith("Sequence representation: ") and "of what 8-bit quantising" in later
+    both = entry_of("santext+sequence_representation").guarantee
+    assert "keeps that promise" in both and "of what SanText leaves" in both
+
+
+def test_a_chain_is_told_like_any_defence() -> None:
+    entry = entry_of("text_to_text+int8")
+    assert entry.title == "Text to text, then 8-bit quantising"
+    assert entry.needs_white_box and entry.acts_on == "text" and entry.formula
+    assert draws_noise("text_to_text+int8") and not draws_noise("rounding+int8")
+    assert releases_tokens("santext+text_to_text") and not releases_tokens("text_to_text+int8")
+    assert not entry_of("int8+random_projection").keeps_space
+    said = strength("text_to_text+truncation", {"text_to_text.eta": 60.0})
+    assert said == "η 60"
+    look = look_of_defence("text_to_text+int8")
+    assert look == (DEFENCES["text_to_text"].colour, DEFENCES["int8"].symbol)
+
+
+def test_the_trade_off_takes_chains_and_the_newer_mechanisms() -> None:
+    (chain,) = chosen_defences(["text_to_text:eta=60+int8"])
+    assert chain.name == "text_to_text+int8"
+    named = chosen_defences(["santext", "tem:epsilon=9", "rounding+int8"])
+    assert [s.name for s in named] == ["santext"] * 3 + ["tem", "rounding+int8"]
+    with pytest.raises(InvalidInputError, match="--defences"):
+        chosen_defences(["santex"])
+
+
+def test_a_cell_of_a_chain_holds_what_its_stages_depend_on(monkeypatch: Any) -> None:
+    from dataclasses import replace
+
+    cell = {"defence": "text_to_text+int8", "defence_settings": {"text_to_text.eta": 60.0}}
+    before = context_of(cell)
+    monkeypatch.setitem(DEFENCES, "int8", replace(DEFENCES["int8"], version=2))
+    assert context_of(cell) != before and context_of(cell)["versions"] == {"defence int8": 2}
+
+
+@pytest.mark.parametrize("told", ["text_to_text:eta=3+rounding:decimals=1", "custext:k=8+tem"])
+def test_the_attackers_of_the_trade_off_run_on_chains(
+    told: str, tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    spec = read_defence(told)
+    texts = draw_texts(list({folded(t): t for t in small_texts}.values()), 200, 60, 0)
+    names = ("tuned", "search", "tokens")
+    small = (("vocabulary_size", 40), ("hidden", 8), ("epochs", 2), ("device", "cpu"))
+    study = TradeoffStudy(defences=(told,), attackers=names, attack_settings=small)
+    (cell,) = [cell for cell in study.cells() if cell["part"] == "attack" and cell["seed"] == 0]
+    assert cell["defence"] == spec.name and cell["defence_settings"] == dict(spec.settings)
+    scores, found = attack_scores({**cell, "n_auxiliary": 200}, tiny_encoder, texts)
+    has_tokens = releases_tokens(spec.name)
+    assert (
+        ("token_set_f1: tokens" in scores) == has_tokens == ("tokens" in found["attacker_seconds"])
+    )
+    assert {score.n for name, score in scores.items() if "token_set" in name} == {60}
+
+
+def test_an_attacker_applies_what_is_certain_of_a_chain(tiny_encoder: TransformerEncoder) -> None:
+    chain: Any = make_defence(read_defence("text_to_text:eta=3+rounding:decimals=1"))
+    certain = chain.certain.protect(tiny_encoder).encode(TEXTS)
+    assert certain == pytest.approx(np.round(tiny_encoder.encode(TEXTS), 1), abs=1e-5)
+    noisy: Any = make_defence(read_defence("text_to_text:eta=3+gaussian"))
+    assert noisy.certain.stages == ()
