@@ -1,8 +1,8 @@
 """Exact draws of a token by probabilities that fall with its distance.
 
 SanText, CusText and TEM choose the replacement y of a token x with P[y | x] ∝ exp(w(d(x, y))), the
-distances d being Euclidean and measured to every candidate. Of all occurrences of a token in a
-call the distances are measured once, in blocks; each occurrence has a draw of its own.
+distances d being Euclidean and measured to every candidate. They are measured once for all
+occurrences of a token, in blocks; each occurrence has a draw of its own.
 
 Numbers are float64 throughout. A draw inverts the cumulative distribution at a uniform number of 53
 bits, so an outcome rarer than about 2⁻⁵³ may never come out: the promises hold as far as that.
@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
@@ -27,15 +28,11 @@ __all__ = [
     "LogWeights",
     "check_epsilon",
     "choose",
-    "drawn_in_blocks",
     "epsilon_setting",
 ]
 
 LogWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Distances (m, U) to the logarithms of weights (m, U), up to a constant a row."""
-
-_BLOCK = 256
-"""Distinct tokens whose distances to all candidates are in memory at a time."""
 
 MOST_EPSILON = 1e6
 _LEAST_EPSILON = 1e-6
@@ -117,30 +114,6 @@ def choose(
     return low
 
 
-def drawn_in_blocks(
-    token_ids: NDArray[np.int64],
-    draw: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]],
-) -> NDArray[np.int64]:
-    """Return what each of (m,) tokens becomes, the distinct ones looked at a block at a time.
-
-    Parameters
-    ----------
-    draw : callable
-        Given the distinct tokens of a block and, for each occurrence, which of them it is, returns
-        what each occurrence becomes.
-    """
-    token_ids = np.asarray(token_ids, np.int64)
-    distinct, which = np.unique(token_ids, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    changed = np.empty_like(token_ids)
-    for start in range(0, len(distinct), _BLOCK):
-        block = distinct[start : start + _BLOCK]
-        first, last = np.searchsorted(which[order], [start, start + len(block)])
-        places = order[first:last]
-        changed[places] = draw(block, which[places] - start)
-    return changed
-
-
 class ChoosingPrivatizer:
     """Replaces every token by one drawn among all candidates, by its distance.
 
@@ -167,10 +140,11 @@ class ChoosingPrivatizer:
         self.encoder, self._log_weights, self._rng = encoder, log_weights, rng
         self.ids = candidate_ids(encoder, ids) if isinstance(ids, str) else ids
         self._distances = Distances(encoder, self.ids)
+        self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
-        return drawn_in_blocks(token_ids, self._draw)
+        return self._drawn.take(token_ids)
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         weights = self._log_weights(self._distances.of(block))

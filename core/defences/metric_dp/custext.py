@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.choosing import (
     Distances,
     check_epsilon,
     choose,
-    drawn_in_blocks,
     epsilon_setting,
 )
 from core.defences.metric_dp.texts import protect_texts
@@ -95,13 +95,14 @@ class _SetPrivatizer:
         self.ids = candidate_ids(encoder, mechanism.candidates)
         _check_size(mechanism.k, len(self.ids))
         self._distances = Distances(encoder, self.ids)
+        self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
         self._sets = None
         if mechanism.mapping == "conservative":
             self._sets = sets_of(encoder, mechanism.k, mechanism.candidates)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
-        return drawn_in_blocks(token_ids, self._draw)
+        return self._drawn.take(token_ids)
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         distances = self._distances.of(block)

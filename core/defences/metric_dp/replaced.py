@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora import bundled_sentences
-from core.defences.metric_dp.choosing import Distances, drawn_in_blocks
+from core.defences.metric_dp.ahead import drawn_in_blocks
+from core.defences.metric_dp.choosing import Distances
 from core.defences.metric_dp.texts import TokenPrivatizer
 
 __all__ = ["RANKS", "ReplacementRanks", "ranks_in_bundled_texts", "replacement_ranks"]
