@@ -18,7 +18,10 @@ from core.defences.metric_dp.audit.choices import (
 from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
 from core.defences.metric_dp.audit.flawed_choices import FLAWED_CHOICES, FlawedChoice
 from core.defences.metric_dp.audit.named import audit_named
+from core.defences.registry import make_defence
 from core.errors import InvalidInputError
+from core.protocols import Defence
+from core.specs import DefenceSpec
 
 
 def flawed(name: str, flaw: str, seed: int | None) -> FlawedChoice:
@@ -44,7 +47,13 @@ def test_broken_mechanisms_are_caught(name: str, flaw: str) -> None:
 def test_a_promise_that_is_broken_is_refuted_by_the_promise_alone(name: str) -> None:
     # Tokens that come back unchanged nearly always: odds far beyond what is promised.
     asked = choice_plan(name, 0.05, 0)
-    strong = shipped_choice(name, 0.05 * 400)
+    settings = settings_at(name, 0.05 * 400)
+    if name == "text_to_text_ranked":
+        settings["c"] = 5.0  # the first rank alone
+
+    def strong(seed: int | None) -> Defence:
+        return make_defence(DefenceSpec.of(name, settings | {"seed": seed}))
+
     found = audit_choice(strong, asked, alpha=0.01)
     broken = [test for test in found.refuted_by if test.startswith("promise")]
     assert broken, found.p_values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from core.cli.arguments import (
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 from core.durable import remove_leftovers
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, similar
 
 if TYPE_CHECKING:
     from core.defences.metric_dp.files import ChangeTexts
@@ -143,17 +144,20 @@ def _spec(arguments: argparse.Namespace) -> DefenceSpec:
     InvalidInputError
         There is none, it promises nothing, or its strength is missing or no number it can have.
     """
-    from core.defences.registry import DEFENCES, entry_of, make_defence, stages_of
+    from core.defences.registry import DEFENCES, make_defence, stages_of
     from core.defences.told import read_defence
     from core.specs import DefenceSpec, settings_of
 
+    first = re.split("[:+]", arguments.mechanism)[0]
+    if first in DEFENCES and first not in MECHANISMS:
+        read_defence(arguments.mechanism, option="--mechanism")  # an order that works is named
+    if first not in MECHANISMS:
+        raise InvalidInputError(
+            f"--mechanism must be one of {', '.join(MECHANISMS)}, or begin with one, got "
+            f"{first!r}.{similar(first, MECHANISMS)}"
+        )
     told = read_defence(arguments.mechanism, option="--mechanism")
     stages, settings = stages_of(told.name), dict(told.settings)
-    first, entry = stages[0], entry_of(told.name)
-    if first not in MECHANISMS or not entry.guarantee:
-        raise InvalidInputError(
-            f"--mechanism must be one of {', '.join(MECHANISMS)}, or begin with one, got {first!r}."
-        )
     head = f"{first}." if len(stages) > 1 else ""
     known = settings_of(DEFENCES[first].kind)
     for name in ("eta", "epsilon", "candidates"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.metric_dp.audit.mechanism import ALPHA, Audit
-from core.defences.metric_dp.audit.named import audit_named
+from core.defences.metric_dp.audit.choices import CHOICES
+from core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, shipped
 from core.defences.metric_dp.promise import Promises
 from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES
@@ -42,13 +42,13 @@ def how_it_is_computed(promises: Promises, eta: float) -> None:
         st.caption("Qu et al. (2021), Eq. 2–4 and §5.3. The draws are shared by all tokens.")
 
 
-_AUDITED = tuple(name for name in DEFENCES if is_promising(name))
-"""The mechanisms that promise something at an η."""
+_AUDITED = tuple(name for name in DEFENCES if is_promising(name) and name not in CHOICES)
+"""The mechanisms of d_χ-privacy that this page is about."""
 
 
 @st.cache_data(show_spinner="Auditing the mechanisms …", max_entries=64)
 def _audits_at(eta: float) -> dict[str, Audit]:
-    return {name: audit_named(name, eta) for name in _AUDITED}
+    return {name: audit(shipped(name, eta), DEFENCES[name].acts_on, eta) for name in _AUDITED}
 
 
 def _audit_button(eta: float) -> None:
