@@ -36,7 +36,7 @@ class Chain:
 
     def protect(self, encoder: Encoder) -> Encoder:
         """Return the encoder behind all stages."""
-        inner = encoder
+        inner: Any = encoder
         for stage in self._on("tokens"):
             inner = stage.protect(inner)
         for stage in reversed(self._on("text")):
@@ -45,7 +45,9 @@ class Chain:
             if kind not in ("text", "tokens"):
                 inner = stage.protect(inner)
         said = " + ".join([encoder.name, *(name_of(stage) for _, stage in self.stages)])
-        return replace(inner, name=said) if isinstance(inner, ProtectedEncoder) else inner
+        is_ours = isinstance(inner, ProtectedEncoder)
+        protected: Encoder = replace(inner, name=said) if is_ours else inner
+        return protected
 
     def change(self, encoder: Encoder) -> Texts:
         """Return what the stages that release a text make of texts, whole as they are."""

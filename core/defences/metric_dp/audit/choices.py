@@ -124,7 +124,7 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
     InvalidInputError
         The ε (or η) is none, or one at which an audit would see nothing.
     """
-    if not (isinstance(strength, float | int) and _LEAST <= strength <= _MOST):
+    if not _LEAST <= strength <= _MOST:
         raise InvalidInputError(
             f"An audit of {name} takes an {CHOICES[name][0]} from {_LEAST:g} to {_MOST:g}, "
             f"got {strength!r}."
