@@ -86,8 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     first = _first_of(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        change = _change(encoder, spec, arguments.seed)
         promises, ranks = promises_of(encoder, first), _ranks(encoder, first)
+        change = _change(encoder, spec, arguments.seed)
         start = time.perf_counter()
         n_rows = privatize_file(
             arguments.source,

@@ -95,6 +95,13 @@ def _promises(point: Point, text: str = EXAMPLE) -> Promises:
     return promises_of(point.defence, float(dict(point.settings)["eta"]), text, answers.ENCODER)
 
 
+def _promised(point: Point) -> str:
+    """Return the odds that a point's η promises at best; else what is promised, in words."""
+    if is_promising(point.defence):
+        return _promises(point).nearest.odds
+    return entry_of(point.defence).guarantee or "none"
+
+
 def _alike(choice: Choice) -> str:
     """Say what cannot be told apart from the best."""
     if not choice.alike:
@@ -237,7 +244,7 @@ def table(found: Tradeoff, task: str) -> None:
             "leaks, 95 %": point.leakage.ci95.said(),
             "by": attacker_said(point.attacker),
             **(_each(point, found.attackers) if shows_each else {}),
-            "promise": _promises(point).nearest.odds if is_promising(point.defence) else "none",
+            "promise": _promised(point),
             "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         }
         for point in found.points

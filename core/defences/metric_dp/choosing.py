@@ -73,13 +73,13 @@ class Distances:
 
     def __init__(self, encoder: WhiteBoxEncoder, ids: NDArray[np.int64]) -> None:
         self.ids = ids
-        self.vectors = encoder.token_vectors.detach().cpu().double().numpy()
-        self._known = np.ascontiguousarray(self.vectors[ids])
+        self.vectors = encoder.token_vectors.detach().float().cpu().numpy()
+        self._known = self.vectors[ids].astype(np.float64)
         self._squares = np.square(self._known).sum(1)
 
     def of(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the (m, U) distances of tokens; of a candidate to itself exactly 0."""
-        own = self.vectors[token_ids]
+        own = self.vectors[token_ids].astype(np.float64)
         found: NDArray[np.float64] = own @ self._known.T
         found *= -2
         found += self._squares
