@@ -107,7 +107,8 @@ class _SetPrivatizer:
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         distances = self._distances.of(block)
         if self._sets is None:
-            members = np.argsort(distances, axis=1, kind="stable")[:, : self._mechanism.k]
+            k = self._mechanism.k
+            members = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], axis=1)
         else:
             members = self._sets.members[self._sets.set_of[distances.argmin(1)]]
         near = np.take_along_axis(distances, members.clip(min=0), 1)
