@@ -152,7 +152,7 @@ def test_the_trade_off_takes_chains_and_the_newer_mechanisms() -> None:
     (chain,) = chosen_defences(["text_to_text:eta=60+int8"])
     assert chain.name == "text_to_text+int8"
     named = chosen_defences(["santext", "tem:epsilon=9", "rounding+int8"])
-    assert [s.name for s in named] == ["santext"] * 3 + ["tem", "rounding+int8"]
+    assert [s.name for s in named] == ["santext"] * 4 + ["tem", "rounding+int8"]
     with pytest.raises(InvalidInputError, match="--defences"):
         chosen_defences(["santex"])
 

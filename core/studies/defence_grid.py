@@ -25,10 +25,10 @@ GRID: tuple[DefenceSpec, ...] = (
 
 NEWER: tuple[DefenceSpec, ...] = (
     *(DefenceSpec.of("text_to_text_ranked", {"eta": e}) for e in (60.0, 90.0, 120.0)),
-    *(DefenceSpec.of("santext", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
-    *(DefenceSpec.of("santext_plus", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
+    *(DefenceSpec.of("santext", {"epsilon": e}) for e in (10.0, 12.0, 14.0, 18.0)),
+    *(DefenceSpec.of("santext_plus", {"epsilon": e}) for e in (10.0, 12.0, 14.0)),
     *(DefenceSpec.of("custext", {"epsilon": e}) for e in (1.0, 4.0, 10.0)),
-    *(DefenceSpec.of("tem", {"epsilon": e}) for e in (12.0, 16.0, 20.0)),
+    *(DefenceSpec.of("tem", {"epsilon": e}) for e in (12.0, 18.0, 24.0)),
 )
 """The mechanisms that came after, at strengths of theirs; measured where they are named."""
 

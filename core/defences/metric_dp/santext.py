@@ -48,7 +48,7 @@ def santext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> ND
 class SanText:
     """Replaces every token by one drawn with P ∝ exp(−½·ε·distance) (Yue et al. 2021)."""
 
-    epsilon: float = epsilon_setting(18.0, _STEPS, "in 1/distance")
+    epsilon: float = epsilon_setting(14.0, _STEPS, "in 1/distance")
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
@@ -69,7 +69,7 @@ class SanTextPlus:
     Which tokens are sensitive is public. A token that is not, and stays, is released as it is.
     """
 
-    epsilon: float = epsilon_setting(18.0, _STEPS, "in 1/distance")
+    epsilon: float = epsilon_setting(14.0, _STEPS, "in 1/distance")
     p: float = setting(
         0.3, "Chance that a token is replaced that is not sensitive", low=1e-6, high=1,
         paper="as the authors run it",

@@ -66,7 +66,7 @@ def tem_log_weights(
 class TEM:
     """Replaces every token by one drawn with P ∝ exp(−½·ε·min(distance, γ)) (Carvalho 2023)."""
 
-    epsilon: float = epsilon_setting(18.0, _STEPS, "in 1/distance")
+    epsilon: float = epsilon_setting(14.0, _STEPS, "in 1/distance")
     beta: float = setting(
         0.001, "Chance that a replacement lies beyond γ", low=1e-12, high=0.999,
         paper="Carvalho et al. (2023)",
