@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.cli.privatize import MECHANISMS
 from core.defences.metric_dp.audit.mechanism import MakeDefence, shipped
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
 from core.jobs import JobState
 from core.specs import EncoderSpec
+from core.studies.audit import MECHANISMS
 from dashboard import cache, policy, state
 from dashboard.deniability import explain
 from dashboard.deniability import state as defence_state
