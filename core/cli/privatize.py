@@ -144,6 +144,7 @@ def _spec(arguments: argparse.Namespace) -> DefenceSpec:
     InvalidInputError
         There is none, it promises nothing, or its strength is missing or no number it can have.
     """
+    from core.defences.metric_dp.noise import check_eta
     from core.defences.registry import DEFENCES, make_defence, stages_of
     from core.defences.told import read_defence
     from core.specs import DefenceSpec, settings_of
@@ -166,6 +167,8 @@ def _spec(arguments: argparse.Namespace) -> DefenceSpec:
             continue
         if name not in known:
             raise InvalidInputError(f"--{name} is none of {first}; it has {', '.join(known)}.")
+        if name == "eta":
+            check_eta(value)
         settings[f"{head}{name}"] = value
     strong = next(iter(DEFENCES[first].strengths))
     if f"{head}{strong}" not in settings:
