@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
         "encoders": _encoders(),
         "attacks": [_attack(name) for name in INVERSION_ATTACKS],
         "defences": [_defence(name) for name in DEFENCES],
-        "private training": _private_training(),
+        "private_training": _private_training(),
         "membership": _membership(),
         "corpora": _corpora(),
     }
