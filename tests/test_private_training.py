@@ -51,7 +51,7 @@ def fitted(folder: Path | None = None, **more: Any) -> TrainedHead:
 @pytest.mark.parametrize(
     ("noise", "rate", "n_steps"),
     [(0.7, 0.005, 2000), (1.0, 0.01, 1000), (2.0, 0.05, 500), (5.0, 0.1, 300), (4.0, 1.0, 10),
-     (12.0, 0.03, 1000), (60.0, 0.05, 600)],
+     (12.0, 0.03, 1000), (60.0, 0.05, 600), (2.7, 0.3, 200), (5.0, 0.5, 200)],
 )  # fmt: skip
 def test_two_accountants_that_know_nothing_of_each_other_agree(
     noise: float, rate: float, n_steps: int
@@ -71,6 +71,21 @@ def test_the_epsilon_of_one_step_with_all_samples_is_that_of_the_formula() -> No
     assert epsilon_of([(sigma, 1.0, 1)], delta) == pytest.approx(bound.min(), rel=1e-3)
     assert epsilon_of([(sigma, 1.0, 1)] * 2, delta) == epsilon_of([(sigma, 1.0, 2)], delta)
     assert epsilon_of([], delta) == 0
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(2.7, 0.3), (1.0, 0.01), (0.8, 0.5), (5.0, 1.0)])
+def test_opacus_gives_the_divergence_that_an_integral_gives(noise: float, rate: float) -> None:
+    """D_α = log E[((1 − q) + q e^((2x − 1) / 2σ²))^α] / (α − 1), x ~ N(0, σ²)."""
+    from opacus.accountants.analysis.rdp import compute_rdp
+
+    for order in (1.5, 2.5, 4.3, 8.0, 20.0):
+        x = np.linspace(-12 * noise, 12 * noise + 2 * order, 200_001)
+        density = -(x**2) / (2 * noise**2) - math.log(noise * math.sqrt(2 * math.pi))
+        odds = (2 * x - 1) / (2 * noise**2) + math.log(rate)
+        ratio = odds if rate == 1 else np.logaddexp(math.log1p(-rate), odds)
+        total = np.trapezoid(np.exp(density + order * ratio), x)
+        found = compute_rdp(q=rate, noise_multiplier=noise, steps=1, orders=order)
+        assert found == pytest.approx(math.log(total) / (order - 1), rel=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 4.0, 1.0, 0.5, 0.05])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Sequence
@@ -116,13 +117,17 @@ def accounts_of(noise: float, rate: float, n_steps: int, delta: float = DELTA) -
     one = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise))
     steps = dp_accounting.SelfComposedDpEvent(one, n_steps)
     renyi, tight = rdp.RdpAccountant(orders=list(_ORDERS)), pld.PLDAccountant()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of orders that are not the best
+    logger = logging.getLogger("absl")  # tells of orders that its series does not reach
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
         return Accounts(
             opacus=epsilon_of([(noise, rate, n_steps)], delta),
             dp_accounting=float(renyi.compose(steps).get_epsilon(delta)),
             tight=float(tight.compose(steps).get_epsilon(delta)),
         )
+    finally:
+        logger.setLevel(before)
 
 
 def epsilon_of(steps: Steps, delta: float = DELTA) -> float:
