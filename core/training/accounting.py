@@ -16,7 +16,8 @@ __all__ = ["DELTA", "LEAST_EPSILON", "MOST_EPSILON", "Accounts", "Privacy", "Pro
 
 DELTA = 1e-5
 
-LEAST_EPSILON, MOST_EPSILON = 0.01, 1000.0
+LEAST_EPSILON = 0.01
+MOST_EPSILON = 1000.0
 """Below nothing can be learned; above, e^ε is no promise that anybody would notice."""
 
 _ORDERS = (*(1 + i / 10 for i in range(1, 100)), *range(12, 64),
@@ -46,7 +47,7 @@ class Promise:
         """Raise InvalidInputError where no training can keep to it, or where it says nothing."""
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise InvalidInputError(
-                f"epsilon must lie in [{LEAST_EPSILON:g}, {MOST_EPSILON:g}], got "
+                f"epsilon must lie between {LEAST_EPSILON:g} and {MOST_EPSILON:g}, got "
                 f"{self.epsilon!r}. Less leaves nothing to learn, and more promises nothing; usual "
                 "values are 1 to 8."
             )
