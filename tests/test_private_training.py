@@ -98,7 +98,7 @@ def test_the_noise_is_the_least_that_keeps_the_promise(epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e308, 1e-9])
 def test_an_epsilon_that_cannot_be_or_says_nothing_is_refused(epsilon: float) -> None:
-    with pytest.raises(InvalidInputError, match="epsilon must lie between 0.01 and 1000, got"):
+    with pytest.raises(InvalidInputError, match=r"epsilon must lie between 0\.01 and 1000, got"):
         noise_for(Promise(epsilon=epsilon, n_expected=100), 0.1, 10)
 
 
