@@ -96,6 +96,7 @@ def test_list_tells_encoders_attacks_and_corpora(core: Any) -> None:
     assert size.items() <= by_name["prior"]["settings"][0].items()
     assert "bundled" in [entry["name"] for entry in listed["corpora"]]
     assert {"lira_online", "user_inference"} <= {entry["name"] for entry in listed["membership"]}
+    assert {"head", "language_model"} == {entry["name"] for entry in listed["private_training"]}
     text = core("list").out
     assert "vocabulary_size = 20000: " in text
     assert list(core("list", "--attack", "prior", "--json").json()) == ["attacks"]

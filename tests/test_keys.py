@@ -81,6 +81,10 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "corpora": (f"posts={s.posts}:label",), "encoder": f"mlm:{s.encoder}", "n_shadows": 2,
         "classifiers": ("linear", "lstm"), "seeds": (0,),
     },
+    "private-training": lambda s: {
+        "tasks": (f"news={s.news}",), "target": str(s.news), "encoder": f"mlm:{s.encoder}",
+        "epsilons": (0.0, 1.0), "seeds": (0,),
+    },
     "membership-words": lambda s: {"target": str(s.news), "seeds": (0, 1)},
     "membership-sentences": lambda s: {"target": str(s.news), "seeds": (0,)},
 }  # fmt: skip
@@ -234,7 +238,10 @@ OURS = "membership-classifiers"
 MEMBERSHIP = ("membership-words", "membership-sentences")
 """They have attacks of their own, whose code is the study's, and train what they attack."""
 
-OWN_ATTACKS = (OURS, *MEMBERSHIP, "memorisation", "attributes")
+PRIVATE = "private-training"
+"""It attacks classifiers that it trains, by several attacks in a cell."""
+
+OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes")
 """Studies that put no attack of inversion to the test."""
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
@@ -248,7 +255,10 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
         raise_versions("attack"),
         {"classification", "deniability", "audit", *OWN_ATTACKS},
     ),
-    "the version of a classifier": (raise_versions("classifier"), {*STUDIES, "tuning"} - {OURS}),
+    "the version of a classifier": (
+        raise_versions("classifier"),
+        {*STUDIES, "tuning"} - {OURS, PRIVATE},
+    ),
     "the version of an attack on classifiers": (
         raise_versions("classifier_attack"),
         {*STUDIES, "tuning"} - {OURS},
@@ -271,7 +281,17 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an encoder": (
         change_defaults("encoder"),
         # Those attack encoders that are fitted elsewhere.
-        {"attacks", "layers", "deniability", "audit", "memorisation", "tradeoff", "tuning", OURS},
+        {
+            "attacks",
+            "layers",
+            "deniability",
+            "audit",
+            "memorisation",
+            "tradeoff",
+            "tuning",
+            OURS,
+            PRIVATE,
+        },
     ),
     "a default of a defence": (
         change_defaults("defence"),

@@ -108,6 +108,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "lstm": {"dimension": 16, "hidden": 16, "epochs": 12, "batch_size": 8, "learning_rate": 1e-2,
              "patience": 0},
     "transformer": {"epochs": 3, "batch_size": 8, "learning_rate": 1e-3, "max_length": 12},
+    "private": {"batch_size": 20, "steps": 20},
 }  # fmt: skip
 
 

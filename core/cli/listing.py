@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
         "encoders": _encoders(),
         "attacks": [_attack(name) for name in INVERSION_ATTACKS],
         "defences": [_defence(name) for name in DEFENCES],
+        "private_training": _private_training(),
         "membership": _membership(),
         "corpora": _corpora(),
     }
@@ -97,6 +98,15 @@ def _membership() -> list[dict[str, Any]]:
             "needs": entry.needs,
         }
         for name, entry in CLASSIFIER_ATTACKS.items()
+    ]
+
+
+def _private_training() -> list[dict[str, Any]]:
+    from core.defences.trained.private import PRIVATE_TRAININGS
+
+    return [
+        {"name": name, **_about(entry), "guarantee": entry.guarantee}
+        for name, entry in PRIVATE_TRAININGS.items()
     ]
 
 

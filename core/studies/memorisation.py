@@ -17,7 +17,6 @@ from core.attacks.membership.memorisation.audited import ACCESS, AuditPlan, audi
 from core.attacks.membership.memorisation.canaries import FORMATS, make_canary
 from core.attacks.membership.memorisation.experiment import EpochFound, PlantedRun, run_planted
 from core.attacks.membership.memorisation.exposure import mean_of_chance
-from core.attacks.membership.memorisation.private import DELTA
 from core.attacks.membership.memorisation.settings import MODEL_NAMES, MemorisationSettings
 from core.attacks.membership.memorisation.texts import MOST_DOCUMENTS, check_settings, private_texts
 from core.corpora import Columns, load_corpus, split_reference
@@ -28,6 +27,7 @@ from core.studies.domains import check_contents, content_of
 from core.studies.memorisation_tables import markdown
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
+from core.training.accounting import DELTA
 
 __all__ = ["MemorisationStudy", "markdown", "measure"]
 

@@ -174,6 +174,12 @@ STUDIES: dict[str, StudyEntry] = {
         "Shejwalkar et al. (2021), Table 1 and Appendix C; Carlini et al. (2022) and others",
         "core.studies.membership_classifiers:MembershipClassifierStudy",
     ),
+    "private-training": StudyEntry(
+        "Private training",
+        "what differential privacy in training costs, and what is left to an attacker",
+        "Abadi et al. (2016); Corò (2022), §3.5.1",
+        "core.studies.private_training:PrivateTrainingStudy",
+    ),
     "membership-words": StudyEntry(
         "Membership of words",
         "which passages word vectors were trained on, by how rare their words are",

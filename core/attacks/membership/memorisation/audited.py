@@ -15,7 +15,7 @@ from core.attacks.membership.memorisation.gradients import GradientCanaries
 from core.attacks.membership.memorisation.network import make_network
 from core.attacks.membership.memorisation.one_run import OneRun, audit
 from core.attacks.membership.memorisation.perplexity import log_perplexities
-from core.attacks.membership.memorisation.private import CLIP_NORM, Privacy, Promise, train_private
+from core.attacks.membership.memorisation.private import CLIP_NORM, train_model
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.texts import check_settings, checked, split_held_out
 from core.attacks.membership.memorisation.tokens import make_tokens
@@ -24,6 +24,7 @@ from core.attacks.membership.roc import Ranking, auc
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.results import Score
+from core.training.accounting import Privacy, Promise
 
 __all__ = ["ACCESS", "CANARY", "AuditPlan", "Audited", "audit_model"]
 
@@ -146,7 +147,7 @@ def _by_texts(
     privacy: Privacy | None = None
     if plan.epsilon:
         promise = Promise(epsilon=plan.epsilon, n_expected=len(known) + plan.n_canaries / 2)
-        after, privacy = train_private(planted, tokens, settings, seed, promise=promise, **then)
+        after, privacy = train_model(planted, tokens, settings, seed, promise=promise, **then)
     else:
         after, _ = train_network(planted, held_out, tokens, settings, seed, **then)
     saved = log_perplexities(before, tokens, canaries)
@@ -157,7 +158,7 @@ def _by_texts(
 def _by_gradients(
     known: list[str], settings: MemorisationSettings, plan: AuditPlan, is_in: NDArray[np.bool_],
     seed: int, then: Any,
-) -> tuple[NDArray[np.float64], Privacy]:  # fmt: skip
+) -> tuple[NDArray[np.float64], Privacy | None]:  # fmt: skip
     """Return the sum of the noisy gradients at the weight of each canary."""
     tokens = make_tokens(settings.tokens, known, (), settings.vocabulary_size)
     shape = make_network(settings.model, tokens.size, settings.hidden, settings.max_length)
@@ -169,6 +170,6 @@ def _by_gradients(
         )
     canaries = GradientCanaries(plan.n_canaries, n_weights, is_in, CLIP_NORM, seed)
     promise = Promise(epsilon=plan.epsilon, n_expected=len(known) + plan.n_canaries / 2)
-    _, privacy = train_private(known, tokens, settings, seed, promise=promise, canaries=canaries,
-                               **then)  # fmt: skip
+    _, privacy = train_model(known, tokens, settings, seed, promise=promise, canaries=canaries,
+                             **then)  # fmt: skip
     return canaries.scores, privacy

@@ -18,15 +18,17 @@ from core.attacks.membership.memorisation.exposure import Measured, exposure_of_
 from core.attacks.membership.memorisation.extraction import SAMPLERS, Extraction, extract
 from core.attacks.membership.memorisation.network import Network
 from core.attacks.membership.memorisation.perplexity import log_perplexities
+from core.attacks.membership.memorisation.private import train_model
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.texts import check_settings, checked, split_held_out
 from core.attacks.membership.memorisation.tokens import Tokens, make_tokens
-from core.attacks.membership.memorisation.training import train_network
+from core.attacks.membership.memorisation.training import bits_a_token, train_network
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.results import Interval, Score
+from core.training.accounting import Privacy, Promise
 
-__all__ = ["EpochFound", "PlantedRun", "plant", "run_planted"]
+__all__ = ["EpochFound", "PlantedRun", "plant", "run_planted", "run_private"]
 
 N_CONTROLS = 50
 """Canaries of each format that are planted nowhere."""
@@ -111,15 +113,8 @@ def run_planted(
     StoppedError
         Raised by `on_progress`, after a checkpoint was written.
     """
-    check_settings(settings)
-    known, held_out = split_held_out(checked(list(texts)), seed)
+    known, held_out, tokens, scoring = _prepared(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
-    compared = [canary.others(_limit(canary, settings), seed) for canary in canaries]
-    also = (text for canary, others in zip(canaries, compared, strict=True)
-            for text in (canary.text, *others))  # fmt: skip
-    tokens = make_tokens(settings.tokens, known, also, settings.vocabulary_size)
-    _check_lengths(canaries, tokens, settings.max_length)
-    scoring = _Scoring(canaries, compared, tokens, seed)
     n_drawn = settings.n_generated
     share = 0.8 if n_drawn else 1.0
     network, found = train_network(
@@ -138,6 +133,64 @@ def run_planted(
         drawn = _extracted((network, smaller), tokens, canaries, settings, seed, on_progress)
     epochs = tuple(_epoch_of(i, stored) for i, stored in enumerate(found, 1))
     return PlantedRun(seed, len(known), tuple(canaries), epochs, drawn)
+
+
+def run_private(
+    texts: Sequence[str],
+    canaries: Sequence[Canary],
+    settings: MemorisationSettings,
+    seed: int,
+    *,
+    epsilon: float,
+    delta: float,
+    checkpoint_dir: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> tuple[EpochFound, Privacy | None]:
+    """Plant canaries, train with differential privacy, and measure the model at the end.
+
+    A canary that is planted m times is m texts: it is promised m·ε, not ε.
+
+    Parameters
+    ----------
+    epsilon : float
+        0 for the same training without clipping and noise.
+
+    Raises
+    ------
+    InvalidInputError
+        Words as tokens, whose vocabulary is counted in the texts and would cost ε as well; and as
+        `run_planted` and `train_model`.
+    MissingDependencyError
+        opacus is not installed, and ε was asked for.
+    """
+    if settings.tokens != "bytes":
+        raise InvalidInputError(f"Private training reads 'bytes', got {settings.tokens!r}.")
+    known, held_out, tokens, scoring = _prepared(texts, canaries, settings, seed)
+    planted = plant(known, canaries, settings.insertions)
+    promise = None
+    if epsilon:
+        promise = Promise(epsilon=epsilon, delta=delta, n_expected=len(planted))
+    network, privacy = train_model(
+        planted, tokens, settings, seed, promise=promise, n_expected=len(planted),
+        checkpoint_dir=checkpoint_dir, on_progress=on_progress,
+    )  # fmt: skip
+    bits = bits_a_token(network, tokens, held_out, settings.max_length)
+    found = {"bits_a_token": bits, **scoring.measured(network)}
+    return _epoch_of(settings.epochs, found), privacy
+
+
+def _prepared(
+    texts: Sequence[str], canaries: Sequence[Canary], settings: MemorisationSettings, seed: int
+) -> tuple[list[str], list[str], Tokens, _Scoring]:
+    """Return texts to train on and others, the tokens of both, and what measures a model."""
+    check_settings(settings)
+    known, held_out = split_held_out(checked(list(texts)), seed)
+    compared = [canary.others(_limit(canary, settings), seed) for canary in canaries]
+    also = (text for canary, others in zip(canaries, compared, strict=True)
+            for text in (canary.text, *others))  # fmt: skip
+    tokens = make_tokens(settings.tokens, known, also, settings.vocabulary_size)
+    _check_lengths(canaries, tokens, settings.max_length)
+    return known, held_out, tokens, _Scoring(canaries, compared, tokens, seed)
 
 
 def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> None:

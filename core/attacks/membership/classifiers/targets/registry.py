@@ -60,6 +60,15 @@ TARGETS: Mapping[str, TargetEntry] = {
         stands_on="encoder",
         is_slow=True,
     ),
+    "private": TargetEntry(
+        "Private head",
+        "A head on the vectors of a frozen encoder, trained by DP-SGD: a text costs at most ε.",
+        "Abadi et al. (2016); Corò (2022), Eq. 3.5",
+        f"{_HERE}.private:PrivateHeads",
+        formula=r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + "
+        r"\mathcal N(0, \sigma^2 C^2 I)\big)",
+        stands_on="encoder",
+    ),
 }
 
 

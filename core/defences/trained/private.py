@@ -1,0 +1,217 @@
+"""Training with differential privacy as a defence: of the texts that a classifier learns from.
+
+It hides nothing in a vector. Who has the classifier can hardly tell whether a text was among those
+that it was trained on: the odds of it change by a factor of e^ε at most, but for a chance of δ.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.registry import Entry, find, make
+from core.specs import validate_settings
+from core.store import read_record, write_json
+from core.text import check_texts
+from core.training.accounting import Privacy, Promise
+from core.training.private_heads import HeadSettings, TrainedHead, fit_head
+from core.vectors import is_sparse
+
+__all__ = ["PRIVATE_TRAININGS", "PrivateTraining", "PrivateTrainingEntry", "make_training"]
+
+
+@dataclass
+class PrivateTraining(HeadSettings):
+    """A classifier of texts, trained by DP-SGD on the vectors of a frozen encoder.
+
+    Implements Corò (2022), Eq. 3.5 (Abadi et al. 2016); see `core.training.private`.
+    Differs from the paper: the encoder is not trained, so that noise is added to few weights.
+
+    Attributes
+    ----------
+    seed : int or None
+        Of batches and noise; one that nobody knows is drawn by default, and is not stored: who
+        knew it could take the noise off again.
+    privacy_ : Privacy
+        After `fit`: what the training spent.
+    """
+
+    seed: int | None = None
+    head_: TrainedHead = field(init=False, repr=False, compare=False)
+    classes_: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    encoder_: str = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn the classes of texts; which classes there are is no secret.
+
+        With `checkpoint_dir`, a run that is killed goes on where its last checkpoint was, with its
+        accountant. The folder holds the seed of the noise until the training ends.
+
+        Raises
+        ------
+        InvalidInputError
+            Settings or texts that cannot be used, an ε of 0, or a training that diverged: nothing
+            is kept of it.
+        MissingDependencyError
+            opacus is not installed.
+        """
+        validate_settings(self)
+        Promise(epsilon=self.epsilon, delta=self.delta, n_expected=len(texts)).check()
+        if len(texts) != len(labels):
+            raise InvalidInputError(
+                f"{len(texts)} texts have {len(labels)} classes: give one each."
+            )
+        if vectors is None:
+            vectors = encoder.encode(check_texts(texts), on_progress)
+        if is_sparse(vectors):
+            raise InvalidInputError("Private training needs dense vectors. Choose another encoder.")
+        classes = tuple(sorted(set(labels)))
+        place = {label: i for i, label in enumerate(classes)}
+        folder = None if checkpoint_dir is None else Path(checkpoint_dir)
+        head = fit_head(
+            vectors, np.array([place[label] for label in labels], np.int64), len(classes), self,
+            self._drawn(folder), checkpoint_dir=folder and folder / "run", on_progress=on_progress,
+        )  # fmt: skip
+        if folder is not None:
+            (folder / _SEED).unlink(missing_ok=True)
+        self.head_, self.classes_, self.encoder_ = head, classes, encoder.fingerprint
+        return self
+
+    @property
+    def privacy_(self) -> Privacy:
+        """What the training spent."""
+        self._check_fitted()
+        assert self.head_.privacy is not None
+        return self.head_.privacy
+
+    def answer(
+        self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
+    ) -> NDArray[np.float32]:
+        """Return the (n, n_classes) probabilities of `classes_` of some texts.
+
+        Raises
+        ------
+        NotFittedError, EncoderMismatchError
+            It was not fitted, or with another encoder.
+        """
+        self._check_fitted()
+        if encoder.fingerprint != self.encoder_:
+            raise EncoderMismatchError(
+                f"The classifier was trained on vectors of another encoder than {encoder.name}. "
+                "Choose that one, or train again."
+            )
+        return self.head_.probabilities(encoder.encode(check_texts(texts), on_progress))
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the weights, and what they cost; never the seed."""
+        spent = asdict(self.privacy_)
+        meta = {"classes": list(self.classes_), "encoder": self.encoder_, "privacy": spent}
+        return dict(self.head_.weights), meta
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        self.head_ = TrainedHead(dict(arrays), Privacy(**meta["privacy"]))
+        self.classes_, self.encoder_ = tuple(meta["classes"]), str(meta["encoder"])
+        return self
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "head_"):
+            raise NotFittedError("The classifier was not trained: call fit, or load one.")
+
+    def _drawn(self, folder: Path | None) -> int:
+        """Return the seed, or one that nobody knows; a run that goes on needs the same again."""
+        if self.seed is not None:
+            return self.seed
+        drawn = secrets.randbits(63)
+        if folder is None:
+            return drawn
+        if (folder / _SEED).exists():
+            return int(read_record(folder / _SEED, seed=int)["seed"])
+        write_json(folder / _SEED, {"seed": drawn})
+        return drawn
+
+
+_SEED = "seed.json"
+
+
+@dataclass(frozen=True)
+class PrivateTrainingEntry(Entry):
+    """What a user should know before training privately, and what does it."""
+
+    guarantee: str
+    """What is promised, in words."""
+    takes: str
+    """What it takes, in words; how long that is and what it costs in usefulness is measured."""
+
+    @property
+    def cost(self) -> str:
+        """What it takes to use it."""
+        return self.takes
+
+
+_GUARANTEE = (
+    "(ε, δ)-differential privacy of each text: whether it was trained on changes the odds of any "
+    "outcome by a factor of at most e^ε, but for a chance of δ"
+)
+_FORMULA = (
+    r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + \mathcal N(0, \sigma^2 C^2 I)"
+    r"\big)"
+)
+
+PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
+    "head": PrivateTrainingEntry(
+        "Classifier by DP-SGD",
+        "A head on the vectors of a frozen encoder; the gradient of each text is cut, and noise "
+        "is added to their sum.",
+        "Abadi et al. (2016); Corò (2022), Eq. 3.5",
+        f"{__name__}:PrivateTraining",
+        guarantee=_GUARANTEE,
+        takes="seconds a model, and some accuracy: less the more texts there are",
+        formula=_FORMULA,
+        colour="#0072B2",
+        symbol="circle",
+    ),
+    "language_model": PrivateTrainingEntry(
+        "Language model by DP-SGD",
+        "A small Transformer that continues texts, trained in the same way.",
+        "Abadi et al. (2016); Corò (2022), §3.5.1",
+        "core.attacks.membership.memorisation.private:train_model",
+        guarantee=_GUARANTEE,
+        takes="minutes a model, and bits a token; a text that stands there m times has m times ε",
+        formula=_FORMULA,
+        colour="#E69F00",
+        symbol="square",
+    ),
+}
+
+
+def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
+    """Return a private training of a classifier, to be fitted.
+
+    Raises
+    ------
+    InvalidInputError
+        No such training or setting, or a value outside its range.
+    """
+    entry = find(PRIVATE_TRAININGS, name, "training")
+    if not isinstance(entry.kind, type):
+        raise InvalidInputError(f"{name} is trained by `study private-training`.")
+    made: PrivateTraining = make(entry, name, settings, also=("seed",))
+    return made

@@ -1,0 +1,115 @@
+"""The tables of the study of private training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.results import Score
+from core.studies.rows import Row, failures, mean_row_score
+from core.studies.tables import markdown_table
+
+__all__ = ["markdown"]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the tables: of classifiers, of the language model, and what failed."""
+    found = [row for row in rows if not row.error]
+    classified = [row for row in found if row["part"] == "classifier"]
+    written = [row for row in found if row["part"] == "language model"]
+    parts = ["# What differential privacy in training costs", ""]
+    parts += _classified(classified) if classified else []
+    parts += _written(written) if written else []
+    failed = failures(rows)
+    if failed:
+        lines = [(row["part"], row["epsilon"], row["seed"], row.error) for row in failed]
+        parts += ["", "## Failed", "", *markdown_table(("part", "ε", "seed", "why"), lines)]
+    return "\n".join(parts) + "\n"
+
+
+def _grouped(rows: Sequence[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(_value(row, name) for name in names)
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def _value(row: Row, name: str) -> Any:
+    if name == "hidden":
+        return row["classifier_settings"]["hidden"]
+    return row[name].partition("=")[0] if name == "task" else row[name]
+
+
+def _classified(rows: Sequence[Row]) -> list[str]:
+    head = ("task", "head", "ε", "trained on", "accuracy", "less than at ∞", "less than ridge",
+            "members", "AUC", "strongest attack", "dealt by lot", "ε: opacus, dp-accounting, tight",
+            "minutes")  # fmt: skip
+    lines = []
+    for (task, hidden, epsilon), found in _grouped(rows, "task", "hidden", "epsilon").items():
+        first = found[0]
+        lines.append((
+            task, f"{hidden} units" if hidden else "linear", _said(epsilon),
+            f"{first['n_train']:,}",
+            mean_row_score(found, "accuracy", is_same_sample=True).said(is_bold=True),
+            _loss(found, "accuracy_change") if epsilon else "", _loss(found, "change_from_ridge"),
+            f"{first['n_members']:,}", mean_row_score(found, "auc").said(3, is_bold=True),
+            ", ".join(sorted({row["strongest"] for row in found})),
+            mean_row_score(found, "control_auc").said(3), _accounts(first), _minutes(found),
+        ))  # fmt: skip
+    n_seeds = len({row["seed"] for row in rows})
+    return [
+        "## Classifiers on frozen vectors",
+        "",
+        f"Accuracy on n = {rows[0].scores['accuracy'].n:,} test texts of the first task, in per "
+        "cent, and in points less than the same training without clipping and noise, text by text. "
+        "Membership of single texts: half of them are members of the attacked head; AUC of the "
+        f"strongest of {len(rows[0]['attacks'])} attacks, chosen by that very AUC, with "
+        f"{rows[0]['n_shadows']} shadow models trained by the same recipe, noise and all; beside "
+        f"it the AUC where membership is dealt by lot. {n_seeds} seeds, intervals of 95 %.",
+        "", *markdown_table(head, lines), "",
+    ]  # fmt: skip
+
+
+def _written(rows: Sequence[Row]) -> list[str]:
+    head = ("ε", "trained on", "exposure", "controls", "bits a token held out",
+            "ε: opacus, dp-accounting, tight", "minutes")  # fmt: skip
+    lines = []
+    for (epsilon,), found in _grouped(rows, "epsilon").items():
+        bits = [row["bits_a_token"] for row in found]
+        lines.append((
+            _said(epsilon), f"{found[0]['n_train']:,}",
+            mean_row_score(found, "exposure").said(is_bold=True),
+            mean_row_score(found, "control_exposure").said(2), f"{sum(bits) / len(bits):.2f}",
+            _accounts(found[0]), _minutes(found),
+        ))  # fmt: skip
+    first = rows[0]
+    return [
+        "## A language model",
+        "",
+        f"Exposure in bits of {len(first['formats'])} canaries a model, each planted "
+        f"{first['insertions']} times: the promise of ε is of each of those texts by itself, and "
+        f"{first['insertions']} times as weak for all of them. A canary planted nowhere has "
+        f"{first.scores['exposure'].chance:.2f} bits on average.",
+        "", *markdown_table(head, lines), "",
+    ]  # fmt: skip
+
+
+def _said(epsilon: float) -> str:
+    return f"{epsilon:g}" if epsilon else "∞"
+
+
+def _loss(rows: Sequence[Row], measure: str) -> str:
+    """Return by how much less it is: a change with its sign turned."""
+    score = mean_row_score(rows, measure, is_same_sample=True)
+    ends = type(score.ci95)(-score.ci95.high, -score.ci95.low, score.ci95.level)
+    return Score(-score.value, ends, score.n).said()
+
+
+def _accounts(row: Row) -> str:
+    told = [row[f"epsilon_{name}"] for name in ("opacus", "dp_accounting", "tight")]
+    return ", ".join(f"{each:.3f}" for each in told if each is not None)
+
+
+def _minutes(rows: Sequence[Row]) -> str:
+    return f"{sum(row['training_minutes'] for row in rows) / len(rows):.2f}"

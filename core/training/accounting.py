@@ -1,0 +1,196 @@
+"""What noisy steps cost in privacy: (ε, δ), told by two packages apart from each other."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["DELTA", "LEAST_EPSILON", "MOST_EPSILON", "Accounts", "Privacy", "Promise",
+           "accounts_of", "epsilon_of", "noise_for", "opacus_accountants"]  # fmt: skip
+
+DELTA = 1e-5
+
+LEAST_EPSILON = 0.01
+MOST_EPSILON = 1000.0
+"""Below nothing can be learned; above, e^ε is no promise that anybody would notice."""
+
+_ORDERS = (*(1 + i / 10 for i in range(1, 100)), *range(12, 64),
+           72, 96, 128, 192, 256, 384, 512, 1024)  # fmt: skip
+"""Of Rényi's divergence: those of opacus, and larger ones, which a small ε needs."""
+
+Steps = Sequence[tuple[float, float, int]]
+"""Noise multiplier, rate of sampling and number of steps that had them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What training is to keep to.
+
+    Attributes
+    ----------
+    n_expected : float
+        Samples there are on average, by which the rate of sampling is set: how many coins fell on
+        one side is no business of the training.
+    """
+
+    epsilon: float
+    n_expected: float
+    delta: float = DELTA
+
+    def check(self) -> None:
+        """Raise InvalidInputError where no training can keep to it, or where it says nothing."""
+        if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
+            raise InvalidInputError(
+                f"epsilon must lie between {LEAST_EPSILON:g} and {MOST_EPSILON:g}, got "
+                f"{self.epsilon!r}. Less leaves nothing to learn, and more promises nothing; usual "
+                "values are 1 to 8."
+            )
+        if not 0 < self.delta * self.n_expected < 1:
+            raise InvalidInputError(
+                f"delta must lie between 0 and 1/n, {1 / max(self.n_expected, 1):.2g} for "
+                f"{self.n_expected:g} samples, got {self.delta!r}: from 1/n on, a training that "
+                "publishes a sample would keep to it. The usual value is 1e-5."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What DP-SGD promises: (ε, δ) by the accountant of Rényi differential privacy."""
+
+    epsilon: float
+    delta: float
+    noise_multiplier: float
+    sample_rate: float
+    n_steps: int
+
+    def accounts(self) -> Accounts:
+        """Return what both packages say of it.
+
+        Raises
+        ------
+        MissingDependencyError
+            One is not installed.
+        """
+        return accounts_of(self.noise_multiplier, self.sample_rate, self.n_steps, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounts:
+    """The ε of the same steps, thrice.
+
+    Attributes
+    ----------
+    opacus, dp_accounting : float
+        By Rényi differential privacy, of one package and of the other.
+    tight : float
+        By the distribution of the privacy loss, of dp-accounting: nearer to the truth, from above.
+    """
+
+    opacus: float
+    dp_accounting: float
+    tight: float
+
+
+def accounts_of(noise: float, rate: float, n_steps: int, delta: float = DELTA) -> Accounts:
+    """Return the ε of so many steps by the accountants of opacus and of dp-accounting.
+
+    Implements Mironov, Talwar & Zhang (2019) for samples that are drawn each by itself with
+    probability `rate`, neighbours being data with and without one sample; from Rényi's divergence
+    to (ε, δ) after Balle et al. (2020). `tight` convolves the privacy loss (Doroshenko et al.
+    2022), rounded upwards.
+
+    Raises
+    ------
+    MissingDependencyError
+        opacus or dp-accounting is not installed.
+    """
+    try:
+        import dp_accounting
+        from dp_accounting import pld, rdp
+    except ImportError as error:
+        raise _missing("dp-accounting") from error
+    one = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise))
+    steps = dp_accounting.SelfComposedDpEvent(one, n_steps)
+    renyi, tight = rdp.RdpAccountant(orders=list(_ORDERS)), pld.PLDAccountant()
+    logger = logging.getLogger("absl")  # tells of orders that its series does not reach
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        return Accounts(
+            opacus=epsilon_of([(noise, rate, n_steps)], delta),
+            dp_accounting=float(renyi.compose(steps).get_epsilon(delta)),
+            tight=float(tight.compose(steps).get_epsilon(delta)),
+        )
+    finally:
+        logger.setLevel(before)
+
+
+def epsilon_of(steps: Steps, delta: float = DELTA) -> float:
+    """Return the ε that steps have cost by opacus's accountant; 0 where there was none."""
+    accountant = opacus_accountants().RDPAccountant()
+    accountant.history = [tuple(each) for each in steps]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(accountant.get_epsilon(delta, alphas=list(_ORDERS)))
+
+
+def noise_for(promise: Promise, rate: float, n_steps: int) -> float:
+    """Return the least noise multiplier that keeps to a promise, its ε within 1 % below.
+
+    Raises
+    ------
+    InvalidInputError
+        The promise cannot be kept or says nothing.
+    MissingDependencyError
+        opacus is not installed.
+    """
+    promise.check()
+    if not (0 < rate <= 1 and n_steps >= 1):
+        raise InvalidInputError(
+            f"The rate must lie in (0, 1] and there must be a step, got {rate!r} and {n_steps}."
+        )
+    find = opacus_accountants().utils.get_noise_multiplier
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sigma = float(
+                find(target_epsilon=promise.epsilon, target_delta=promise.delta, sample_rate=rate,
+                     steps=n_steps, accountant="rdp", alphas=list(_ORDERS),
+                     epsilon_tolerance=min(0.01, promise.epsilon / 100))
+            )  # fmt: skip
+    except ValueError as error:
+        raise InvalidInputError(
+            f"No noise keeps {n_steps:,} steps to an epsilon of {promise.epsilon:g}. Make fewer "
+            "steps, or raise epsilon."
+        ) from error
+    if not (math.isfinite(sigma) and sigma > 0):
+        raise InvalidInputError(f"No noise was found for an epsilon of {promise.epsilon:g}.")
+    return sigma
+
+
+def opacus_accountants() -> Any:
+    """Return the accountants of opacus.
+
+    Raises
+    ------
+    MissingDependencyError
+        It is not installed.
+    """
+    try:
+        from opacus import accountants
+    except ImportError as error:
+        raise _missing("opacus") from error
+    return accountants
+
+
+def _missing(package: str) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"Training with differential privacy needs the `{package}` package: "
+        "pip install leakscope[private]"
+    )

@@ -1,0 +1,185 @@
+"""A small network on frozen vectors, trained with differential privacy: what is trained fastest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from core.errors import InvalidInputError
+from core.protocols import OnProgress, no_progress
+from core.specs import setting, settings_of, validate_settings
+from core.store import digest_of
+from core.training.accounting import DELTA, MOST_EPSILON, Privacy, Promise
+from core.training.private import Noising, Poisson, poisson_rate, train_private
+
+__all__ = ["FEWEST", "HeadSettings", "TrainedHead", "fit_head", "standardised"]
+
+FEWEST = 20
+"""Texts below which nothing can be learned that is not of one of them."""
+
+_Vectors = NDArray[np.float32]
+
+
+@dataclass
+class HeadSettings:
+    """How a head is trained: chosen on training texts of one task, and the same for every ε."""
+
+    epsilon: float = setting(
+        8.0, "ε that a text may cost; 0 trains without clipping and noise", low=0,
+        high=MOST_EPSILON,
+    )  # fmt: skip
+    delta: float = setting(DELTA, "δ, the chance left beside ε", low=1e-12, high=0.1)
+    hidden: int = setting(0, "units between vector and classes; 0 for none", low=0, high=4096)
+    batch_size: int = setting(2048, "texts of a step on average; more make up for noise", low=1)
+    steps: int = setting(200, "noisy steps, about", low=1, high=1_000_000)
+    learning_rate: float = setting(0.01, "of Adam", low=1e-7, high=1e6)
+    clip_norm: float = setting(1.0, "length to which the gradient of a text is cut", low=1e-6,
+                               high=1e6)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedHead:
+    """The weights of a head, what they cost, and what they answer.
+
+    Attributes
+    ----------
+    weights : dict of float32 arrays
+        By their names in torch.
+    privacy : Privacy or None
+        None where it was trained without.
+    """
+
+    weights: dict[str, NDArray[np.float32]]
+    privacy: Privacy | None
+
+    def probabilities(self, vectors: _Vectors) -> NDArray[np.float32]:
+        """Return the (n, n_classes) probabilities of the classes of some texts' vectors."""
+        n_classes, _ = self.weights["last.weight"].shape
+        hidden = len(self.weights["first.bias"]) if "first.bias" in self.weights else 0
+        network = _Head(vectors.shape[1], n_classes, hidden, 0)
+        network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in self.weights.items()})
+        with torch.inference_mode():
+            logits = network(torch.from_numpy(standardised(vectors)))
+            found: NDArray[np.float32] = torch.softmax(logits, 1).numpy()
+        return found
+
+
+class _Head(nn.Module):
+    """Logistic regression, or two layers: tanh keeps what noise does to the first in bounds."""
+
+    def __init__(self, dimension: int, n_classes: int, hidden: int, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if hidden:
+                self.first = nn.Linear(dimension, hidden)
+            self.last = nn.Linear(hidden or dimension, n_classes)
+        if not hidden:
+            nn.init.zeros_(self.last.weight)
+            nn.init.zeros_(self.last.bias)
+        self.hidden = hidden
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return (n, n_classes) logits."""
+        inner = torch.tanh(self.first(vectors)) if self.hidden else vectors
+        logits: Tensor = self.last(inner)
+        return logits
+
+
+def standardised(vectors: _Vectors) -> _Vectors:
+    """Return each vector with mean 0 and variance 1 over its own numbers.
+
+    Nothing is learned from other texts, which would cost ε as well.
+
+    Examples
+    --------
+    >>> standardised(np.array([[1, 3], [5, 5]], np.float32)).tolist()
+    [[-1.0, 1.0], [0.0, 0.0]]
+    """
+    centred = vectors - vectors.mean(1, keepdims=True)
+    spread = np.maximum(centred.std(1, keepdims=True), 1e-12)
+    found: _Vectors = (centred / spread).astype(np.float32)
+    return found
+
+
+def fit_head(
+    vectors: _Vectors,
+    labels: NDArray[np.int64],
+    n_classes: int,
+    settings: HeadSettings,
+    seed: int,
+    *,
+    checkpoint_dir: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> TrainedHead:
+    """Train a head on vectors of texts with classes; how many there are is no secret.
+
+    Raises
+    ------
+    InvalidInputError
+        Settings out of their range, arrays that do not fit together, fewer than 20 texts, a
+        promise that cannot be kept, or a training that diverged.
+    MissingDependencyError
+        opacus is not installed.
+    """
+    validate_settings(settings)
+    _check(vectors, labels, n_classes)
+    n = len(labels)
+    promise = None
+    if settings.epsilon:
+        promise = Promise(epsilon=settings.epsilon, delta=settings.delta, n_expected=n)
+        promise.check()
+    x, y = torch.from_numpy(standardised(vectors)), torch.from_numpy(labels)
+    network = _Head(vectors.shape[1], n_classes, settings.hidden, seed)
+
+    def losses_of(wrapped: nn.Module, rows: NDArray[np.int64]) -> Tensor:
+        return F.cross_entropy(wrapped(x[rows]), y[rows], reduction="none")
+
+    loop = _loop(settings, n, seed, digest_of({"x": vectors, "y": labels}, n_classes))
+    loop.checkpoint_dir = checkpoint_dir
+    noising = Noising(
+        promise=promise, learning_rate=settings.learning_rate, clip_norm=settings.clip_norm,
+        clipping="ghost",
+    )  # fmt: skip
+    privacy = train_private(network, losses_of, noising, loop, on_progress=on_progress)
+    weights = {name: value.numpy().copy() for name, value in network.state_dict().items()}
+    return TrainedHead(weights, privacy)
+
+
+def _loop(settings: HeadSettings, n: int, seed: int, data: str) -> Poisson:
+    rate = poisson_rate(settings.batch_size, n)
+    told = {name: getattr(settings, name) for name in settings_of(HeadSettings)}
+    epochs = max(1, round(settings.steps * rate))
+    loop = Poisson(
+        n=n, epochs=epochs, batch_size=settings.batch_size, seed=seed, rate=rate,
+        identity={**told, "seed": seed, "data": data}, patience=epochs, keep_best=False,
+        is_half=False, unit="texts",
+        say_score=lambda _: f"ε = {settings.epsilon:g}" if settings.epsilon else "no ε",
+    )  # fmt: skip
+    return loop
+
+
+def _check(vectors: Any, labels: Any, n_classes: int) -> None:
+    if vectors.ndim != 2 or vectors.dtype != np.float32 or labels.shape != (len(vectors),):
+        raise InvalidInputError(
+            "A head needs float32 vectors, one a row, and a class for each; got the shapes "
+            f"{vectors.shape} and {labels.shape}."
+        )
+    if len(labels) < FEWEST:
+        raise InvalidInputError(
+            f"Private training needs at least {FEWEST} texts, got {len(labels)}. Give more: the "
+            "more there are, the less noise hides each."
+        )
+    if n_classes < 2 or labels.min() < 0 or labels.max() >= n_classes:
+        raise InvalidInputError(
+            f"The classes must be numbers from 0 to {n_classes - 1}, of two classes or more."
+        )
+    if not np.isfinite(vectors).all():
+        raise InvalidInputError("The vectors hold NaN or infinity. Remove those texts.")
