@@ -1,0 +1,1 @@
+"""Defences that are trained: networks that learn to work with what the noise leaves."""

@@ -1,0 +1,335 @@
+"""Privacy-adaptive pretraining: a masked language model that learns to read what noise leaves.
+
+Implements Qu et al. (2021), §3.4: from given weights, with the user's embedding frozen, one of the
+losses of Eqs. 5 to 7, and noise drawn afresh at every step. Then the weights are fine-tuned under
+the same noise (`constrained`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from core.defences.trained.masking import Masking
+from core.defences.trained.objectives import probability_loss
+from core.defences.trained.pieces import Pieces, cut_by_length, lay_out
+from core.defences.trained.readers import Received, open_service, states_of
+from core.defences.trained.registry import OBJECTIVES
+from core.defences.trained.user_side import TOKEN_MECHANISMS, UserSide
+from core.errors import DivergedError, InvalidInputError, NotFittedError
+from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from core.specs import setting, settings_of, validate_settings
+from core.store import digest_of
+from core.training.devices import autocast, fast_dtype, pick_device
+from core.training.loop import Loop, train
+from core.training.watch import Drawing, LossWatch, Several
+
+__all__ = ["PAPER_TOKENS", "AdaptiveNetwork", "AdaptivePretraining", "MaskedHead"]
+
+PAPER_TOKENS = 1_000_000 * 256 * 128
+"""At most, of Qu et al. (2021), §6.1: steps × texts × length; of five checkpoints the best."""
+
+_N_HELD_OUT = 300
+_CHUNK = 5_000
+_NOISE, _ORDER, _HELD_OUT = 11, 12, 13
+"""Which draws a seed is of."""
+
+
+class MaskedHead(nn.Module):
+    """Predicts tokens from states, its last layer tied to the user's frozen embedding.
+
+    It begins as nothing but the tokens' frequencies and the states as they are.
+    """
+
+    table: Tensor
+
+    def __init__(self, table: NDArray[np.float32], counts: NDArray[np.int64]) -> None:
+        super().__init__()
+        n = table.shape[1]
+        self.transform = nn.Linear(n, n)
+        nn.init.eye_(self.transform.weight)
+        nn.init.zeros_(self.transform.bias)
+        self.norm = nn.LayerNorm(n)
+        share = (counts + 0.1) / (counts + 0.1).sum()
+        self.bias = nn.Parameter(torch.from_numpy(np.log(share)).float())
+        fixed = torch.from_numpy(table).to(fast_dtype(pick_device()))
+        self.register_buffer("table", fixed, persistent=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Return (m, |V|) logits of (m, n) states."""
+        logits: Tensor = F.linear(self.norm(self.transform(states)), self.table)
+        return logits + self.bias.to(logits.dtype)
+
+
+class AdaptiveNetwork(nn.Module):
+    """The service's Transformer with a head for masked tokens."""
+
+    def __init__(self, service: nn.Module, head: MaskedHead) -> None:
+        super().__init__()
+        self.service, self.head = service, head
+
+    def forward(self, received: Received, places: Tensor) -> Tensor:
+        """Return (m, |V|) logits, computed where a token is to be predicted and nowhere else."""
+        states = states_of(self.service, received)
+        chosen = states.reshape(-1, states.shape[-1])[places]
+        device = chosen.device
+        is_quick = fast_dtype(device) == torch.bfloat16
+        with autocast(device, "bfloat16" if is_quick else "float32"):
+            logits: Tensor = self.head(chosen)
+        return logits
+
+
+@dataclass(kw_only=True)
+class _Parts(Loop):
+    """A loop over batches that were cut before, part by part: after each it is looked at."""
+
+    plan: list[NDArray[np.int64]]
+
+    @property
+    def n_batches(self) -> int:
+        """Batches of a part."""
+        return len(self.plan) // self.epochs
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        """Return those of a part."""
+        return self.plan[epoch * self.n_batches : (epoch + 1) * self.n_batches]
+
+
+@dataclass
+class AdaptivePretraining:
+    """Continues a masked language model on texts that leave under noise.
+
+    Differs from the paper: MiniLM in the place of BERT, whose next-sentence loss is left out; texts
+    are sentences, a batch holds `batch_tokens` places; the rate is greater and the tokens are far
+    fewer (`PAPER_TOKENS`); dropout is off; the head is linear.
+    """
+
+    objective: str = setting("denoising", "what is predicted", choices=tuple(OBJECTIVES))
+    mechanism: str = setting("token_representation", "what users send", choices=TOKEN_MECHANISMS)
+    eta: float = setting(81.5, "privacy parameter, in 1/distance", low=1e-6, high=1e6)
+    tokens: int = setting(2_000_000, "word pieces to see, marks included", low=1000)
+    mask_rate: float = setting(0.15, "share of tokens to predict", low=0.01, high=0.9,
+                               paper="Q21")  # fmt: skip
+    masked: float = setting(0.8, "share of these that are hidden", low=0.0, high=1.0)
+    replaced: float = setting(0.1, "share that are exchanged", low=0.0, high=1.0)
+    n_perturbations: int = setting(10, "of a masked token, in probability MLM", low=1, high=1000,
+                                   paper="Q21")  # fmt: skip
+    batch_tokens: int = setting(4096, "word pieces of a step", low=128, high=2**20)
+    learning_rate: float = setting(3e-4, "of Adam", low=1e-8, high=10.0)
+    warm_up: float = setting(0.05, "share of the steps before the full rate", low=0.0, high=1.0)
+    max_length: int = setting(128, "word pieces of a text that are read", low=5, high=512,
+                              paper="Q21")  # fmt: skip
+    n_checks: int = setting(8, "times that the loss on held-out texts is taken", low=1, high=1000)
+    seed: int = setting(0, "of texts, order and noise", low=0)
+    encoder: str = setting("minilm", "whose weights it begins with: minilm or mlm:ID")
+    network_: AdaptiveNetwork = field(init=False, repr=False, compare=False)
+    curve_: list[dict[str, float]] = field(init=False, repr=False, compare=False)
+    tokens_seen_: int = field(init=False, repr=False, compare=False)
+    seconds_: float = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: WhiteBoxEncoder,
+        texts: Sequence[str],
+        *,
+        start: Mapping[str, NDArray[Any]] | None = None,
+        checkpoint_dir: Path | None = None,
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Train on texts; a run that was killed goes on from its checkpoint.
+
+        Parameters
+        ----------
+        start : dict of arrays, optional
+            What `state` of a neighbouring η returned; else it begins with the encoder's weights.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few texts, or shares that add up to more than one.
+        DivergedError
+            The loss went astray; no checkpoint of it is left.
+        """
+        validate_settings(self)
+        if self.masked + self.replaced > 1:
+            raise InvalidInputError("masked and replaced must not add up to more than 1.")
+        pieces, held = self._pieces(encoder, texts)
+        side = UserSide(encoder, self.mechanism, self.eta)
+        torch.manual_seed(self.seed)
+        network = self._network(side, pieces, start).to(pick_device())
+        plan = self._plan(pieces)
+        loop = self._loop(pieces, plan, start, checkpoint_dir)
+        used = plan[: loop.n_batches * loop.epochs]
+        seen = np.cumsum([int(pieces.lengths[rows].sum()) for rows in used])
+        noise, watch, curve = Drawing(self.seed, _NOISE), LossWatch(self.objective), _Curve()
+        loop.extra_state = Several({"noise": noise, "watch": watch, "curve": curve})
+
+        def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            network.train()
+            return watch.check(self._loss(network, side, pieces, rows, noise.rng))
+
+        def validate() -> float:
+            at = loop.n_batches * len(curve.points)
+            loss = self._held_out_loss(network, side, held)
+            curve.points.append({"tokens": int(seen[at - 1]) if at else 0, "loss": loss})
+            return -loss
+
+        loop.counts_start = True
+        try:
+            log = train(network, self._optimizer(network), loss_of, validate, loop, on_progress)
+        except DivergedError:
+            if checkpoint_dir is not None:
+                shutil.rmtree(checkpoint_dir, ignore_errors=True)
+            raise
+        self.network_, self.curve_ = network.eval(), curve.points
+        self.tokens_seen_, self.seconds_ = int(seen[-1]), log.seconds
+        return self
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return the weights of the service's Transformer, for a classifier to begin with.
+
+        Raises
+        ------
+        NotFittedError
+            It was not trained.
+        """
+        arrays, _ = self.state()
+        return {
+            k.removeprefix("service."): v for k, v in arrays.items() if k.startswith("service.")
+        }
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return all weights, and what was seen on the way.
+
+        Raises
+        ------
+        NotFittedError
+            It was not trained.
+        """
+        if not hasattr(self, "network_"):
+            raise NotFittedError("The network must be trained before its weights are taken.")
+        state = self.network_.state_dict()
+        arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
+        told = {"curve": self.curve_, "tokens_seen": self.tokens_seen_, "seconds": self.seconds_}
+        return arrays, told
+
+    def _pieces(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> tuple[Pieces, Pieces]:
+        """Return as many drawn texts as hold the tokens to see, and others that are held out."""
+        order = np.random.default_rng([self.seed, _ORDER]).permutation(len(texts))
+        n_held = min(_N_HELD_OUT, len(order) // 10)
+        if n_held < 1:
+            raise InvalidInputError(f"Pretraining needs at least 10 texts, got {len(texts)}.")
+        held = self._laid_out(encoder, [texts[i] for i in order[:n_held]])
+        parts, n_tokens = [], 0
+        for start in range(n_held, len(order), _CHUNK):
+            chunk = self._laid_out(encoder, [texts[i] for i in order[start : start + _CHUNK]])
+            parts.append(chunk)
+            n_tokens += int(chunk.lengths.sum())
+            if n_tokens >= self.tokens:
+                break
+        rows = [row for part in parts for row in part.rows]
+        n_first, lengths = (np.concatenate([getattr(part, name) for part in parts])
+                            for name in ("n_first", "lengths"))  # fmt: skip
+        return Pieces(rows, n_first, lengths, held.marks), held
+
+    def _laid_out(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> Pieces:
+        whole = lay_out(encoder, texts, max_length=self.max_length)
+        kept = np.flatnonzero(whole.n_first > 0)
+        rows = [whole.rows[i] for i in kept]
+        return Pieces(rows, whole.n_first[kept], whole.lengths[kept], whole.marks)
+
+    def _plan(self, pieces: Pieces) -> list[NDArray[np.int64]]:
+        """Return batches until the tokens are seen, over the texts again where they are few."""
+        plan: list[NDArray[np.int64]] = []
+        left, n_round = self.tokens, 0
+        while left > 0:
+            rng = np.random.default_rng([self.seed, _ORDER, n_round])
+            for rows in cut_by_length(pieces.lengths, self.batch_tokens, rng):
+                plan.append(rows)
+                left -= int(pieces.lengths[rows].sum())
+                if left <= 0 and len(plan) >= self.n_checks:
+                    break
+            n_round += 1
+        return plan
+
+    def _network(
+        self, side: UserSide, pieces: Pieces, start: Mapping[str, NDArray[Any]] | None
+    ) -> AdaptiveNetwork:
+        counts = np.bincount(np.concatenate(pieces.rows), minlength=len(side.table))
+        head = MaskedHead(side.table, counts)
+        network = AdaptiveNetwork(open_service(self.encoder), head)
+        if start is not None:
+            given = {k: torch.from_numpy(np.asarray(v, np.float32)) for k, v in start.items()}
+            network.load_state_dict(given)
+        return network
+
+    def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(
+            network.parameters(), lr=self.learning_rate, betas=(0.9, 0.98), weight_decay=0.01,
+            fused=pick_device().type in ("cpu", "cuda"),
+        )  # fmt: skip
+
+    def _loss(
+        self, network: nn.Module, side: UserSide, pieces: Pieces, rows: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> Tensor:  # fmt: skip
+        batch = pieces.batch(rows)
+        masking = Masking(
+            self.objective, self.mask_rate, self.masked, self.replaced, self.n_perturbations
+        )
+        task = masking.task(batch, side, pieces.marks, rng)
+        device = pick_device()
+        logits = network(Received(batch, task.vectors), torch.from_numpy(task.places).to(device))
+        return probability_loss(logits, torch.from_numpy(task.targets).to(device))
+
+    @torch.no_grad()
+    def _held_out_loss(self, network: nn.Module, side: UserSide, held: Pieces) -> float:
+        """Return the loss on held-out texts, noise and gaps the same each time."""
+        network.eval()
+        rng = np.random.default_rng([self.seed, _HELD_OUT])
+        batches = cut_by_length(held.lengths, self.batch_tokens, rng)
+        losses = [float(self._loss(network, side, held, rows, rng)) for rows in batches]
+        return float(np.average(losses, weights=[held.lengths[rows].sum() for rows in batches]))
+
+    def _loop(
+        self, pieces: Pieces, plan: list[NDArray[np.int64]],
+        start: Mapping[str, NDArray[Any]] | None, folder: Path | None,
+    ) -> _Parts:  # fmt: skip
+        told = {name: getattr(self, name) for name in settings_of(type(self))}
+        told |= {"texts": digest_of({"pieces": np.concatenate(pieces.rows)}, 0)[:16],
+                 "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
+        n_steps = len(plan)
+        n_warm = max(1, round(self.warm_up * n_steps))
+
+        def share(step: int) -> float:
+            return min((step + 1) / n_warm, max(0.1, 1 - step / n_steps))
+
+        return _Parts(
+            n=len(pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
+            identity=told, rate_share=share, clip_norm=1.0, patience=self.n_checks + 1,
+            keep_best=False, is_half=True, say_score=lambda score: f"held-out loss {-score:.2f}",
+            unit="texts", checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
+        )  # fmt: skip
+
+
+class _Curve:
+    """The loss on held-out texts by tokens seen: part of the checkpoint."""
+
+    def __init__(self) -> None:
+        self.points: list[dict[str, float]] = []
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        return {}, {"points": self.points}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        self.points = list(meta["points"])
+        return self
