@@ -62,6 +62,8 @@ def _line_of_study(name: str) -> list[str]:
         given += ["--corpora", "news=news.csv"]
     if "label_column" in kind.__dataclass_fields__:
         given += ["--label-column", "label"]
+    if name in ("constrained", "adaptive"):
+        given += ["--tasks", "news=news.csv"]
     if name == "tradeoff":
         given += ["--tasks", "news=news.csv", "--auxiliary", "news.csv"]
     return ["study", name, *given, "--out", "out.json", "--json"]
