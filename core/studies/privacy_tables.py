@@ -20,7 +20,7 @@ _TOKEN, _TEXT = "token_representation", "text_to_text"
 def constrained_markdown(rows: Sequence[Row]) -> str:
     """Return Tables 4 and 5 of the paper, measured here, with the paper's figures beside."""
     lines: list[str] = []
-    for task, found in _by(rows, "task"):
+    for (task,), found in _by(rows, "task"):
         lines += [f"## {task}", "", _sizes(found), ""]
         lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), ""]
         lines += [*_text_above_token(found), ""]

@@ -25,12 +25,12 @@ class LossWatch:
     what : str
         What is trained, for the message.
     most : float
-        How many times the mean of the first steps the mean of the last may be.
+        How many times the loss of the first step the mean of the last may be, and one more.
     """
 
-    n_first, n_last = 10, 30
+    n_last = 20
 
-    def __init__(self, what: str, *, most: float = 3.0) -> None:
+    def __init__(self, what: str, *, most: float = 2.0) -> None:
         self.what, self.most = what, most
         self.n_steps, self.first = 0, 0.0
         self._last: deque[float] = deque(maxlen=self.n_last)
@@ -46,16 +46,16 @@ class LossWatch:
         Raises
         ------
         DivergedError
-            It is no number, or the last ones are far above the first.
+            It is no number, or the last ones are far above the first one.
         """
         value = float(loss.detach())
         if not math.isfinite(value):
             raise DivergedError(self._said("became no number"))
-        if self.n_steps < self.n_first:
-            self.first += value / self.n_first
+        if not self.n_steps:
+            self.first = value
         self.n_steps += 1
         self._last.append(value)
-        if self.n_steps > self.n_last and self.recent > self.most * self.first + 1:
+        if self.n_steps >= self.n_last and self.recent > self.most * self.first + 1:
             raise DivergedError(self._said(f"rose from {self.first:.2f} to {self.recent:.2f}"))
         return loss
 

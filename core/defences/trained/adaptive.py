@@ -39,6 +39,10 @@ PAPER_TOKENS = 1_000_000 * 256 * 128
 """At most, of Qu et al. (2021), §6.1: steps × texts × length; of five checkpoints the best."""
 
 _N_HELD_OUT = 300
+_MOST = 1.5
+"""Times the first loss at which training is stopped: what knows nothing but frequencies has less."""
+_FIRST_SCALE, _HEAD_RATE = 0.25, 5.0
+"""Of the head, which knows nothing at first: it says little, and learns faster than the rest."""
 _CHUNK = 5_000
 _NOISE, _ORDER, _HELD_OUT = 11, 12, 13
 """Which draws a seed is of."""
@@ -59,6 +63,7 @@ class MaskedHead(nn.Module):
         nn.init.eye_(self.transform.weight)
         nn.init.zeros_(self.transform.bias)
         self.norm = nn.LayerNorm(n)
+        nn.init.constant_(self.norm.weight, _FIRST_SCALE)
         share = (counts + 0.1) / (counts + 0.1).sum()
         self.bias = nn.Parameter(torch.from_numpy(np.log(share)).float())
         fixed = torch.from_numpy(table).to(fast_dtype(pick_device()))
@@ -66,7 +71,8 @@ class MaskedHead(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Return (m, |V|) logits of (m, n) states."""
-        logits: Tensor = F.linear(self.norm(self.transform(states)), self.table)
+        said = self.norm(self.transform(states))
+        logits: Tensor = F.linear(said.to(self.table.dtype), self.table)
         return logits + self.bias.to(logits.dtype)
 
 
@@ -123,7 +129,7 @@ class AdaptivePretraining:
     replaced: float = setting(0.1, "share that are exchanged", low=0.0, high=1.0)
     n_perturbations: int = setting(10, "of a masked token, in probability MLM", low=1, high=1000,
                                    paper="Q21")  # fmt: skip
-    batch_tokens: int = setting(4096, "word pieces of a step", low=128, high=2**20)
+    batch_tokens: int = setting(2048, "word pieces of a step", low=128, high=2**20)
     learning_rate: float = setting(3e-4, "of Adam", low=1e-8, high=10.0)
     warm_up: float = setting(0.05, "share of the steps before the full rate", low=0.0, high=1.0)
     max_length: int = setting(128, "word pieces of a text that are read", low=5, high=512,
@@ -170,7 +176,11 @@ class AdaptivePretraining:
         loop = self._loop(pieces, plan, start, checkpoint_dir)
         used = plan[: loop.n_batches * loop.epochs]
         seen = np.cumsum([int(pieces.lengths[rows].sum()) for rows in used])
-        noise, watch, curve = Drawing(self.seed, _NOISE), LossWatch(self.objective), _Curve()
+        noise, watch, curve = (
+            Drawing(self.seed, _NOISE),
+            LossWatch(self.objective, most=_MOST),
+            _Curve(),
+        )
         loop.extra_state = Several({"noise": noise, "watch": watch, "curve": curve})
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
@@ -272,9 +282,12 @@ class AdaptivePretraining:
             network.load_state_dict(given)
         return network
 
-    def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
+    def _optimizer(self, network: AdaptiveNetwork) -> torch.optim.Optimizer:
+        rate = self.learning_rate
+        parts = [{"params": list(network.service.parameters()), "lr": rate},
+                 {"params": list(network.head.parameters()), "lr": _HEAD_RATE * rate}]  # fmt: skip
         return torch.optim.AdamW(
-            network.parameters(), lr=self.learning_rate, betas=(0.9, 0.98), weight_decay=0.01,
+            parts, lr=rate, betas=(0.9, 0.98), weight_decay=0.01,
             fused=pick_device().type in ("cpu", "cuda"),
         )  # fmt: skip
 

@@ -57,6 +57,10 @@ class _Sent(Protocol):
 
     def network(self, n_classes: int) -> nn.Module: ...
 
+    def prepare(self, rows: NDArray[np.int64]) -> None:
+        """Make once what does not change from step to step."""
+        ...
+
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator
     ) -> Tensor:
@@ -85,6 +89,7 @@ class ConstrainedClassifier:
     encoder: str = setting("minilm", "whose word embeddings the user has, and what is fine-tuned")
     network_: nn.Module = field(init=False, repr=False, compare=False)
     classes_: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _last: tuple[Examples, _Sent] = field(init=False, repr=False, compare=False)
 
     def fit(
         self,
@@ -117,6 +122,7 @@ class ConstrainedClassifier:
         network = sent.network(len(examples.classes)).to(pick_device())
         known = np.asarray(rows, dtype=np.int64)
         labels = torch.from_numpy(examples.class_ids[known]).to(pick_device())
+        sent.prepare(known)
         noise, watch = Drawing(self.seed, _TRAINING), LossWatch(f"the {self.reader}")
 
         def loss_of(batch: NDArray[np.int64]) -> Tensor:
@@ -137,6 +143,7 @@ class ConstrainedClassifier:
                 shutil.rmtree(checkpoint_dir, ignore_errors=True)
             raise
         self.network_, self.classes_ = network.eval(), examples.classes
+        self._last = (examples, sent)
         return self
 
     @torch.inference_mode()
@@ -146,8 +153,12 @@ class ConstrainedClassifier:
         """Return the class of each, as a place among `classes_`, under noise that is drawn now."""
         if not hasattr(self, "network_"):
             raise NotFittedError("The classifier must be fitted before it answers.")
-        sent, rng = self._sent(encoder, examples, None), Drawing(self.seed, _TEST).rng
+        seen, sent = self._last
+        if seen is not examples:
+            sent = self._sent(encoder, examples, None)
+        rng = Drawing(self.seed, _TEST).rng
         chosen = np.asarray(rows, dtype=np.int64)
+        sent.prepare(chosen)
         order = np.argsort(sent.lengths[chosen], kind="stable")
         found = np.empty(len(chosen), dtype=np.int64)
         for start in range(0, len(order), 128):
@@ -236,6 +247,9 @@ class _SentPieces:
     def lengths(self) -> NDArray[np.int64]:
         return self.pieces.lengths
 
+    def prepare(self, rows: NDArray[np.int64]) -> None:
+        """Do nothing: vectors are looked up as they are needed."""
+
     def network(self, n_classes: int) -> nn.Module:
         return self.make(n_classes)
 
@@ -250,13 +264,22 @@ class _SentPieces:
 
 
 class _SentVectors:
-    """Vectors of whole texts, made once by the user's frozen encoder, under noise."""
+    """Vectors of whole texts, each made once by the user's frozen encoder, under noise."""
 
     def __init__(self, encoder: WhiteBoxEncoder, examples: Examples, eta: float) -> None:
-        sides = (examples.first, examples.second) if examples.is_paired else (examples.first,)
-        self.vectors = [np.asarray(encoder.encode(side), np.float32) for side in sides]
-        self.dimension, self.eta = encoder.dimension, eta
+        self.encoder, self.dimension, self.eta = encoder, encoder.dimension, eta
+        self.sides = (examples.first, examples.second) if examples.is_paired else (examples.first,)
+        shape = (len(examples), encoder.dimension)
+        self.vectors = [np.zeros(shape, np.float32) for _ in self.sides]
+        self.is_known = np.zeros(len(examples), dtype=bool)
         self.lengths = np.ones(len(examples), dtype=np.int64)
+
+    def prepare(self, rows: NDArray[np.int64]) -> None:
+        new = rows[~self.is_known[rows]]
+        if len(new):
+            for vectors, texts in zip(self.vectors, self.sides, strict=True):
+                vectors[new] = self.encoder.encode([texts[i] for i in new])
+        self.is_known[new] = True
 
     def network(self, n_classes: int) -> nn.Module:
         return SequenceReader(self.dimension, n_classes, is_paired=len(self.vectors) == 2)
