@@ -29,7 +29,7 @@ def test_what_rises_stops_and_what_is_noisy_does_not() -> None:
     rng = np.random.default_rng(0)
     noisy = (1 + rng.random(500)).tolist()
     assert watched(noisy, LossWatch("a net")).recent == pytest.approx(1.5, abs=0.3)
-    with pytest.raises(DivergedError, match="rose from 1.00 to"):
+    with pytest.raises(DivergedError, match=r"rose from 1\.00 to"):
         watched([1.0, *[4.0] * 40], LossWatch("a net"))
     watched([1.0, *[4.0] * 10, *[1.0] * 40], LossWatch("a net"))
 

@@ -40,7 +40,7 @@ PAPER_TOKENS = 1_000_000 * 256 * 128
 
 _N_HELD_OUT = 300
 _MOST = 1.5
-"""Times the first loss at which training is stopped: what knows nothing but frequencies has less."""
+"""Times the first loss, at which training is stopped: whoever knows only frequencies has less."""
 _FIRST_SCALE, _HEAD_RATE = 0.25, 5.0
 """Of the head, which knows nothing at first: it says little, and learns faster than the rest."""
 _CHUNK = 5_000
