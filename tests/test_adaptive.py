@@ -10,7 +10,8 @@ import pytest
 import torch
 from test_constrained import classifier, stop_at
 
-from core.defences.trained.adaptive import AdaptivePretraining, MaskedHead
+from core.defences.trained.adaptive import AdaptivePretraining
+from core.defences.trained.masked_network import MaskedHead
 from core.defences.trained.registry import OBJECTIVES
 from core.encoders.transformer import TransformerEncoder
 from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError

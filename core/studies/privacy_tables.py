@@ -99,7 +99,7 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
             _mean(same, "gain").said(),
             _mean(same, "won_back").said(0),
             f"{first['tokens_seen']:,} ({first['all_tokens_seen']:,})",
-            f"{first['all_tokens_seen'] / first['paper_tokens']:.2%}",
+            f"1 in {first['paper_tokens'] / first['all_tokens_seen']:,.0f}",
             _minutes(same, "pretraining_minutes"),
             at or "",
             *("" if each is None else f"{each:.1f}" for each in (plain, theirs)),

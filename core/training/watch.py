@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +17,18 @@ from torch import Tensor
 from core.errors import DivergedError
 from core.protocols import Restorable
 
-__all__ = ["Drawing", "LossWatch", "Several"]
+__all__ = ["Drawing", "LossWatch", "Several", "or_nothing"]
+
+
+@contextmanager
+def or_nothing(checkpoint_dir: Path | None) -> Iterator[None]:
+    """Remove the checkpoint of a training that went astray, so that the next one begins anew."""
+    try:
+        yield
+    except DivergedError:
+        if checkpoint_dir is not None:
+            shutil.rmtree(checkpoint_dir, ignore_errors=True)
+        raise
 
 
 class LossWatch:

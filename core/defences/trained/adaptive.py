@@ -7,7 +7,6 @@ the same noise (`constrained`).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,23 +16,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from core.defences.trained.masked_network import AdaptiveNetwork, Curve, MaskedHead, Parts
 from core.defences.trained.masking import Masking
 from core.defences.trained.objectives import probability_loss
 from core.defences.trained.pieces import Pieces, cut_by_length, lay_out
-from core.defences.trained.readers import Received, open_service, states_of
+from core.defences.trained.readers import Received, open_service
 from core.defences.trained.registry import OBJECTIVES
 from core.defences.trained.user_side import TOKEN_MECHANISMS, UserSide
-from core.errors import DivergedError, InvalidInputError, NotFittedError
+from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
-from core.training.devices import autocast, fast_dtype, pick_device
-from core.training.loop import Loop, train
-from core.training.watch import Drawing, LossWatch, Several
+from core.training.devices import pick_device
+from core.training.loop import train
+from core.training.watch import Drawing, LossWatch, Several, or_nothing
 
-__all__ = ["PAPER_TOKENS", "AdaptiveNetwork", "AdaptivePretraining", "MaskedHead"]
+__all__ = ["PAPER_TOKENS", "AdaptivePretraining"]
 
 PAPER_TOKENS = 1_000_000 * 256 * 128
 """At most, of Qu et al. (2021), §6.1: steps × texts × length; of five checkpoints the best."""
@@ -41,73 +40,11 @@ PAPER_TOKENS = 1_000_000 * 256 * 128
 _N_HELD_OUT = 300
 _MOST = 1.5
 """Times the first loss, at which training is stopped: whoever knows only frequencies has less."""
-_FIRST_SCALE, _HEAD_RATE = 0.25, 5.0
-"""Of the head, which knows nothing at first: it says little, and learns faster than the rest."""
+_HEAD_RATE = 5.0
+"""How much faster the head learns, which knows nothing at first."""
 _CHUNK = 5_000
 _NOISE, _ORDER, _HELD_OUT = 11, 12, 13
 """Which draws a seed is of."""
-
-
-class MaskedHead(nn.Module):
-    """Predicts tokens from states, its last layer tied to the user's frozen embedding.
-
-    It begins as nothing but the tokens' frequencies and the states as they are.
-    """
-
-    table: Tensor
-
-    def __init__(self, table: NDArray[np.float32], counts: NDArray[np.int64]) -> None:
-        super().__init__()
-        n = table.shape[1]
-        self.transform = nn.Linear(n, n)
-        nn.init.eye_(self.transform.weight)
-        nn.init.zeros_(self.transform.bias)
-        self.norm = nn.LayerNorm(n)
-        nn.init.constant_(self.norm.weight, _FIRST_SCALE)
-        share = (counts + 0.1) / (counts + 0.1).sum()
-        self.bias = nn.Parameter(torch.from_numpy(np.log(share)).float())
-        fixed = torch.from_numpy(table).to(fast_dtype(pick_device()))
-        self.register_buffer("table", fixed, persistent=False)
-
-    def forward(self, states: Tensor) -> Tensor:
-        """Return (m, |V|) logits of (m, n) states."""
-        said = self.norm(self.transform(states))
-        logits: Tensor = F.linear(said.to(self.table.dtype), self.table)
-        return logits + self.bias.to(logits.dtype)
-
-
-class AdaptiveNetwork(nn.Module):
-    """The service's Transformer with a head for masked tokens."""
-
-    def __init__(self, service: nn.Module, head: MaskedHead) -> None:
-        super().__init__()
-        self.service, self.head = service, head
-
-    def forward(self, received: Received, places: Tensor) -> Tensor:
-        """Return (m, |V|) logits, computed where a token is to be predicted and nowhere else."""
-        states = states_of(self.service, received)
-        chosen = states.reshape(-1, states.shape[-1])[places]
-        device = chosen.device
-        is_quick = fast_dtype(device) == torch.bfloat16
-        with autocast(device, "bfloat16" if is_quick else "float32"):
-            logits: Tensor = self.head(chosen)
-        return logits
-
-
-@dataclass(kw_only=True)
-class _Parts(Loop):
-    """A loop over batches that were cut before, part by part: after each it is looked at."""
-
-    plan: list[NDArray[np.int64]]
-
-    @property
-    def n_batches(self) -> int:
-        """Batches of a part."""
-        return len(self.plan) // self.epochs
-
-    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return those of a part."""
-        return self.plan[epoch * self.n_batches : (epoch + 1) * self.n_batches]
 
 
 @dataclass
@@ -165,9 +102,7 @@ class AdaptivePretraining:
         DivergedError
             The loss went astray; no checkpoint of it is left.
         """
-        validate_settings(self)
-        if self.masked + self.replaced > 1:
-            raise InvalidInputError("masked and replaced must not add up to more than 1.")
+        self._check()
         pieces, held = self._pieces(encoder, texts)
         side = UserSide(encoder, self.mechanism, self.eta)
         torch.manual_seed(self.seed)
@@ -176,11 +111,8 @@ class AdaptivePretraining:
         loop = self._loop(pieces, plan, start, checkpoint_dir)
         used = plan[: loop.n_batches * loop.epochs]
         seen = np.cumsum([int(pieces.lengths[rows].sum()) for rows in used])
-        noise, watch, curve = (
-            Drawing(self.seed, _NOISE),
-            LossWatch(self.objective, most=_MOST),
-            _Curve(),
-        )
+        noise, curve = Drawing(self.seed, _NOISE), Curve()
+        watch = LossWatch(self.objective, most=_MOST)
         loop.extra_state = Several({"noise": noise, "watch": watch, "curve": curve})
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
@@ -193,13 +125,8 @@ class AdaptivePretraining:
             curve.points.append({"tokens": int(seen[at - 1]) if at else 0, "loss": loss})
             return -loss
 
-        loop.counts_start = True
-        try:
+        with or_nothing(checkpoint_dir):
             log = train(network, self._optimizer(network), loss_of, validate, loop, on_progress)
-        except DivergedError:
-            if checkpoint_dir is not None:
-                shutil.rmtree(checkpoint_dir, ignore_errors=True)
-            raise
         self.network_, self.curve_ = network.eval(), curve.points
         self.tokens_seen_, self.seconds_ = int(seen[-1]), log.seconds
         return self
@@ -231,6 +158,11 @@ class AdaptivePretraining:
         arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
         told = {"curve": self.curve_, "tokens_seen": self.tokens_seen_, "seconds": self.seconds_}
         return arrays, told
+
+    def _check(self) -> None:
+        validate_settings(self)
+        if self.masked + self.replaced > 1:
+            raise InvalidInputError("masked and replaced must not add up to more than 1.")
 
     def _pieces(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> tuple[Pieces, Pieces]:
         """Return as many drawn texts as hold the tokens to see, and others that are held out."""
@@ -316,7 +248,7 @@ class AdaptivePretraining:
     def _loop(
         self, pieces: Pieces, plan: list[NDArray[np.int64]],
         start: Mapping[str, NDArray[Any]] | None, folder: Path | None,
-    ) -> _Parts:  # fmt: skip
+    ) -> Parts:  # fmt: skip
         told = {name: getattr(self, name) for name in settings_of(type(self))}
         told |= {"texts": digest_of({"pieces": np.concatenate(pieces.rows)}, 0)[:16],
                  "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
@@ -326,23 +258,9 @@ class AdaptivePretraining:
         def share(step: int) -> float:
             return min((step + 1) / n_warm, max(0.1, 1 - step / n_steps))
 
-        return _Parts(
+        return Parts(
             n=len(pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
             identity=told, rate_share=share, clip_norm=1.0, patience=self.n_checks + 1,
-            keep_best=False, is_half=True, say_score=lambda score: f"held-out loss {-score:.2f}",
-            unit="texts", checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
+            keep_best=False, is_half=True, counts_start=True, unit="texts",
+            say_score=lambda score: f"held-out loss {-score:.2f}", checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
         )  # fmt: skip
-
-
-class _Curve:
-    """The loss on held-out texts by tokens seen: part of the checkpoint."""
-
-    def __init__(self) -> None:
-        self.points: list[dict[str, float]] = []
-
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        return {}, {"points": self.points}
-
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        self.points = list(meta["points"])
-        return self

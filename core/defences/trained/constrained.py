@@ -8,7 +8,6 @@ step and at test time.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,14 +31,14 @@ from core.defences.trained.readers import (
 )
 from core.defences.trained.registry import READERS
 from core.defences.trained.user_side import MECHANISMS, UserSide
-from core.errors import DivergedError, InvalidInputError, NotFittedError
+from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
 from core.tasks.examples import Examples
 from core.training.devices import pick_device
 from core.training.loop import train
-from core.training.watch import Drawing, LossWatch, Several
+from core.training.watch import Drawing, LossWatch, Several, or_nothing
 
 __all__ = ["ConstrainedClassifier"]
 
@@ -136,12 +135,8 @@ class ConstrainedClassifier:
             network.parameters(), lr=self._rate, weight_decay=0.01,
             fused=pick_device().type in ("cpu", "cuda"),
         )  # fmt: skip
-        try:
+        with or_nothing(checkpoint_dir):
             train(network, optimizer, loss_of, lambda: -watch.recent, loop, on_progress)
-        except DivergedError:
-            if checkpoint_dir is not None:
-                shutil.rmtree(checkpoint_dir, ignore_errors=True)
-            raise
         self.network_, self.classes_ = network.eval(), examples.classes
         self._last = (examples, sent)
         return self
