@@ -262,5 +262,6 @@ class AdaptivePretraining:
             n=len(pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
             identity=told, rate_share=share, clip_norm=1.0, patience=self.n_checks + 1,
             keep_best=False, is_half=True, counts_start=True, unit="texts",
-            say_score=lambda score: f"held-out loss {-score:.2f}", checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
+            say_score=lambda score: f"held-out loss {-score:.2f}",
+            checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
         )  # fmt: skip
