@@ -54,10 +54,12 @@ class ConstrainedStudy:
         ]  # fmt: skip
 
     def _constraints(self) -> Iterator[tuple[str, float | None]]:
-        for mechanism in MECHANISMS:
-            if mechanism in self.mechanisms:
-                yield from ((mechanism, eta) for eta in
-                            ([None] if mechanism == "none" else self.etas))  # fmt: skip
+        for mechanism in (each for each in MECHANISMS if each in self.mechanisms):
+            if mechanism == "none":
+                yield mechanism, None
+                continue
+            for eta in self.etas:
+                yield mechanism, eta
 
     def texts(self, study: str) -> Iterator[Cell]:
         """Yield what a cell tells of each task."""

@@ -52,7 +52,8 @@ _HEAD_EPOCHS = 20
 class _Sent(Protocol):
     """All that users send of some examples, and what reads it."""
 
-    lengths: NDArray[np.int64]
+    @property
+    def lengths(self) -> NDArray[np.int64]: ...
 
     def network(self, n_classes: int) -> nn.Module: ...
 
