@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from benchmarks import Measurement
 from core.corpora import bundled_sentences
 from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.masking import Masking
-from core.defences.trained.pieces import Pieces
-from core.defences.trained.readers import Received
-from core.defences.trained.user_side import UserSide
+from core.defences.trained.under_noise.masking import Masking
+from core.defences.trained.under_noise.pieces import Pieces
+from core.defences.trained.under_noise.readers import Received
+from core.defences.trained.under_noise.user_side import UserSide
 from core.encoders import load_encoder
 from core.encoders.minilm import minilm_folder
 from core.encoders.white_box import require_white_box

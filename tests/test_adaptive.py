@@ -11,8 +11,8 @@ import torch
 from test_constrained import classifier, stop_at
 
 from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.masked_network import MaskedHead
-from core.defences.trained.registry import OBJECTIVES
+from core.defences.trained.under_noise.masked_network import MaskedHead
+from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.encoders.transformer import TransformerEncoder
 from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError
 from core.tasks.examples import Examples

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from core.defences.trained.constrained import ConstrainedClassifier
-from core.defences.trained.user_side import MECHANISMS, UserSide
+from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide
 from core.encoders.transformer import TransformerEncoder
 from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError
 from core.tasks.examples import Examples, read_examples

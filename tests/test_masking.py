@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.defences.trained.masking import Masking
-from core.defences.trained.pieces import Marks, Pieces, cut_by_length, lay_out
-from core.defences.trained.user_side import TOKEN_MECHANISMS, UserSide
+from core.defences.trained.under_noise.masking import Masking
+from core.defences.trained.under_noise.pieces import Marks, Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 

@@ -86,7 +86,7 @@ def _corpora() -> list[dict[str, Any]]:
 
 
 def _under_noise() -> list[dict[str, Any]]:
-    from core.defences.trained.registry import OBJECTIVES, READERS
+    from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 
     parts: dict[str, Mapping[str, Entry]] = {"network": READERS, "pretraining": OBJECTIVES}
     return [

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from core.defences.trained.adaptive import PAPER_TOKENS, AdaptivePretraining
-from core.defences.trained.registry import OBJECTIVES
-from core.defences.trained.user_side import TOKEN_MECHANISMS
+from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS
 from core.specs import setting
 from core.studies.constrained import ConstrainedStudy, theirs
 from core.studies.domains import content_of as corpus_content

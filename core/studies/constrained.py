@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.defences.trained.registry import READERS
-from core.defences.trained.user_side import MECHANISMS
+from core.defences.trained.under_noise.registry import READERS
+from core.defences.trained.under_noise.user_side import MECHANISMS
 from core.specs import REQUIRED, setting
 from core.studies.named_texts import check_names
 from core.studies.privacy_paper import MATCHED, paper_eta

@@ -21,7 +21,7 @@ from core.attacks.inversion.shipped import shipped_folder
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES
-from core.defences.trained.registry import OBJECTIVES, READERS
+from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.encoders import load_encoder
 from core.encoders.hub import fetched_revision
 from core.encoders.registry import ENCODERS

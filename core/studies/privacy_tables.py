@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from core.defences.registry import DEFENCES
-from core.defences.trained.registry import OBJECTIVES, READERS
+from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.results import Score
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
 from core.studies.rows import Row, failures, mean_row_score

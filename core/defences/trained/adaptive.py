@@ -17,13 +17,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.defences.trained.masked_network import AdaptiveNetwork, Curve, MaskedHead, Parts
-from core.defences.trained.masking import Masking
-from core.defences.trained.objectives import probability_loss
-from core.defences.trained.pieces import Pieces, cut_by_length, lay_out
-from core.defences.trained.readers import Received, open_service
-from core.defences.trained.registry import OBJECTIVES
-from core.defences.trained.user_side import TOKEN_MECHANISMS, UserSide
+from core.defences.trained.under_noise.masked_network import (
+    AdaptiveNetwork,
+    Curve,
+    MaskedHead,
+    Parts,
+)
+from core.defences.trained.under_noise.masking import Masking
+from core.defences.trained.under_noise.objectives import probability_loss
+from core.defences.trained.under_noise.pieces import Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.readers import Received, open_service
+from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings

@@ -21,16 +21,16 @@ from torch.nn import functional as F
 
 from core.attacks.membership.classifiers.targets.networks import ByLength
 from core.defences.metric_dp.noise import draw_noise
-from core.defences.trained.pieces import Pieces, lay_out
-from core.defences.trained.readers import (
+from core.defences.trained.under_noise.pieces import Pieces, lay_out
+from core.defences.trained.under_noise.readers import (
     BiLSTMReader,
     Received,
     SequenceReader,
     TransformerReader,
     open_service,
 )
-from core.defences.trained.registry import READERS
-from core.defences.trained.user_side import MECHANISMS, UserSide
+from core.defences.trained.under_noise.registry import READERS
+from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings

@@ -9,7 +9,7 @@ from core.registry import Entry
 
 __all__ = ["OBJECTIVES", "READERS", "ObjectiveEntry", "ReaderEntry"]
 
-_HERE = "core.defences.trained"
+_HERE = "core.defences.trained.under_noise"
 
 
 @dataclass(frozen=True)

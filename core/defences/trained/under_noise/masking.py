@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.trained.pieces import Batch, Marks
-from core.defences.trained.user_side import UserSide
+from core.defences.trained.under_noise.pieces import Batch, Marks
+from core.defences.trained.under_noise.user_side import UserSide
 
 __all__ = ["Masking", "Task"]
 

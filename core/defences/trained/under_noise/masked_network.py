@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.defences.trained.readers import Received, states_of
+from core.defences.trained.under_noise.readers import Received, states_of
 from core.training.devices import autocast, fast_dtype, pick_device
 from core.training.loop import Loop
 

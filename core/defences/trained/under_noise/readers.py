@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.defences.trained.pieces import Batch
+from core.defences.trained.under_noise.pieces import Batch
 from core.encoders.minilm import minilm_folder
 from core.encoders.sbert.trainable import TrainableTransformer
 from core.errors import InvalidInputError
