@@ -144,6 +144,31 @@ def test_the_share_won_back_by_hand_and_its_extremes() -> None:
     assert not few.has_interval, "what was lost cannot be told from nothing"
 
 
+def adapted_row(objective: str, accuracy: float) -> Row:
+    def score(value: float) -> Score:
+        return Score(value, Interval(value - 2, value + 2), 100, 50.0)
+
+    cell = {"task": "sst2", "reader": "transformer", "defence": "token_representation", "seed": 0,
+            "defence_settings": {"eta": 65.0}, "objective": objective}  # fmt: skip
+    scores = {"accuracy": score(accuracy), "constrained_accuracy": score(55.0),
+              "null_accuracy": score(85.0), "gain": score(accuracy - 55),
+              "won_back": score(100 * (accuracy - 55) / 30)}  # fmt: skip
+    facts = {"n": 100, "n_train": 50, "minutes": 1.0, "pretraining_minutes": 2.0, "eta": 65.0,
+             "tokens_seen": 10**6, "all_tokens_seen": 2 * 10**6, "paper_tokens": 10**9,
+             "loss_by_tokens": [[0, 7.0], [10**6, 5.0]], "paper_eta": 100}  # fmt: skip
+    return Row(cell, scores, facts)
+
+
+def test_the_table_tells_the_order_of_the_losses_and_the_papers_share() -> None:
+    rows = [adapted_row("vanilla", 60.0), adapted_row("denoising", 70.0)]
+    said = adaptive.markdown(rows)
+    assert "Denoising MLM 70.0, Vanilla MLM 60.0: in the order of the paper" in said
+    assert "| 1 in 500 |" in said and "| 100 | 53.0 | 70.4 | 44 |" in said
+    assert "0: 7.00, 1,000,000: 5.00" in said
+    other = [adapted_row("vanilla", 60.0), adapted_row("probability", 59.0)]
+    assert "Probability MLM 59.0, Vanilla MLM 60.0: not in the order" in adaptive.markdown(other)
+
+
 def test_the_paper_stands_beside_its_own_eta() -> None:
     assert [paper_eta(eta) for eta in (31, 48.5, 65, 81.5, 98.5, 116.5, 75)] == [
         50, 75, 100, 125, 150, 175, None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from core.defences.registry import DEFENCES
@@ -73,6 +74,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
     for (task, mechanism), found in _by(rows, "task", "defence"):
         lines += [f"## {task}, {DEFENCES[mechanism].title.lower()}", "", _sizes(found), ""]
         lines += [*markdown_table(_ADAPTED_HEAD, _adapted_lines(task, mechanism, found)), ""]
+        lines += [*_order(found), ""]
     if not all(row.error for row in rows):
         lines += ["## Loss on held-out texts by tokens seen", ""]
         lines += [*markdown_table(("sends", "η", "loss of", "loss at tokens"), _losses(rows)), ""]
@@ -81,7 +83,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
 
 _ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
                  "won back, %", "tokens seen (with neighbours)", "of the paper's",
-                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21")  # fmt: skip
+                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21", "won back, %")  # fmt: skip
 
 
 def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
@@ -103,7 +105,26 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
             _minutes(same, "pretraining_minutes"),
             at or "",
             *("" if each is None else f"{each:.1f}" for each in (plain, theirs)),
+            _won_there(NULL.get((task, "transformer")), plain, theirs),
         )
+
+
+def _won_there(null: float | None, plain: float | None, adapted: float | None) -> str:
+    """Return the share that the paper's own figures win back."""
+    if null is None or plain is None or adapted is None:
+        return ""
+    return f"{100 * (adapted - plain) / (null - plain):.0f}"
+
+
+def _order(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how the losses stand to each other at each η; the paper has denoising first."""
+    for (eta,), found in _by(rows, "eta"):
+        mean = {name: _mean(same, "accuracy").value for (name,), same in _by(found, "objective")}
+        known = [name for name in reversed(OBJECTIVE_ORDER) if name in mean]
+        if len(known) > 1:
+            said = ", ".join(f"{OBJECTIVES[name].title} {mean[name]:.1f}" for name in known)
+            falls = all(mean[a] >= mean[b] for a, b in pairwise(known))
+            yield f"- η {eta:g}: {said}: {'' if falls else 'not '}in the order of the paper."
 
 
 def _strength(key: tuple[Any, ...]) -> tuple[float, int]:
