@@ -83,7 +83,8 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
 
 _ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
                  "won back, %", "tokens seen (with neighbours)", "of the paper's",
-                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21", "won back, %")  # fmt: skip
+                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
+                 "Q21: won back, %")  # fmt: skip
 
 
 def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
