@@ -31,7 +31,7 @@ from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from core.training.devices import autocast, pick_device
 
-ETA, TOKENS, BATCH, REPEATS = 98.5, 20_000, 64, 3
+ETA, TOKENS, BATCH, REPEATS = 98.5, 10_000, 64, 3
 GOAL, MOST_LOSS = 2.0, 0.05
 
 
