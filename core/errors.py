@@ -12,6 +12,7 @@ from collections.abc import Iterable
 __all__ = [
     "ArtifactError",
     "CoreError",
+    "DivergedError",
     "EncoderMismatchError",
     "InvalidInputError",
     "MissingDependencyError",
@@ -53,6 +54,10 @@ class ModelUnavailableError(CoreError):
 
 class StorageError(CoreError):
     """Writing to disk failed: full, read-only or not permitted."""
+
+
+class DivergedError(CoreError):
+    """Training went astray and was stopped; nothing of it is kept."""
 
 
 class StoppedError(CoreError):

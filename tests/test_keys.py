@@ -30,6 +30,7 @@ from core.studies import (
     membership_words,
     tradeoff_texts,
     tradeoff_use,
+    tuned_networks,
     tuning,
 )
 from core.studies.registry import STUDIES, cells_of, run_study
@@ -71,6 +72,13 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "target": str(s.news), "other": str(s.news), "label_column": "label",
         "encoders": ("tfidf", f"mlm:{s.encoder}"), "attribute_attacks": ("words", "linear"),
         "labels": (2,), "sizes": (3,), "seeds": (0,),
+    },
+    "constrained": lambda s: {
+        "tasks": (f"news={s.news}",), "encoder": f"mlm:{s.encoder}", "etas": (75.0,), "seeds": (0,),
+    },
+    "adaptive": lambda s: {
+        "tasks": (f"news={s.news}",), "encoder": f"mlm:{s.encoder}", "etas": (75.0, 90.0),
+        "other": str(s.news), "seeds": (0,),
     },
     "tradeoff": lambda s: {
         "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
@@ -129,6 +137,7 @@ def write_texts(scene: Scene, more: str) -> None:
         tradeoff_texts.auxiliary_documents,
         tradeoff_use._labelled,
         tradeoff_use._searches,
+        tuned_networks.examples_of,
     ):
         cached.cache_clear()
 
@@ -241,7 +250,10 @@ MEMBERSHIP = ("membership-words", "membership-sentences")
 PRIVATE = "private-training"
 """It attacks classifiers that it trains, by several attacks in a cell."""
 
-OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes")
+UNDER_NOISE = ("constrained", "adaptive")
+"""They train networks that read what the noise leaves, and attack nothing."""
+
+OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes", *UNDER_NOISE)
 """Studies that put no attack of inversion to the test."""
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
@@ -267,10 +279,18 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
         raise_versions("attribute_attack"),
         {*STUDIES, "tuning"} - {"attributes"},
     ),
+    "the version of a network under noise": (
+        raise_versions("reader"),
+        {*STUDIES, "tuning"} - {*UNDER_NOISE},
+    ),
+    "the version of a loss under noise": (
+        raise_versions("objective"),
+        {*STUDIES, "tuning"} - {"adaptive"},
+    ),
     "the version of an encoder": (raise_versions("encoder"), {"audit", "memorisation"}),
     "the version of a defence": (
         raise_versions("defence"),
-        {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff"},
+        {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff", *UNDER_NOISE},
     ),
     "the version of the study": (raise_study, set()),
     "a default of an attack": (
@@ -291,12 +311,13 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
             "tuning",
             OURS,
             PRIVATE,
+            *UNDER_NOISE,
         },
     ),
     "a default of a defence": (
         change_defaults("defence"),
         # A cell of the trade-off gives each setting, at every strength.
-        {*STUDIES, "tuning"} - {"deniability", "audit"},
+        {*STUDIES, "tuning"} - {"deniability", "audit", *UNDER_NOISE},
     ),
 }
 """What is changed, and the studies that have nothing of the kind."""

@@ -9,16 +9,26 @@ from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.defences.registry import DEFENCES
+from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
 
-FAMILIES = (INVERSION_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS, TARGETS, ENCODERS, DEFENCES)
+FAMILIES = (
+    INVERSION_ATTACKS,
+    WORD_ATTACKS,
+    SENTENCE_ATTACKS,
+    TARGETS,
+    ENCODERS,
+    DEFENCES,
+    OBJECTIVES,
+)
 ENTRIES: dict[str, Entry] = {name: e for family in FAMILIES for name, e in family.items()}
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [*ENTRIES, *(f"reader {name}" for name in READERS)])
 def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
-    entry = ENTRIES[name]
+    kind, _, reader = name.rpartition(" ")
+    entry: Entry = READERS[reader] if kind else ENTRIES[name]
     assert entry.title and entry.summary and entry.reference and entry.cost
     # What a Sentence-Transformers model computes is told by the model alone.
     assert entry.formula or name == "st"

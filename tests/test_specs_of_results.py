@@ -43,6 +43,7 @@ def parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
     monkeypatch.setattr("core.cli.study_files.checked_reference", lambda name, columns=None: name)
     monkeypatch.setattr("core.cli.study_files.checked_columns", lambda path, columns: columns)
     monkeypatch.setattr("core.cli.study_files.check_source", lambda name: None)
+    monkeypatch.setattr("core.cli.study_files.pair_columns", lambda path: None)
     arguments = build_parser().parse_args(with_spec(["study", "--spec", str(path)]))
     name = study_name(arguments.name)
     assert arguments.out == path.with_name(path.name.replace(".spec", ""))

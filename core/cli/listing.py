@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         "defences": [_defence(name) for name in DEFENCES],
         "private_training": _private_training(),
         "membership": _membership(),
+        "under_noise": _under_noise(),
         "corpora": _corpora(),
     }
     if arguments.json:
@@ -84,6 +85,17 @@ def _corpora() -> list[dict[str, Any]]:
     from core.corpora import CORPORA
 
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
+
+
+def _under_noise() -> list[dict[str, Any]]:
+    from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+
+    parts: dict[str, Mapping[str, Entry]] = {"network": READERS, "pretraining": OBJECTIVES}
+    return [
+        {"name": name, "part": part, **_about(entry)}
+        for part, registry in parts.items()
+        for name, entry in registry.items()
+    ]
 
 
 def _membership() -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from core.corpora import CORPORA, Columns, check_source, split_reference
 from core.specs import settings_of
 from core.studies.classed_texts import ClassedTexts
 from core.studies.named_texts import NamedTexts
+from core.tasks.examples import pair_columns
 from core.tasks.labelled import LABEL_COLUMN
 from core.tasks.pairs import PAIR_COLUMNS
 from core.tasks.searches import SEARCH_COLUMNS
@@ -72,6 +73,16 @@ def _labelled(told: str, given: _Given) -> str:
     return str(texts.at(f"{path}#{column}" if column else path))
 
 
+def _examples(told: str, given: _Given) -> str:
+    texts = NamedTexts.of(told)
+    path, column = split_reference(given.find(texts.place))
+    column = column or given.columns.text
+    pair = None if column else pair_columns(Path(path))
+    own = (pair[0], pair[1:]) if pair else (column, ())
+    checked_columns(Path(path), Columns(text=own[0], label=LABEL_COLUMN, others=own[1]))
+    return str(texts.at(f"{path}#{column}" if column else path))
+
+
 def _classed(told: str, given: _Given) -> str:
     texts = ClassedTexts.of(told)
     path, column = split_reference(given.find(texts.place))
@@ -102,6 +113,7 @@ _CHECKED: dict[str, Callable[[str, _Given], str]] = {
     "texts": _texts,
     "labelled": _labelled,
     "classed": _classed,
+    "examples": _examples,
     "pairs": _pairs,
     "searches": _searches,
 }
@@ -149,7 +161,7 @@ def bare(told: str, holds: str) -> str:
     if holds == "classed":
         classed = ClassedTexts.of(told)
         return str(classed.at(bare(classed.place, "corpus")))
-    if holds in ("texts", "labelled", "pairs", "searches"):
+    if holds in ("texts", "labelled", "examples", "pairs", "searches"):
         texts = NamedTexts.of(told)
         return str(texts.at(bare(texts.place, "corpus")))
     path, column = split_reference(told)

@@ -21,6 +21,7 @@ from core.attacks.inversion.shipped import shipped_folder
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES, stages_of
+from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.encoders import load_encoder
 from core.encoders.hub import fetched_revision
 from core.encoders.registry import ENCODERS
@@ -49,6 +50,8 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "attribute_attack": ATTRIBUTE_ATTACKS,
     "classifier": TARGETS,
     "classifier_attack": CLASSIFIER_ATTACKS,
+    "reader": READERS,
+    "objective": OBJECTIVES,
 }
 """By the entry of a cell that names one of them."""
 
@@ -63,6 +66,8 @@ _GIVEN = {
     "attribute_attack": "attribute_settings",
     "classifier": "classifier_settings",
     "classifier_attack": "classifier_attack_settings",
+    "reader": "reader_settings",
+    "objective": "objective_settings",
 }
 """The entry of a cell that holds what is given of settings, in the place of defaults."""
 

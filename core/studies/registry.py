@@ -160,6 +160,19 @@ STUDIES: dict[str, StudyEntry] = {
         "Song & Raghunathan (2020), §6.3, Fig. 3",
         "core.studies.attributes:AttributeStudy",
     ),
+    "constrained": StudyEntry(
+        "Under constraints",
+        "classifiers that only ever see noise: what they are worth",
+        "Qu et al. (2021), Tables 4 and 5",
+        "core.studies.constrained:ConstrainedStudy",
+    ),
+    "adaptive": StudyEntry(
+        "Pretraining under noise",
+        "what pretraining under noise wins back of what noise costs",
+        "Qu et al. (2021), Tables 6 and 7",
+        "core.studies.adaptive:AdaptiveStudy",
+        folder="constrained",
+    ),
     "tradeoff": StudyEntry(
         "Trade-off",
         "defences: what each costs and what it saves",

@@ -62,7 +62,7 @@ def _line_of_study(name: str) -> list[str]:
         given += ["--corpora", "news=news.csv"]
     if "label_column" in kind.__dataclass_fields__:
         given += ["--label-column", "label"]
-    if name == "private-training":
+    if name in ("private-training", "constrained", "adaptive"):
         given += ["--tasks", "news=news.csv"]
     if name == "tradeoff":
         given += ["--tasks", "news=news.csv", "--auxiliary", "news.csv"]

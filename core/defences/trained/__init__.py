@@ -1,1 +1,1 @@
-"""Defences that are trained: what is learned is made so that it tells less."""
+"""Defences that are trained: models made so that they tell less, or work with what noise leaves."""

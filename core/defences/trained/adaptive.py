@@ -1,0 +1,272 @@
+"""Privacy-adaptive pretraining: a masked language model that learns to read what noise leaves.
+
+Implements Qu et al. (2021), §3.4: from given weights, with the user's embedding frozen, one of the
+losses of Eqs. 5 to 7, and noise drawn afresh at every step. Then the weights are fine-tuned under
+the same noise (`constrained`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.defences.trained.under_noise.masked_network import (
+    AdaptiveNetwork,
+    Curve,
+    MaskedHead,
+    Parts,
+)
+from core.defences.trained.under_noise.masking import Masking
+from core.defences.trained.under_noise.objectives import probability_loss
+from core.defences.trained.under_noise.pieces import Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.readers import Received, open_service
+from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
+from core.errors import InvalidInputError, NotFittedError
+from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from core.specs import setting, settings_of, validate_settings
+from core.store import digest_of
+from core.training.devices import pick_device
+from core.training.loop import train
+from core.training.watch import Drawing, LossWatch, Several, or_nothing
+
+__all__ = ["PAPER_TOKENS", "AdaptivePretraining"]
+
+PAPER_TOKENS = 1_000_000 * 256 * 128
+"""At most, of Qu et al. (2021), §6.1: steps × texts × length; of five checkpoints the best."""
+
+_N_HELD_OUT = 300
+_MOST = 1.5
+"""Times the first loss, at which training is stopped: whoever knows only frequencies has less."""
+_HEAD_RATE = 5.0
+"""How much faster the head learns, which knows nothing at first."""
+_CHUNK = 5_000
+_NOISE, _ORDER, _HELD_OUT = 11, 12, 13
+"""Which draws a seed is of."""
+
+
+@dataclass
+class AdaptivePretraining:
+    """Continues a masked language model on texts that leave under noise.
+
+    Differs from the paper: MiniLM in the place of BERT, whose next-sentence loss is left out; texts
+    are sentences, a batch holds `batch_tokens` places; the rate is greater and the tokens are far
+    fewer (`PAPER_TOKENS`); dropout is off; the head is linear.
+    """
+
+    objective: str = setting("denoising", "what is predicted", choices=tuple(OBJECTIVES))
+    mechanism: str = setting("token_representation", "what users send", choices=TOKEN_MECHANISMS)
+    eta: float = setting(81.5, "privacy parameter, in 1/distance", low=1e-6, high=1e6)
+    tokens: int = setting(2_000_000, "word pieces to see, marks included", low=1000)
+    mask_rate: float = setting(0.15, "share of tokens to predict", low=0.01, high=0.9,
+                               paper="Q21")  # fmt: skip
+    masked: float = setting(0.8, "share of these that are hidden", low=0.0, high=1.0)
+    replaced: float = setting(0.1, "share that are exchanged", low=0.0, high=1.0)
+    n_perturbations: int = setting(10, "of a masked token, in probability MLM", low=1, high=1000,
+                                   paper="Q21")  # fmt: skip
+    batch_tokens: int = setting(2048, "word pieces of a step", low=128, high=2**20)
+    learning_rate: float = setting(3e-4, "of Adam", low=1e-8, high=10.0)
+    warm_up: float = setting(0.05, "share of the steps before the full rate", low=0.0, high=1.0)
+    max_length: int = setting(128, "word pieces of a text that are read", low=5, high=512,
+                              paper="Q21")  # fmt: skip
+    n_checks: int = setting(8, "times that the loss on held-out texts is taken", low=1, high=1000)
+    seed: int = setting(0, "of texts, order and noise", low=0)
+    encoder: str = setting("minilm", "whose weights it begins with: minilm or mlm:ID")
+    network_: AdaptiveNetwork = field(init=False, repr=False, compare=False)
+    curve_: list[dict[str, float]] = field(init=False, repr=False, compare=False)
+    tokens_seen_: int = field(init=False, repr=False, compare=False)
+    seconds_: float = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: WhiteBoxEncoder,
+        texts: Sequence[str],
+        *,
+        start: Mapping[str, NDArray[Any]] | None = None,
+        checkpoint_dir: Path | None = None,
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Train on texts; a run that was killed goes on from its checkpoint.
+
+        Parameters
+        ----------
+        start : dict of arrays, optional
+            What `state` of a neighbouring η returned; else it begins with the encoder's weights.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few texts, or shares that add up to more than one.
+        DivergedError
+            The loss went astray; no checkpoint of it is left.
+        """
+        self._check()
+        pieces, held = self._pieces(encoder, texts)
+        side = UserSide(encoder, self.mechanism, self.eta)
+        torch.manual_seed(self.seed)
+        network = self._network(side, pieces, start).to(pick_device())
+        plan = self._plan(pieces)
+        loop = self._loop(pieces, plan, start, checkpoint_dir)
+        used = plan[: loop.n_batches * loop.epochs]
+        seen = np.cumsum([int(pieces.lengths[rows].sum()) for rows in used])
+        noise, curve = Drawing(self.seed, _NOISE), Curve()
+        watch = LossWatch(self.objective, most=_MOST)
+        loop.extra_state = Several({"noise": noise, "watch": watch, "curve": curve})
+
+        def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            network.train()
+            return watch.check(self._loss(network, side, pieces, rows, noise.rng))
+
+        def validate() -> float:
+            at = loop.n_batches * len(curve.points)
+            loss = self._held_out_loss(network, side, held)
+            curve.points.append({"tokens": int(seen[at - 1]) if at else 0, "loss": loss})
+            return -loss
+
+        with or_nothing(checkpoint_dir):
+            log = train(network, self._optimizer(network), loss_of, validate, loop, on_progress)
+        self.network_, self.curve_ = network.eval(), curve.points
+        self.tokens_seen_, self.seconds_ = int(seen[-1]), log.seconds
+        return self
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return the weights of the service's Transformer, for a classifier to begin with.
+
+        Raises
+        ------
+        NotFittedError
+            It was not trained.
+        """
+        arrays, _ = self.state()
+        return {
+            k.removeprefix("service."): v for k, v in arrays.items() if k.startswith("service.")
+        }
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return all weights, and what was seen on the way.
+
+        Raises
+        ------
+        NotFittedError
+            It was not trained.
+        """
+        if not hasattr(self, "network_"):
+            raise NotFittedError("The network must be trained before its weights are taken.")
+        state = self.network_.state_dict()
+        arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
+        told = {"curve": self.curve_, "tokens_seen": self.tokens_seen_, "seconds": self.seconds_}
+        return arrays, told
+
+    def _check(self) -> None:
+        validate_settings(self)
+        if self.masked + self.replaced > 1:
+            raise InvalidInputError("masked and replaced must not add up to more than 1.")
+
+    def _pieces(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> tuple[Pieces, Pieces]:
+        """Return as many drawn texts as hold the tokens to see, and others that are held out."""
+        order = np.random.default_rng([self.seed, _ORDER]).permutation(len(texts))
+        n_held = min(_N_HELD_OUT, len(order) // 10)
+        if n_held < 1:
+            raise InvalidInputError(f"Pretraining needs at least 10 texts, got {len(texts)}.")
+        held = self._laid_out(encoder, [texts[i] for i in order[:n_held]])
+        parts, n_tokens = [], 0
+        for start in range(n_held, len(order), _CHUNK):
+            chunk = self._laid_out(encoder, [texts[i] for i in order[start : start + _CHUNK]])
+            parts.append(chunk)
+            n_tokens += int(chunk.lengths.sum())
+            if n_tokens >= self.tokens:
+                break
+        rows = [row for part in parts for row in part.rows]
+        n_first, lengths = (np.concatenate([getattr(part, name) for part in parts])
+                            for name in ("n_first", "lengths"))  # fmt: skip
+        return Pieces(rows, n_first, lengths, held.marks), held
+
+    def _laid_out(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> Pieces:
+        whole = lay_out(encoder, texts, max_length=self.max_length)
+        kept = np.flatnonzero(whole.n_first > 0)
+        rows = [whole.rows[i] for i in kept]
+        return Pieces(rows, whole.n_first[kept], whole.lengths[kept], whole.marks)
+
+    def _plan(self, pieces: Pieces) -> list[NDArray[np.int64]]:
+        """Return batches until the tokens are seen, over the texts again where they are few."""
+        plan: list[NDArray[np.int64]] = []
+        left, n_round = self.tokens, 0
+        while left > 0:
+            rng = np.random.default_rng([self.seed, _ORDER, n_round])
+            for rows in cut_by_length(pieces.lengths, self.batch_tokens, rng):
+                plan.append(rows)
+                left -= int(pieces.lengths[rows].sum())
+                if left <= 0 and len(plan) >= self.n_checks:
+                    break
+            n_round += 1
+        return plan
+
+    def _network(
+        self, side: UserSide, pieces: Pieces, start: Mapping[str, NDArray[Any]] | None
+    ) -> AdaptiveNetwork:
+        counts = np.bincount(np.concatenate(pieces.rows), minlength=len(side.table))
+        head = MaskedHead(side.table, counts)
+        network = AdaptiveNetwork(open_service(self.encoder), head)
+        if start is not None:
+            given = {k: torch.from_numpy(np.asarray(v, np.float32)) for k, v in start.items()}
+            network.load_state_dict(given)
+        return network
+
+    def _optimizer(self, network: AdaptiveNetwork) -> torch.optim.Optimizer:
+        rate = self.learning_rate
+        parts = [{"params": list(network.service.parameters()), "lr": rate},
+                 {"params": list(network.head.parameters()), "lr": _HEAD_RATE * rate}]  # fmt: skip
+        return torch.optim.AdamW(
+            parts, lr=rate, betas=(0.9, 0.98), weight_decay=0.01,
+            fused=pick_device().type in ("cpu", "cuda"),
+        )  # fmt: skip
+
+    def _loss(
+        self, network: nn.Module, side: UserSide, pieces: Pieces, rows: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> Tensor:  # fmt: skip
+        batch = pieces.batch(rows)
+        masking = Masking(
+            self.objective, self.mask_rate, self.masked, self.replaced, self.n_perturbations
+        )
+        task = masking.task(batch, side, pieces.marks, rng)
+        device = pick_device()
+        logits = network(Received(batch, task.vectors), torch.from_numpy(task.places).to(device))
+        return probability_loss(logits, torch.from_numpy(task.targets).to(device))
+
+    @torch.no_grad()
+    def _held_out_loss(self, network: nn.Module, side: UserSide, held: Pieces) -> float:
+        """Return the loss on held-out texts, noise and gaps the same each time."""
+        network.eval()
+        rng = np.random.default_rng([self.seed, _HELD_OUT])
+        batches = cut_by_length(held.lengths, self.batch_tokens, rng)
+        losses = [float(self._loss(network, side, held, rows, rng)) for rows in batches]
+        return float(np.average(losses, weights=[held.lengths[rows].sum() for rows in batches]))
+
+    def _loop(
+        self, pieces: Pieces, plan: list[NDArray[np.int64]],
+        start: Mapping[str, NDArray[Any]] | None, folder: Path | None,
+    ) -> Parts:  # fmt: skip
+        told = {name: getattr(self, name) for name in settings_of(type(self))}
+        told |= {"texts": digest_of({"pieces": np.concatenate(pieces.rows)}, 0)[:16],
+                 "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
+        n_steps = len(plan)
+        n_warm = max(1, round(self.warm_up * n_steps))
+
+        def share(step: int) -> float:
+            return min((step + 1) / n_warm, max(0.1, 1 - step / n_steps))
+
+        return Parts(
+            n=len(pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
+            identity=told, rate_share=share, clip_norm=1.0, patience=self.n_checks + 1,
+            keep_best=False, is_half=True, counts_start=True, unit="texts",
+            say_score=lambda score: f"held-out loss {-score:.2f}",
+            checkpoint_dir=folder, checkpoint_seconds=120.0, plan=plan,
+        )  # fmt: skip

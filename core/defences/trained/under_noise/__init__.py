@@ -1,0 +1,1 @@
+"""What users send under noise, and the networks that read it."""

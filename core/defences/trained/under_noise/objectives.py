@@ -1,0 +1,41 @@
+"""The losses of privacy-adaptive pretraining (Qu et al. 2021, Eqs. 5 to 7)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+__all__ = ["probability_loss", "token_loss"]
+
+
+def token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Return the mean loss of masked positions at which one token each is to be predicted.
+
+    Implements Qu et al. (2021), Eq. 5 where `tokens` are the perturbed ones (vanilla MLM), and
+    Eq. 7 where they are the original ones (denoising MLM):
+    −Σ_w 1[w = w_t] log(e^{z_w} / Σ_w' e^{z_w'}).
+    Differs from the paper: nothing.
+
+    Parameters
+    ----------
+    logits : float tensor (m, |V|)
+    tokens : int64 tensor (m,)
+    """
+    return probability_loss(logits, tokens[:, None])
+
+
+def probability_loss(logits: Tensor, perturbed: Tensor) -> Tensor:
+    """Return the mean loss of masked positions at which a set C of tokens is to be predicted.
+
+    Implements Qu et al. (2021), Eq. 6: −Σ_{w∈C} (n_w / |C|) log(e^{z_w} / Σ_w' e^{z_w'}), n_w being
+    how often w is in C. As Σ n_w = |C|, this is log Σ_w' e^{z_w'} less the mean logit over C.
+    Differs from the paper: nothing.
+
+    Parameters
+    ----------
+    logits : float tensor (m, |V|)
+    perturbed : int64 tensor (m, |C|)
+        The perturbations of each position; what comes twice counts twice.
+    """
+    logits = logits.float()
+    found: Tensor = (logits.logsumexp(1) - logits.gather(1, perturbed).mean(1)).mean()
+    return found

@@ -1,0 +1,95 @@
+"""What is trained under noise: the networks of a task, and the losses of pretraining."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.registry import Entry
+
+__all__ = ["OBJECTIVES", "READERS", "ObjectiveEntry", "ReaderEntry"]
+
+_HERE = "core.defences.trained.under_noise"
+
+
+@dataclass(frozen=True)
+class ReaderEntry(Entry):
+    """What a user should know of a network that reads what users send.
+
+    Attributes
+    ----------
+    learning_rate : float
+        What it is trained with, unless another is given.
+    epochs : int
+        Passes over the texts, unless others are given.
+    is_pretrained : bool
+        Begins with weights that know texts, so that they can be adapted first.
+    """
+
+    learning_rate: float
+    epochs: int
+    is_pretrained: bool = False
+
+    @property
+    def cost(self) -> str:
+        """How long it takes to train."""
+        return "minutes a task" if self.is_pretrained else "a minute or so a task"
+
+
+@dataclass(frozen=True)
+class ObjectiveEntry(Entry):
+    """What a user should know of a loss of privacy-adaptive pretraining."""
+
+    @property
+    def cost(self) -> str:
+        """How long a network takes."""
+        return "hours a million sentences, once for all tasks"
+
+
+READERS: Mapping[str, ReaderEntry] = {
+    "transformer": ReaderEntry(
+        "Transformer",
+        "MiniLM fine-tuned behind the user's word embeddings.",
+        "Qu et al. (2021), §3.3",
+        f"{_HERE}.readers:TransformerReader",
+        learning_rate=1e-4,
+        epochs=3,
+        is_pretrained=True,
+        formula=r"p(y \mid x) = \text{softmax}\big(W^\top \Phi_\theta(\tilde v_1, \dots, "
+        r"\tilde v_m) + b\big)_y",
+    ),
+    "bilstm": ReaderEntry(
+        "BiLSTM",
+        "A bidirectional LSTM over the same word embeddings, trained from scratch.",
+        "Qu et al. (2021), §3.3",
+        f"{_HERE}.readers:BiLSTMReader",
+        learning_rate=1e-3,
+        epochs=8,
+        formula=r"p(y \mid x) = \text{softmax}\big(W^\top \bar h(\tilde v_1, \dots, "
+        r"\tilde v_m) + b\big)_y",
+    ),
+}
+
+OBJECTIVES: Mapping[str, ObjectiveEntry] = {
+    "vanilla": ObjectiveEntry(
+        "Vanilla MLM",
+        "Masked tokens are predicted as the noise left them.",
+        "Qu et al. (2021), Eq. 5",
+        f"{_HERE}.objectives:token_loss",
+        formula=r"-\sum_{w} \mathbb 1[w = w_p] \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
+    ),
+    "probability": ObjectiveEntry(
+        "Probability MLM",
+        "Ten perturbations of each masked token are predicted, by how often they come.",
+        "Qu et al. (2021), Eq. 6",
+        f"{_HERE}.objectives:probability_loss",
+        formula=r"-\sum_{w \in C} \frac{n_w}{|C|} \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
+    ),
+    "denoising": ObjectiveEntry(
+        "Denoising MLM",
+        "Masked tokens are predicted as they were before the noise.",
+        "Qu et al. (2021), Eq. 7",
+        f"{_HERE}.objectives:token_loss",
+        formula=r"-\sum_{w} \mathbb 1[w = w_o] \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
+    ),
+}

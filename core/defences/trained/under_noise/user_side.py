@@ -1,0 +1,103 @@
+"""What leaves the user's device: vectors of word pieces, under fresh noise (Qu et al. 2021, §3.3).
+
+The embedding is the user's and frozen: whoever trains on what it gives out sees nothing else, and
+can change nothing of it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.nearest import NearestCandidate
+from core.defences.metric_dp.noise import check_eta, draw_noise
+from core.errors import InvalidInputError
+from core.protocols import WhiteBoxEncoder
+
+__all__ = ["MECHANISMS", "TOKEN_MECHANISMS", "UserSide"]
+
+TOKEN_MECHANISMS = ("token_representation", "text_to_text")
+"""Those under which a text leaves as its word pieces, one by one."""
+
+MECHANISMS = ("none", "sequence_representation", *TOKEN_MECHANISMS)
+"""Privacy constraints of Qu et al. (2021), Fig. 1, by the names that the defences have."""
+
+
+class UserSide:
+    """The user's embedding layer and the mechanism behind it.
+
+    Parameters
+    ----------
+    encoder : WhiteBoxEncoder
+        Whose token vectors are looked up.
+    mechanism : str
+        `none` or one of TOKEN_MECHANISMS.
+    eta : float
+        Privacy parameter, 1/distance; not looked at where there is no mechanism.
+
+    Raises
+    ------
+    InvalidInputError
+        Another mechanism, or η is not positive and finite.
+    """
+
+    def __init__(self, encoder: WhiteBoxEncoder, mechanism: str, eta: float) -> None:
+        if mechanism not in ("none", *TOKEN_MECHANISMS):
+            raise InvalidInputError(
+                f"mechanism must be none, {' or '.join(TOKEN_MECHANISMS)}, got {mechanism!r}."
+            )
+        self.mechanism = mechanism
+        self.eta = eta if mechanism == "none" else check_eta(eta)
+        self.table = encoder.token_vectors.detach().float().cpu().numpy()
+        self._candidates = candidate_ids(encoder)
+
+    @property
+    def dimension(self) -> int:
+        """Of a token's vector."""
+        return int(self.table.shape[1])
+
+    @cached_property
+    def _nearest(self) -> NearestCandidate:
+        return NearestCandidate(self.table[self._candidates])
+
+    def vectors(
+        self, ids: NDArray[np.int64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+        """Return the (m, n) vectors that stand for (m,) tokens, each under noise of its own.
+
+        Returns
+        -------
+        vectors : float32 array (m, n)
+            Noisy (Eq. 3), or those of the tokens that are put in their place (Eq. 4).
+        changed : int64 array (m,) or None
+            The tokens in their place; None where a token's vector leaves instead.
+        """
+        if self.mechanism == "none":
+            return self.table[ids], ids
+        moved = self.table[ids] + draw_noise(len(ids), self.dimension, self.eta, rng=rng)
+        if self.mechanism == "token_representation":
+            return moved, None
+        changed = self.nearest(moved)
+        return self.table[changed], changed
+
+    def nearest(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the token that is nearest to each vector, exactly."""
+        return self._candidates[self._nearest(vectors)]
+
+    def perturbed(
+        self, ids: NDArray[np.int64], n: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes in n perturbations, as (m, n) tokens (Eq. 4)."""
+        if self.mechanism == "none":
+            return np.repeat(ids[:, None], n, axis=1)
+        every = np.repeat(ids, n)
+        moved = self.table[every] + draw_noise(len(every), self.dimension, self.eta, rng=rng)
+        return self.nearest(moved).reshape(len(ids), n)
+
+    def any_tokens(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return n tokens drawn alike from those that a text can hold."""
+        drawn: NDArray[np.int64] = rng.choice(self._candidates, n)
+        return drawn

@@ -1,0 +1,102 @@
+"""What classifiers are worth that only ever see noise (Qu et al. 2021, Tables 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.defences.trained.under_noise.registry import READERS
+from core.defences.trained.under_noise.user_side import MECHANISMS
+from core.specs import REQUIRED, setting
+from core.studies.named_texts import check_names
+from core.studies.privacy_paper import MATCHED, paper_eta
+from core.studies.privacy_tables import constrained_markdown as markdown
+from core.studies.rows import Cell, Row
+from core.studies.tuned_networks import examples_of, tuned_for, without_noise
+
+__all__ = ["ConstrainedStudy", "markdown", "measure"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedStudy:
+    """Tasks × networks × mechanisms × η: fine-tuned and tested under noise."""
+
+    tasks: tuple[str, ...] = setting(
+        REQUIRED, "texts, or pairs of texts, with a `label`: NAME=FILE", holds="examples"
+    )
+    readers: tuple[str, ...] = setting(
+        tuple(READERS), "networks that are trained", choices=tuple(READERS)
+    )
+    mechanisms: tuple[str, ...] = setting(MECHANISMS, "what users send", choices=MECHANISMS)
+    etas: tuple[float, ...] = setting(
+        tuple(MATCHED), "privacy parameters, in 1/distance", low=1e-6, high=1e6
+    )
+    encoder: str = setting("minilm", "whose word embeddings users have, and what is fine-tuned")
+    n_train: int = setting(0, "texts of each task to train on at most; 0 for all", low=0)
+    n_test: int = setting(0, "texts of each task to test on at most; 0 for all", low=0)
+    epochs: int = setting(0, "passes over the texts; 0: each network's own", low=0, high=1000)
+    batch_size: int = setting(32, "texts of a step", low=1, high=4096, paper="Q21")
+    max_length: int = setting(128, "word pieces that are read", low=5, high=512, paper="Q21")
+    seeds: tuple[int, ...] = setting((0, 1, 2), "one run each", low=0)
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured; without noise first, which all else is held against."""
+        return [
+            {**task, **self.tuning(reader), "defence": mechanism,
+             "defence_settings": {} if eta is None else {"eta": eta}, "seed": seed}
+            for mechanism, eta in self._constraints()
+            for task in self.texts("constrained")
+            for reader in self.readers
+            if mechanism != "sequence_representation" or READERS[reader].is_pretrained
+            for seed in self.seeds
+        ]  # fmt: skip
+
+    def _constraints(self) -> Iterator[tuple[str, float | None]]:
+        for mechanism in (each for each in MECHANISMS if each in self.mechanisms):
+            if mechanism == "none":
+                yield mechanism, None
+                continue
+            for eta in self.etas:
+                yield mechanism, eta
+
+    def texts(self, study: str) -> Iterator[Cell]:
+        """Yield what a cell tells of each task."""
+        for task in check_names(self.tasks):
+            yield {"study": study, "task": task.name, "texts": task.place,
+                   "content": content_of(task.name, task.place), "encoder": self.encoder,
+                   "n_train": self.n_train, "n_test": self.n_test}  # fmt: skip
+
+    def tuning(self, reader: str) -> Cell:
+        """Return what a cell tells of a network and of how it is trained."""
+        entry = READERS[reader]
+        settings: dict[str, Any] = {
+            "epochs": self.epochs, "batch_size": self.batch_size, "max_length": self.max_length,
+            "learning_rate": entry.learning_rate, "warm_up": 0.1,
+        }  # fmt: skip
+        return {"reader": reader, "reader_settings": settings}
+
+
+def content_of(name: str, place: str) -> str:
+    """Return what identifies the examples of a task."""
+    return examples_of(name, place).digest
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Fine-tune a network under noise, and hold it against the same without."""
+    found = tuned_for(cell, folder)
+    scores = {"accuracy": found.hits.score()}
+    if cell["defence"] != "none":
+        best = tuned_for(without_noise(cell), folder)
+        scores["null_accuracy"] = best.hits.score()
+        scores["change"] = found.hits.change_from(best.hits)
+    facts = {"n": len(found.hits.right), "n_train": found.n_train,
+             "minutes": round(found.minutes, 2), **theirs(cell)}  # fmt: skip
+    return [Row(scores=scores, facts=facts)]
+
+
+def theirs(cell: Cell) -> dict[str, Any]:
+    """Return the η of the paper that stands beside a cell's, as a fact; None where none does."""
+    eta = cell["defence_settings"].get("eta")
+    return {"eta": eta, "paper_eta": None if eta is None else paper_eta(eta)}

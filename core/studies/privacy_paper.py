@@ -1,0 +1,67 @@
+"""What Qu et al. (2021) print of networks under noise, and which η of ours stand beside theirs."""
+
+from __future__ import annotations
+
+__all__ = ["ADAPTED", "CONSTRAINED", "MATCHED", "NULL", "OBJECTIVE_ORDER", "paper_eta"]
+
+MATCHED = {31.0: 50, 48.5: 75, 65.0: 100, 81.5: 125, 98.5: 150, 116.5: 175}
+"""η of MiniLM's embedding at which as many tokens of SST-2 come back as at the η of the paper, of
+BERT-base (docs/results/deniability.md, to half a unit): the two scales differ."""
+
+NULL = {
+    ("sst2", "transformer"): 92.89,
+    ("sst2", "bilstm"): 84.06,
+    ("qqp", "transformer"): 91.06,
+    ("qqp", "bilstm"): 82.61,
+}
+"""Accuracy without a constraint (Tables 4 and 5)."""
+
+_ETAS = (50, 75, 100, 125, 150, 175)
+
+
+def _by_eta(*values: float) -> dict[int, float]:
+    return dict(zip(_ETAS, values, strict=True))
+
+
+_TOKEN, _TEXT = "token_representation", "text_to_text"
+
+CONSTRAINED = {
+    ("sst2", "transformer", _TOKEN): _by_eta(51.26, 53.10, 52.98, 56.08, 56.65, 59.75),
+    ("sst2", "transformer", _TEXT): _by_eta(49.20, 59.06, 70.30, 83.60, 89.68, 91.51),
+    ("sst2", "bilstm", _TOKEN): _by_eta(50.92, 54.47, 56.08, 56.08, 59.17, 62.16),
+    ("sst2", "bilstm", _TEXT): _by_eta(50.92, 53.56, 66.97, 74.20, 81.19, 82.11),
+    ("qqp", "transformer", _TOKEN): _by_eta(63.70, 63.18, 63.18, 63.18, 64.47, 63.54),
+    ("qqp", "transformer", _TEXT): _by_eta(63.18, 64.85, 72.38, 82.74, 87.59, 89.76),
+    ("qqp", "bilstm", _TOKEN): _by_eta(64.09, 63.18, 63.18, 63.18, 68.11, 69.87),
+    ("qqp", "bilstm", _TEXT): _by_eta(64.23, 66.31, 71.08, 75.34, 78.54, 80.66),
+}
+"""Tables 4 and 5: accuracy by task, network and mechanism."""
+
+OBJECTIVE_ORDER = ("vanilla", "probability", "denoising")
+
+ADAPTED = {
+    ("sst2", _TOKEN, "vanilla"): _by_eta(53.90, 57.91, 67.09, 77.06, 81.88, 86.58),
+    ("sst2", _TOKEN, "probability"): _by_eta(54.24, 57.57, 67.66, 77.18, 81.88, 86.93),
+    ("sst2", _TOKEN, "denoising"): _by_eta(53.56, 60.89, 70.41, 78.10, 83.95, 86.93),
+    ("sst2", _TEXT, "vanilla"): _by_eta(52.18, 59.63, 71.90, 84.29, 90.48, 92.09),
+    ("sst2", _TEXT, "probability"): _by_eta(53.10, 57.34, 72.59, 84.29, 90.71, 92.09),
+    ("sst2", _TEXT, "denoising"): _by_eta(50.92, 59.06, 72.25, 84.06, 90.25, 92.20),
+    ("qqp", _TOKEN, "vanilla"): _by_eta(64.34, 66.45, 76.68, 82.00, 85.20, 86.98),
+    ("qqp", _TOKEN, "probability"): _by_eta(63.64, 68.21, 76.86, 82.19, 85.20, 86.88),
+    ("qqp", _TOKEN, "denoising"): _by_eta(64.44, 71.19, 77.88, 82.49, 85.23, 86.91),
+    ("qqp", _TEXT, "vanilla"): _by_eta(63.75, 66.43, 76.28, 83.46, 87.90, 89.97),
+    ("qqp", _TEXT, "probability"): _by_eta(64.19, 66.16, 76.10, 83.62, 88.01, 89.94),
+    ("qqp", _TEXT, "denoising"): _by_eta(64.69, 66.93, 76.03, 83.51, 87.91, 89.90),
+}
+"""Tables 6 and 7: accuracy of BERT after privacy-adaptive pretraining."""
+
+
+def paper_eta(eta: float) -> int | None:
+    """Return the η of the paper that stands beside one of ours, if one does.
+
+    Examples
+    --------
+    >>> paper_eta(65), paper_eta(64)
+    (100, None)
+    """
+    return MATCHED.get(float(eta))

@@ -1,0 +1,178 @@
+"""Networks under noise as Markdown tables, beside those of Qu et al. (2021, Tables 4 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from core.defences.registry import DEFENCES
+from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+from core.results import Score
+from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
+from core.studies.rows import Row, failures, mean_row_score
+from core.studies.tables import markdown_table
+
+__all__ = ["adaptive_markdown", "constrained_markdown"]
+
+_TOKEN, _TEXT = "token_representation", "text_to_text"
+
+
+def constrained_markdown(rows: Sequence[Row]) -> str:
+    """Return Tables 4 and 5 of the paper, measured here, with the paper's figures beside."""
+    lines: list[str] = []
+    for (task,), found in _by(rows, "task"):
+        lines += [f"## {task}", "", _sizes(found), ""]
+        lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), ""]
+        lines += [*_text_above_token(found), ""]
+    return "\n".join([*_failed(rows), *lines])
+
+
+_HEAD = ("network", "sends", "η", "accuracy [95 %]", "without noise", "change", "minutes",
+         "Q21: η", "Q21")  # fmt: skip
+
+
+def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
+    for (reader, mechanism, eta), same in _by(rows, "reader", "defence", "eta"):
+        first = same[0]
+        theirs = CONSTRAINED.get((task, reader, mechanism), {}).get(first["paper_eta"] or 0)
+        if mechanism == "none":
+            theirs = NULL.get((task, reader))
+        is_null = mechanism == "none"
+        yield (
+            READERS[reader].title,
+            DEFENCES[mechanism].title,
+            "" if is_null else f"{eta:g}",
+            _mean(same, "accuracy").said(is_bold=True),
+            "" if is_null else f"{_mean(same, 'null_accuracy').value:.1f}",
+            "" if is_null else _mean(same, "change").said(),
+            _minutes(same, "minutes"),
+            first["paper_eta"] or "",
+            "" if theirs is None else f"{theirs:.1f}",
+        )
+
+
+def _text_above_token(rows: Sequence[Row]) -> list[str]:
+    """Return at how many η text to text is above token representation, by network."""
+    said = []
+    for (reader,), found in _by(rows, "reader"):
+        at = {key: _mean(same, "accuracy") for key, same in _by(found, "defence", "eta")}
+        pairs = {eta: (at[_TEXT, eta], at[_TOKEN, eta]) for _, eta in at
+                 if (_TEXT, eta) in at and (_TOKEN, eta) in at}  # fmt: skip
+        above = [eta for eta, (text, token) in pairs.items() if text.value > token.value]
+        below = [eta for eta in pairs if eta not in above]
+        if pairs:
+            missed = f"; not at η {', '.join(f'{eta:g}' for eta in below)}" if below else ""
+            said.append(f"- {READERS[reader].title}: text to text is above token representation "
+                        f"at {len(above)} of {len(pairs)} η{missed}.")  # fmt: skip
+    return said
+
+
+def adaptive_markdown(rows: Sequence[Row]) -> str:
+    """Return Tables 6 and 7 of the paper, measured here, and the loss by tokens seen."""
+    lines: list[str] = []
+    for (task, mechanism), found in _by(rows, "task", "defence"):
+        lines += [f"## {task}, {DEFENCES[mechanism].title.lower()}", "", _sizes(found), ""]
+        lines += [*markdown_table(_ADAPTED_HEAD, _adapted_lines(task, mechanism, found)), ""]
+        lines += [*_order(found), ""]
+    if not all(row.error for row in rows):
+        lines += ["## Loss on held-out texts by tokens seen", ""]
+        lines += [*markdown_table(("sends", "η", "loss of", "loss at tokens"), _losses(rows)), ""]
+    return "\n".join([*_failed(rows), *lines])
+
+
+_ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
+                 "won back, %", "tokens seen (with neighbours)", "of the paper's",
+                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
+                 "Q21: won back, %")  # fmt: skip
+
+
+def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
+    for (eta, objective), same in _by(rows, "eta", "objective", by=_strength):
+        first = same[0]
+        at = first["paper_eta"] or 0
+        plain = CONSTRAINED.get((task, "transformer", mechanism), {}).get(at)
+        theirs = ADAPTED.get((task, mechanism, objective), {}).get(at)
+        yield (
+            f"{eta:g}",
+            OBJECTIVES[objective].title,
+            _mean(same, "accuracy").said(is_bold=True),
+            f"{_mean(same, 'constrained_accuracy').value:.1f}",
+            f"{_mean(same, 'null_accuracy').value:.1f}",
+            _mean(same, "gain").said(),
+            _mean(same, "won_back").said(0),
+            f"{first['tokens_seen']:,} ({first['all_tokens_seen']:,})",
+            f"1 in {first['paper_tokens'] / first['all_tokens_seen']:,.0f}",
+            _minutes(same, "pretraining_minutes"),
+            at or "",
+            *("" if each is None else f"{each:.1f}" for each in (plain, theirs)),
+            _won_there(NULL.get((task, "transformer")), plain, theirs),
+        )
+
+
+def _won_there(null: float | None, plain: float | None, adapted: float | None) -> str:
+    """Return the share that the paper's own figures win back."""
+    if null is None or plain is None or adapted is None:
+        return ""
+    return f"{100 * (adapted - plain) / (null - plain):.0f}"
+
+
+def _order(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how the losses stand to each other at each η; the paper has denoising first."""
+    for (eta,), found in _by(rows, "eta"):
+        mean = {name: _mean(same, "accuracy").value for (name,), same in _by(found, "objective")}
+        known = [name for name in reversed(OBJECTIVE_ORDER) if name in mean]
+        if len(known) > 1:
+            said = ", ".join(f"{OBJECTIVES[name].title} {mean[name]:.1f}" for name in known)
+            falls = all(mean[a] >= mean[b] for a, b in pairwise(known))
+            yield f"- η {eta:g}: {said}: {'' if falls else 'not '}in the order of the paper."
+
+
+def _strength(key: tuple[Any, ...]) -> tuple[float, int]:
+    eta, objective = key
+    return -eta, OBJECTIVE_ORDER.index(objective)
+
+
+def _losses(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
+    for (mechanism, eta, objective), same in _by(rows, "defence", "eta", "objective"):
+        told = ", ".join(f"{tokens:,}: {loss:.2f}" for tokens, loss in same[0]["loss_by_tokens"])
+        yield DEFENCES[mechanism].title, f"{eta:g}", OBJECTIVES[objective].title, told
+
+
+def _by(
+    rows: Iterable[Row], *names: str, by: Callable[[tuple[Any, ...]], Any] | None = None
+) -> list[tuple[tuple[Any, ...], list[Row]]]:
+    """Return rows that could be measured by what they have in common, in their order."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        if not row.error:
+            found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return sorted(found.items(), key=lambda each: by(each[0])) if by else list(found.items())
+
+
+def _mean(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean over seeds, which have the same test texts."""
+    return mean_row_score(rows, measure, is_same_sample=True)
+
+
+def _minutes(rows: Sequence[Row], name: str) -> str:
+    return f"{sum(float(row[name]) for row in rows) / len(rows):.1f}"
+
+
+def _sizes(rows: Sequence[Row]) -> str:
+    sizes = [f"{row['n_train']:,} texts to train on and {row['n']:,} to test on" for row in rows]
+    seeds = len({row["seed"] for row in rows})
+    return (
+        f"Trained and tested under noise that is drawn afresh each time: {sizes[0]}, {seeds} "
+        f"seed{'s' * (seeds > 1)}; guessing the greater class reaches "
+        f"{rows[0].scores['accuracy'].chance:.1f}. Intervals are of the test texts and, with more "
+        "seeds than one, of these."
+    )
+
+
+def _failed(rows: Sequence[Row]) -> list[str]:
+    return [
+        f"- Not measured: {row['task']}, {row['defence']}, {row['defence_settings']}, seed "
+        f"{row['seed']}: {row.error}"
+        for row in failures(rows)
+    ]

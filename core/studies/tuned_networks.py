@@ -1,0 +1,246 @@
+"""Networks that cells share: fine-tuned under a constraint, adapted before, kept as what they say.
+
+A cell of either study is fine-tuning of one network. What it is held against, the same without
+noise and the same without pretraining, is fine-tuned once for all cells and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.defences.trained.adaptive import AdaptivePretraining
+from core.defences.trained.constrained import ConstrainedClassifier
+from core.durable import make_folder
+from core.encoders import load_encoder
+from core.encoders.white_box import require_white_box
+from core.errors import ArtifactError, InvalidInputError
+from core.protocols import WhiteBoxEncoder
+from core.specs import EncoderSpec
+from core.store import META, load_artifact, save_artifact, storage_errors
+from core.studies.context import versions_of
+from core.studies.domains import content_of, open_corpus
+from core.studies.rows import Cell
+from core.studies.runner import cell_key
+from core.tasks.examples import Examples, read_examples
+from core.tasks.outcomes import Hits
+from core.training.record import WorkClock
+
+__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "tuned_for", "without_noise",
+           "without_pretraining"]  # fmt: skip
+
+_TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
+           "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
+           "n_test", "seed")  # fmt: skip
+_PRETRAINING = ("encoder", "encoder_content", "encoder_revision", "precision", "defence",
+                "defence_settings", "objective", "objective_settings", "etas", "other", "contents",
+                "pretraining_seed")  # fmt: skip
+"""What of a cell the fine-tuning, and the pretraining before it, depend on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """What a fine-tuned network was right about."""
+
+    hits: Hits
+    n_train: int
+    minutes: float
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """Weights after pretraining, and what was seen on the way.
+
+    Attributes
+    ----------
+    tokens : int
+        Seen at this η.
+    all_tokens : int
+        With those at the η that it was continued from.
+    curve : list of dict
+        The loss on held-out texts by tokens seen at this η.
+    """
+
+    weights: dict[str, NDArray[Any]]
+    tokens: int
+    all_tokens: int
+    minutes: float
+    curve: list[dict[str, float]]
+
+    @property
+    def service(self) -> dict[str, NDArray[Any]]:
+        """The weights of the Transformer, without the head for masked tokens."""
+        start = "service."
+        return {k.removeprefix(start): v for k, v in self.weights.items() if k.startswith(start)}
+
+
+@lru_cache(maxsize=8)
+def examples_of(name: str, place: str) -> Examples:
+    """Return the examples of a task, read once a process."""
+    return read_examples(name, place)
+
+
+def without_noise(cell: Cell) -> Cell:
+    """Return what the same network is fine-tuned on without a constraint."""
+    return without_pretraining(cell) | {"defence": "none", "defence_settings": {}}
+
+
+def without_pretraining(cell: Cell) -> Cell:
+    """Return the same fine-tuning from the weights as they come."""
+    return {name: cell[name] for name in _TUNING if name in cell}
+
+
+def tuned_for(cell: Cell, folder: Path) -> Tuned:
+    """Return what came of a cell's fine-tuning, done now unless another cell did it.
+
+    Raises
+    ------
+    InvalidInputError
+        Another file lies at the path than where the study was begun.
+    DivergedError
+        The loss went astray.
+    """
+    is_adapted = "objective" in cell
+    told = {name: cell[name] for name in _TUNING + _PRETRAINING * is_adapted if name in cell}
+    place = folder / "tuned" / _key(told)
+    with _alone(place):
+        found = _read(place, told)
+        if found is None:
+            found = _tune(cell, told, place, folder)
+    arrays, meta = found
+    return Tuned(
+        Hits(arrays["right"].astype(bool), meta["chance"]), meta["n_train"], meta["minutes"]
+    )
+
+
+def adapted_for(cell: Cell, folder: Path) -> Adapted:
+    """Return the weights that a cell is fine-tuned from, trained now unless they were before.
+
+    Each η is continued from its neighbour with less noise.
+    """
+    told = {name: cell[name] for name in _PRETRAINING if name in cell}
+    place = folder / "adapted" / _key(told)
+    former = None
+    if len(cell["etas"]) > 1:
+        etas = cell["etas"][:-1]
+        former = adapted_for({**cell, "etas": etas, "defence_settings": {"eta": etas[-1]}}, folder)
+    with _alone(place):
+        found = _read(place, told)
+        if found is None:
+            found = _adapt(cell, told, place, former)
+    arrays, meta = found
+    before = 0 if former is None else former.all_tokens
+    seen = int(meta["tokens_seen"])
+    return Adapted(arrays, seen, before + seen, meta["minutes"], meta["curve"])
+
+
+def _tune(
+    cell: Cell, told: Cell, place: Path, folder: Path
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    examples = examples_of(cell["task"], cell["texts"])
+    if examples.digest != cell["content"]:
+        raise InvalidInputError(
+            f"{cell['texts']} holds other texts than where the study was begun. Copy the same "
+            "file to every machine, or start the study again."
+        )
+    start = adapted_for(cell, folder).service if "objective" in cell else None
+    sizes = {"n_train": cell["n_train"], "n_test": cell["n_test"]}
+    known, held = examples.parts(**sizes, seed=cell["seed"])
+    classifier = ConstrainedClassifier(
+        mechanism=cell["defence"], reader=cell["reader"], encoder=cell["encoder"],
+        seed=cell["seed"], **cell["reader_settings"], **cell["defence_settings"],
+    )  # fmt: skip
+    encoder, run = _encoder(cell["encoder"]), place / "run"
+    clock = _clock(run, told)
+    classifier.fit(
+        encoder, examples, known, start=start, checkpoint_dir=run, on_progress=clock.report
+    )
+    said = classifier.predict(encoder, examples, held)
+    classes, counts = np.unique(examples.class_ids[held], return_counts=True)
+    meta = {"cell": told, "chance": 100 * int(counts.max()) / len(held), "n_train": len(known),
+            "minutes": clock.seconds / 60, "n_classes": len(classes)}  # fmt: skip
+    return _keep(place, {"right": said == examples.class_ids[held]}, meta)
+
+
+def _adapt(
+    cell: Cell, told: Cell, place: Path, former: Adapted | None
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    if [content_of(cell["other"])] != list(cell["contents"]):
+        raise InvalidInputError(
+            f"{cell['other']} holds other texts than where the study was begun. Copy the same "
+            "file to every machine, or start the study again."
+        )
+    run = place / "run"
+    clock = _clock(run, told)
+    pretraining = AdaptivePretraining(
+        objective=cell["objective"], mechanism=cell["defence"], encoder=cell["encoder"],
+        seed=cell["pretraining_seed"], **cell["objective_settings"], **cell["defence_settings"],
+    ).fit(
+        _encoder(cell["encoder"]), _sentences(cell["other"]),
+        start=None if former is None else former.weights,
+        checkpoint_dir=run, on_progress=clock.report,
+    )  # fmt: skip
+    arrays, meta = pretraining.state()
+    halves = {name: array.astype(np.float16) for name, array in arrays.items()}
+    meta |= {"cell": told, "minutes": clock.seconds / 60}
+    return _keep(place, halves, meta)
+
+
+@lru_cache(maxsize=2)
+def _sentences(corpus: str) -> tuple[str, ...]:
+    return tuple(open_corpus(corpus).sentences().texts)
+
+
+@lru_cache(maxsize=2)
+def _encoder(name: str) -> WhiteBoxEncoder:
+    return require_white_box(load_encoder(EncoderSpec(name=name)), "Training under noise")
+
+
+def _clock(run: Path, told: Cell) -> WorkClock:
+    with storage_errors(run):
+        make_folder(run)
+    return WorkClock(run / "clock.json", told, lambda fraction, message: None)
+
+
+def _keep(
+    place: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    save_artifact(place, dict(arrays), dict(meta))
+    shutil.rmtree(place / "run", ignore_errors=True)
+    return dict(arrays), dict(meta)
+
+
+def _key(told: Cell) -> str:
+    return cell_key({**told, **versions_of(told)})
+
+
+def _read(place: Path, told: Cell) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+    if (place / META).exists():
+        with suppress(ArtifactError):  # damaged: it is trained again
+            arrays, meta = load_artifact(place)
+            if meta.get("cell") == told:
+                return arrays, meta
+    return None
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Let no other process of this machine make the same: it waits, and then reads what is kept."""
+    with storage_errors(place):
+        make_folder(place)
+        lock = (place / ".lock").open("a")
+    with lock:
+        if os.name != "nt":
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,129 @@
+"""Texts, or pairs of texts, with classes and an official split: what classifiers are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpora import Columns, split_reference
+from core.corpora.raw_files import refusal
+from core.corpora.tables import open_table, read_rows
+from core.store import digest_of
+from core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
+
+__all__ = ["PAIRS_OF_TEXTS", "Examples", "pair_columns", "read_examples"]
+
+PAIRS_OF_TEXTS = (("sentence1", "sentence2"), ("question1", "question2"))
+"""The columns of the two texts, as in MRPC and in QQP."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts with classes, each alone or as a pair.
+
+    Attributes
+    ----------
+    second : tuple of str
+        The other text of each; empty where each stands alone.
+    splits : tuple of str
+        Of each, to which part of the official split it belongs; empty where there is none.
+    """
+
+    name: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    labels: tuple[str, ...]
+    splits: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of examples."""
+        return len(self.first)
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether each is a pair of texts."""
+        return bool(self.second)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The classes, in alphabetical order."""
+        return tuple(sorted(set(self.labels)))
+
+    @cached_property
+    def class_ids(self) -> NDArray[np.int64]:
+        """The class of each example, as its place among `classes`."""
+        place = {label: i for i, label in enumerate(self.classes)}
+        return np.array([place[label] for label in self.labels], dtype=np.int64)
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies texts, classes and split."""
+        return digest_of({}, [self.first, self.second, self.labels, self.splits])[:16]
+
+    def parts(
+        self, *, n_train: int = 0, n_test: int = 0, seed: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which are trained on and which are tested on: those of the official split.
+
+        As `LabelledTask.parts`: none is in both, and without a split a fifth is held out.
+        """
+        pairs = zip(self.first, self.second or [""] * len(self), strict=True)
+        joined = tuple("\n".join(pair) for pair in pairs)
+        task = LabelledTask(self.name, joined, self.labels, self.splits)
+        return task.parts(n_train=n_train, n_test=n_test, seed=seed)
+
+
+def pair_columns(path: Path) -> tuple[str, str] | None:
+    """Return the columns of the two texts of a table; None where each row is one text.
+
+    Raises
+    ------
+    InvalidInputError
+        The file cannot be read.
+    """
+    table = open_table(path)
+    names = set() if table is None else set(table.names)
+    return next((pair for pair in PAIRS_OF_TEXTS if names.issuperset(pair)), None)
+
+
+def read_examples(name: str, place: str) -> Examples:
+    """Read a table with a column `label`: of pairs where it has two of texts, else of texts.
+
+    Rows without a class are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        The file or a column cannot be used.
+    """
+    reference, column = split_reference(place)
+    path = Path(reference)
+    pair = None if column else pair_columns(path)
+    if pair is None:
+        task = read_labelled(name, path, text=column)
+        return Examples(name, task.texts, (), task.labels, task.splits)
+    return _read_pairs(name, path, pair)
+
+
+def _read_pairs(name: str, path: Path, pair: tuple[str, str]) -> Examples:
+    table = open_table(path)
+    assert table is not None
+    has_split = SPLIT_COLUMN in table.names
+    others = (pair[1], *([SPLIT_COLUMN] if has_split else []))
+    rows: list[tuple[str, str, str, str]] = []
+    for row in read_rows(path, Columns(text=pair[0], label=LABEL_COLUMN, others=others)):
+        if row.label is None:
+            continue
+        texts = (row.text, row.others[0])
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise refusal(path, row.place, "lacks a text of its pair. Take the row out.")
+        split = str(row.others[1] or "").lower() if has_split else ""
+        rows.append((*texts, str(row.label), split))
+    if not rows:
+        raise refusal(path, "", "holds no pair with a class. Give at least two.")
+    first, second, labels, splits = zip(*rows, strict=True)
+    return Examples(name, first, second, labels, splits if has_split else ())

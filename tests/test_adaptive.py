@@ -1,0 +1,109 @@
+"""Pretraining under noise: it learns, the user's part is frozen, runs resume and go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_constrained import classifier, stop_at
+
+from core.defences.trained.adaptive import AdaptivePretraining
+from core.defences.trained.under_noise.masked_network import MaskedHead
+from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.encoders.transformer import TransformerEncoder
+from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError
+from core.tasks.examples import Examples
+
+
+def pretraining(tiny: Path, **settings: Any) -> AdaptivePretraining:
+    given = {"eta": 60.0, "tokens": 6000, "batch_tokens": 512, "learning_rate": 2e-3,
+             "max_length": 24, "n_checks": 3, "encoder": f"mlm:{tiny}"}  # fmt: skip
+    return AdaptivePretraining(**(given | settings))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("mechanism", ["token_representation", "text_to_text"])
+def test_each_loss_falls_under_each_mechanism(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], objective: str,
+    mechanism: str,
+) -> None:  # fmt: skip
+    before = tiny_encoder.token_vectors.clone()
+    found = pretraining(tiny_bert, objective=objective, mechanism=mechanism, tokens=20_000)
+    found.fit(tiny_encoder, small_texts)
+    losses = [point["loss"] for point in found.curve_]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+    assert [point["tokens"] for point in found.curve_][-1] == found.tokens_seen_
+    assert 0.9 * 20_000 < found.tokens_seen_ < 1.1 * 20_000
+    assert torch.equal(tiny_encoder.token_vectors, before)
+    table = tiny_encoder.token_vectors.to(found.network_.head.table.dtype)
+    assert torch.equal(found.network_.head.table, table), "the head is tied to the frozen table"
+    assert not any("word_embeddings" in name or "table" in name for name in found.state()[0])
+
+
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], tmp_path: Path
+) -> None:
+    whole = pretraining(tiny_bert).fit(tiny_encoder, small_texts)
+    with pytest.raises(StoppedError):
+        pretraining(tiny_bert).fit(
+            tiny_encoder, small_texts, checkpoint_dir=tmp_path, on_progress=stop_at(0.5)
+        )
+    again = pretraining(tiny_bert).fit(tiny_encoder, small_texts, checkpoint_dir=tmp_path)
+    for name, weight in whole.state()[0].items():
+        assert (weight == again.state()[0][name]).all(), name
+    assert whole.curve_ == again.curve_
+
+
+def test_a_neighbour_goes_on_and_a_classifier_begins_with_what_was_adapted(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    one = pretraining(tiny_bert, tokens=30_000).fit(tiny_encoder, small_texts)
+    two = pretraining(tiny_bert, eta=50.0).fit(tiny_encoder, small_texts, start=one.state()[0])
+    assert two.curve_[0]["loss"] < one.curve_[0]["loss"] - 0.1, "it did not go on"
+    examples = Examples("toy", tuple(small_texts[:40]), (), tuple("ab" * 20))
+    rows = np.arange(40)
+    still = classifier(tiny_bert, mechanism="text_to_text", learning_rate=1e-12, epochs=1)
+    still.fit(tiny_encoder, examples, rows, start=two.weights())
+    service = {k.removeprefix("service."): v for k, v in still.network_.state_dict().items()}
+    for name, weight in two.weights().items():
+        assert service[name].numpy() == pytest.approx(weight, abs=1e-6), name
+
+
+def test_a_loss_that_runs_away_is_stopped_and_leaves_nothing(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], tmp_path: Path
+) -> None:
+    found = pretraining(tiny_bert, learning_rate=10.0, tokens=60_000, warm_up=0.0)
+    place = tmp_path / "run"
+    with pytest.raises(DivergedError, match="Nothing of it is kept"):
+        found.fit(tiny_encoder, small_texts, checkpoint_dir=place)
+    assert not place.exists()
+    with pytest.raises(NotFittedError):
+        found.state()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"eta": 0.0}, {"eta": -1.0}, {"eta": float("nan")}, {"eta": 1e308}, {"mask_rate": 0.0},
+     {"masked": 0.8, "replaced": 0.3}, {"objective": "guess"}, {"mechanism": "none"},
+     {"tokens": 0}],
+)  # fmt: skip
+def test_bad_settings_are_refused_before_anything_is_trained(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], bad: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"must (lie in|be one of|not add up)"):
+        pretraining(tiny_bert, **bad).fit(tiny_encoder, small_texts)
+
+
+def test_too_few_texts_are_refused(tiny_bert: Path, tiny_encoder: TransformerEncoder) -> None:
+    with pytest.raises(InvalidInputError, match="at least 10 texts"):
+        pretraining(tiny_bert).fit(tiny_encoder, ["A text."] * 5)
+
+
+def test_the_head_knows_how_frequent_tokens_are_before_it_learns() -> None:
+    counts = np.array([90, 9, 1])
+    head = MaskedHead(np.zeros((3, 4), np.float32), counts)
+    shares = torch.softmax(head(torch.randn(2, 4)).float(), 1)
+    assert shares[0].tolist() == pytest.approx([0.9, 0.09, 0.01], abs=0.01)

@@ -1,0 +1,134 @@
+"""What pretraining under noise hides, sends and asks for, and that noise is drawn afresh."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.defences.trained.under_noise.masking import Masking
+from core.defences.trained.under_noise.pieces import Marks, Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+
+ETA = 40.0
+
+
+@pytest.fixture
+def pieces(tiny_encoder: TransformerEncoder, small_texts: list[str]) -> Pieces:
+    return lay_out(tiny_encoder, small_texts[:60], max_length=40)
+
+
+@pytest.mark.parametrize("mechanism", TOKEN_MECHANISMS)
+def test_noise_is_drawn_afresh_at_every_step(
+    tiny_encoder: TransformerEncoder, pieces: Pieces, mechanism: str
+) -> None:
+    side, rng = UserSide(tiny_encoder, mechanism, ETA), np.random.default_rng(0)
+    batch = pieces.batch(np.arange(20))
+    masking = Masking("denoising", rate=0.01, masked=0.0, replaced=0.0)
+    one, two = (masking.task(batch, side, pieces.marks, rng).vectors for _ in range(2))
+    user = batch.is_user
+    assert (one[user] != two[user]).any(1).mean() > 0.9
+    assert (one[user] != side.table[batch.ids][user]).any(1).mean() > 0.9
+    assert (one[~user] == side.table[batch.ids][~user]).all(), "what the service sets has no noise"
+
+
+def test_every_word_piece_of_the_user_is_covered_and_no_mark(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    typed = ["[MASK] [CLS] unknownword", "[SEP]"]
+    pieces = lay_out(tiny_encoder, typed, ["[PAD] a", "b"], max_length=30)
+    batch = pieces.batch(np.arange(2))
+    marks = pieces.marks
+    for row in range(2):
+        inner = batch.ids[row][~batch.is_user[row] & batch.is_there[row]]
+        assert inner.tolist() == [marks.first, marks.between, marks.between]
+        assert batch.is_user[row].sum() == batch.is_there[row].sum() - 3
+    assert batch.types[0].sum() == (batch.ids[0][batch.is_there[0]].size - pieces.n_first[0] - 2)
+
+
+def test_gaps_are_chosen_and_hidden_by_their_shares(
+    tiny_encoder: TransformerEncoder, pieces: Pieces
+) -> None:
+    side, rng = UserSide(tiny_encoder, "token_representation", ETA), np.random.default_rng(1)
+    batch = pieces.batch(np.arange(60))
+    mask = side.table[pieces.marks.mask]
+    n_chosen = n_hidden = n = 0
+    for _ in range(30):
+        task = Masking("denoising").task(batch, side, pieces.marks, rng)
+        sent = task.vectors.reshape(-1, side.dimension)[task.places]
+        assert batch.is_user.reshape(-1)[task.places].all()
+        n_chosen, n = n_chosen + len(task.places), n + int(batch.is_user.sum())
+        n_hidden += int((sent == mask).all(1).sum())
+        assert (task.targets[:, 0] == batch.ids.reshape(-1)[task.places]).all()
+    assert n_chosen / n == pytest.approx(0.15, abs=0.01)
+    assert n_hidden / n_chosen == pytest.approx(0.8, abs=0.03)
+
+
+def test_vanilla_asks_for_what_stands_there_and_a_set_for_many(
+    tiny_encoder: TransformerEncoder, pieces: Pieces
+) -> None:
+    side, batch = UserSide(tiny_encoder, "text_to_text", ETA), pieces.batch(np.arange(40))
+    told = Masking("vanilla", rate=0.5, masked=0.0, replaced=0.0)
+    task = told.task(batch, side, pieces.marks, np.random.default_rng(2))
+    sent = task.vectors.reshape(-1, side.dimension)[task.places]
+    assert (sent == side.table[task.targets[:, 0]]).all()
+    assert (task.targets[:, 0] != batch.ids.reshape(-1)[task.places]).any()
+    many = replace(told, objective="probability", n_perturbations=7)
+    assert many.task(batch, side, pieces.marks, np.random.default_rng(2)).targets.shape[1] == 7
+
+
+def test_vanilla_under_noisy_vectors_asks_for_the_nearest_token(
+    tiny_encoder: TransformerEncoder, pieces: Pieces
+) -> None:
+    side = UserSide(tiny_encoder, "token_representation", ETA)
+    told = Masking("vanilla", rate=0.5, masked=0.0, replaced=0.0)
+    task = told.task(pieces.batch(np.arange(40)), side, pieces.marks, np.random.default_rng(3))
+    sent = task.vectors.reshape(-1, side.dimension)[task.places]
+    assert (side.nearest(sent) == task.targets[:, 0]).all()
+
+
+def test_perturbations_come_as_often_as_noise_says(tiny_encoder: TransformerEncoder) -> None:
+    """The same tokens as those of the mechanism that privatises texts, drawn apart."""
+    from core.defences.metric_dp.mechanisms import TextPrivatizer
+
+    side, n = UserSide(tiny_encoder, "text_to_text", ETA), 4000
+    token = np.array([side.any_tokens(1, np.random.default_rng(4))[0]])
+    ours = side.perturbed(token, n, np.random.default_rng(5))[0]
+    theirs = TextPrivatizer(tiny_encoder, ETA, rng=np.random.default_rng(6))
+    other = theirs.tokens(np.repeat(token, n))
+    kept = [(drawn == token).mean() for drawn in (ours, other)]
+    assert kept[0] == pytest.approx(kept[1], abs=4 * np.sqrt(0.5 / n))
+    assert 0.02 < kept[0] < 0.98
+
+
+def test_without_noise_all_leaves_as_it_is(tiny_encoder: TransformerEncoder) -> None:
+    side, ids = UserSide(tiny_encoder, "none", float("nan")), np.array([7, 9])
+    vectors, changed = side.vectors(ids, np.random.default_rng(0))
+    assert (vectors == side.table[ids]).all() and (changed == ids).all()
+    assert side.perturbed(ids, 2, np.random.default_rng(0)).tolist() == [[7, 7], [9, 9]]
+
+
+@pytest.mark.parametrize("eta", [0, -1.0, float("nan"), float("inf")])
+def test_an_eta_that_is_none_is_refused(tiny_encoder: TransformerEncoder, eta: float) -> None:
+    with pytest.raises(InvalidInputError, match="eta must be a positive number"):
+        UserSide(tiny_encoder, "text_to_text", eta)
+
+
+def test_batches_hold_each_text_once_and_no_more_than_their_places() -> None:
+    lengths = np.random.default_rng(0).integers(3, 60, 500)
+    found = cut_by_length(lengths, 400, np.random.default_rng(1), pool=200)
+    assert sorted(np.concatenate(found).tolist()) == list(range(500))
+    padded = [len(rows) * lengths[rows].max() for rows in found]
+    assert max(padded) <= 400
+    assert sum(padded) < 1.25 * lengths.sum(), "hardly any of it is padding"
+
+
+def test_an_encoder_without_marks_is_refused(tiny_encoder: TransformerEncoder) -> None:
+    class Other:
+        name, tokens = "other", ["<s>", "</s>"]
+
+    with pytest.raises(InvalidInputError, match=r"other has no \[PAD\]"):
+        Marks.of(Other())  # type: ignore[arg-type]

@@ -1,0 +1,186 @@
+"""The studies of networks under noise: what is held against what, kept and repeated."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.results import Interval, Score
+from core.studies import adaptive, constrained, tuned_networks
+from core.studies.adaptive import AdaptiveStudy
+from core.studies.constrained import ConstrainedStudy
+from core.studies.privacy_paper import ADAPTED, CONSTRAINED, paper_eta
+from core.studies.registry import cells_of, run_study
+from core.studies.rows import Row
+from core.studies.won_back import won_back
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory, small_texts: list[str]) -> str:
+    path = tmp_path_factory.mktemp("texts") / "toy.csv"
+    words = ("the minister", "a doctor")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "split"])
+        writer.writerows(
+            [f"{words[i % 2]} {text}", i % 2, "test" if i % 3 == 0 else "train"]
+            for i, text in enumerate(small_texts[:120])
+        )
+    return str(path)
+
+
+@pytest.fixture
+def small(texts: str, tiny_bert: Path) -> dict[str, Any]:
+    return {"tasks": (f"toy={texts}",), "encoder": f"mlm:{tiny_bert}", "epochs": 1, "seeds": (0,)}
+
+
+def test_constrained_rows_tell_all_that_they_are_held_against(
+    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = ConstrainedStudy(**small, etas=(65.0,))
+    cells = cells_of("constrained", study)
+    assert [(c["reader"], c["defence"]) for c in cells] == [
+        ("transformer", "none"), ("bilstm", "none"), ("transformer", "sequence_representation"),
+        ("transformer", "token_representation"), ("bilstm", "token_representation"),
+        ("transformer", "text_to_text"), ("bilstm", "text_to_text"),
+    ]  # fmt: skip
+    rows = run_study("constrained", study, tmp_path)
+    assert not any(row.error for row in rows), [row.error for row in rows]
+    for row in rows:
+        score = row.scores["accuracy"]
+        assert (score.n, row["n_train"], score.has_interval) == (40, 80, True)
+        assert ("null_accuracy" in row.scores) is (row["defence"] != "none")
+    text = rows[-1]
+    assert text.scores["null_accuracy"] == rows[1].scores["accuracy"], "of the same network"
+    assert (text["eta"], text["paper_eta"]) == (65.0, 100)
+    said = constrained.markdown(rows)
+    assert "text to text is above token representation at" in said and "| 65 |" in said
+    fitted: list[int] = []
+    monkeypatch.setattr(tuned_networks, "_tune", lambda *given: fitted.append(1))
+    assert run_study("constrained", study, tmp_path) == rows and not fitted
+
+
+def adaptive_study(small: dict[str, Any], texts: str, **more: Any) -> AdaptiveStudy:
+    given = {"other": f"{texts}#text", "objectives": ("denoising",), "etas": (65.0, 81.5),
+             "mechanisms": ("token_representation",), "tokens": 3000, "batch_tokens": 512,
+             "n_checks": 2}  # fmt: skip
+    return AdaptiveStudy(**(small | given | more))
+
+
+def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
+    small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[bool] = []
+    whole = tuned_networks._adapt
+
+    def noted(cell: Any, told: Any, place: Any, former: Any) -> Any:
+        begun.append(former is not None)
+        return whole(cell, told, place, former)
+
+    monkeypatch.setattr(tuned_networks, "_adapt", noted)
+    rows = run_study("adaptive", adaptive_study(small, texts), tmp_path)
+    assert not any(row.error for row in rows), [row.error for row in rows]
+    assert begun == [False, True]
+    assert [row["eta"] for row in rows] == [81.5, 65.0], "from the least noise to the most"
+    first, second = rows
+    assert second["all_tokens_seen"] == first["tokens_seen"] + second["tokens_seen"]
+    assert first["paper_tokens"] == 1_000_000 * 256 * 128
+    assert len(first["loss_by_tokens"]) == 3
+    for row in rows:
+        assert {
+            "accuracy",
+            "null_accuracy",
+            "constrained_accuracy",
+            "won_back",
+        } <= row.scores.keys()
+        assert row["pretraining_minutes"] >= 0 and row["n"] == 40
+    said = adaptive.markdown(rows)
+    assert "Denoising MLM" in said and "loss at tokens" in said and "61.0" not in said
+
+
+def test_both_studies_share_what_they_fine_tune(
+    small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    etas = {"etas": (65.0,), "mechanisms": ("none", "token_representation")}
+    one = ConstrainedStudy(**small, **etas, readers=("transformer",))
+    rows = run_study("constrained", one, tmp_path)
+    tuned: list[str] = []
+    whole = tuned_networks._tune
+
+    def noted(cell: Any, *rest: Any) -> Any:
+        tuned.append(cell["defence"])
+        return whole(cell, *rest)
+
+    monkeypatch.setattr(tuned_networks, "_tune", noted)
+    (found,) = run_study("adaptive", adaptive_study(small, texts, etas=(65.0,)), tmp_path)
+    assert tuned == ["token_representation"], "what was fine-tuned before is not again"
+    assert found.scores["null_accuracy"] == rows[0].scores["accuracy"]
+    assert found.scores["constrained_accuracy"] == rows[1].scores["accuracy"]
+
+
+def test_what_diverges_is_an_error_and_is_not_kept(
+    small: dict[str, Any], texts: str, tmp_path: Path
+) -> None:
+    study = adaptive_study(small, texts, learning_rate=10.0, tokens=40_000, etas=(65.0,))
+    (row,) = run_study("adaptive", study, tmp_path)
+    assert row.error.startswith("DivergedError: The training of denoising was stopped")
+    assert not list((tmp_path / "adapted").rglob("*.safetensors"))
+    assert "Not measured" in adaptive.markdown([row])
+
+
+def test_the_share_won_back_by_hand_and_its_extremes() -> None:
+    right = np.arange(200)
+    none, cost = right < 180, right < 100
+    assert won_back(none, cost, right < 140).value == pytest.approx(50)
+    assert won_back(none, cost, none).said(0) == "100 [100, 100]"
+    same = won_back(none, cost, cost)
+    assert same.value == 0 and same.ci95 == Interval(0.0, 0.0)
+    assert np.isnan(won_back(cost, cost, none).value), "nothing was lost"
+    few = won_back(right < 101, cost, right < 101)
+    assert not few.has_interval, "what was lost cannot be told from nothing"
+
+
+def adapted_row(objective: str, accuracy: float) -> Row:
+    def score(value: float) -> Score:
+        return Score(value, Interval(value - 2, value + 2), 100, 50.0)
+
+    cell = {"task": "sst2", "reader": "transformer", "defence": "token_representation", "seed": 0,
+            "defence_settings": {"eta": 65.0}, "objective": objective}  # fmt: skip
+    scores = {"accuracy": score(accuracy), "constrained_accuracy": score(55.0),
+              "null_accuracy": score(85.0), "gain": score(accuracy - 55),
+              "won_back": score(100 * (accuracy - 55) / 30)}  # fmt: skip
+    facts = {"n": 100, "n_train": 50, "minutes": 1.0, "pretraining_minutes": 2.0, "eta": 65.0,
+             "tokens_seen": 10**6, "all_tokens_seen": 2 * 10**6, "paper_tokens": 10**9,
+             "loss_by_tokens": [[0, 7.0], [10**6, 5.0]], "paper_eta": 100}  # fmt: skip
+    return Row(cell, scores, facts)
+
+
+def test_the_table_tells_the_order_of_the_losses_and_the_papers_share() -> None:
+    rows = [adapted_row("vanilla", 60.0), adapted_row("denoising", 70.0)]
+    said = adaptive.markdown(rows)
+    assert "Denoising MLM 70.0, Vanilla MLM 60.0: in the order of the paper" in said
+    assert "| 1 in 500 |" in said and "| 100 | 53.0 | 70.4 | 44 |" in said
+    assert "0: 7.00, 1,000,000: 5.00" in said
+    other = [adapted_row("vanilla", 60.0), adapted_row("probability", 59.0)]
+    assert "Probability MLM 59.0, Vanilla MLM 60.0: not in the order" in adaptive.markdown(other)
+
+
+def test_the_paper_stands_beside_its_own_eta() -> None:
+    assert [paper_eta(eta) for eta in (31, 48.5, 65, 81.5, 98.5, 116.5, 75)] == [
+        50, 75, 100, 125, 150, 175, None,
+    ]  # fmt: skip
+    assert CONSTRAINED["sst2", "transformer", "text_to_text"][125] == 83.60
+    assert ADAPTED["qqp", "token_representation", "denoising"][100] == 77.88
+    row = Row(
+        {"task": "sst2", "reader": "transformer", "defence": "text_to_text", "seed": 0,
+         "defence_settings": {"eta": 81.5}},
+        {"accuracy": Score(80.0, Interval(78, 82), 100, 50.0),
+         "null_accuracy": Score(90.0, Interval(88, 92), 100, 50.0),
+         "change": Score(-10.0, Interval(-12, -8), 100, 0.0)},
+        {"n": 100, "n_train": 50, "minutes": 1.0, "eta": 81.5, "paper_eta": 125},
+    )  # fmt: skip
+    assert "| 125 | 83.6 |" in constrained.markdown([row])

@@ -1,0 +1,48 @@
+"""A loss that goes astray is told from one that is noisy; what is watched survives a kill."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import DivergedError
+from core.training.watch import Drawing, LossWatch, Several
+
+
+def watched(losses: list[float], watch: LossWatch) -> LossWatch:
+    for loss in losses:
+        watch.check(torch.tensor(loss))
+    return watch
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_stops_at_once(bad: float) -> None:
+    with pytest.raises(DivergedError, match=r"of a net was stopped after 1 steps.* no number"):
+        watched([1.0, bad], LossWatch("a net"))
+
+
+def test_what_rises_stops_and_what_is_noisy_does_not() -> None:
+    rng = np.random.default_rng(0)
+    noisy = (1 + rng.random(500)).tolist()
+    assert watched(noisy, LossWatch("a net")).recent == pytest.approx(1.5, abs=0.3)
+    with pytest.raises(DivergedError, match=r"rose from 1\.00 to"):
+        watched([1.0, *[4.0] * 40], LossWatch("a net"))
+    watched([1.0, *[4.0] * 10, *[1.0] * 40], LossWatch("a net"))
+
+
+def test_what_is_kept_beside_a_network_comes_back_through_json() -> None:
+    one = Several({"noise": Drawing(3, 4), "watch": watched([2.0, 3.0], LossWatch("a net"))})
+    drawing = one.parts["noise"]
+    assert isinstance(drawing, Drawing)
+    drawing.rng.random(5)
+    arrays, meta = one.state()
+    two = Several({"noise": Drawing(9), "watch": LossWatch("a net")})
+    two.load_state(arrays, json.loads(json.dumps(meta)))
+    other, watch = two.parts["noise"], two.parts["watch"]
+    assert isinstance(other, Drawing) and isinstance(watch, LossWatch)
+    assert other.rng.random() == drawing.rng.random()
+    assert (watch.n_steps, watch.first, watch.recent) == (2, 2.0, 2.5)
