@@ -9,10 +9,12 @@ from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.defences.registry import DEFENCES
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
 
-FAMILIES = (INVERSION_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS, TARGETS, ENCODERS, DEFENCES)
+FAMILIES = (INVERSION_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS, TARGETS, ENCODERS, DEFENCES,
+            TRAINED_DEFENCES)  # fmt: skip
 ENTRIES: dict[str, Entry] = {name: e for family in FAMILIES for name, e in family.items()}
 
 

@@ -1,0 +1,1 @@
+"""Defences that are trained."""
