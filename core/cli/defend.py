@@ -94,10 +94,9 @@ def _read(given: argparse.Namespace, columns: Columns) -> tuple[list[str], list[
 
     if given.limit is not None and given.limit < 2:
         raise InvalidInputError(f"--limit must be at least 2, got {given.limit}.")
-    documents = load_corpus(given.texts, columns=columns).documents
-    if given.label_column is not None:
-        documents = [d for d in documents if d.label is not None]
-    chosen = list(documents)[: given.limit]
+    found = load_corpus(given.texts, columns=columns).documents
+    known = [d for d in found if given.label_column is None or d.label is not None]
+    chosen = known[: given.limit]
     labels = None if given.label_column is None else [str(d.label) for d in chosen]
     return [d.text for d in chosen], labels
 

@@ -123,15 +123,6 @@ ENCODERS: dict[str, EncoderEntry] = {
         "core.encoders.opening:open_masked_lm",
         formula=_POOLED,
     ),
-    "defended": EncoderEntry(
-        "Encoder behind a trained defence",
-        "defended:FOLDER, an encoder with the defence that `defend` trained for it",
-        "Song & Raghunathan (2020), §7; Belrose et al. (2023)",
-        "core.defences.trained.opening:open_defended",
-        argument="FOLDER",
-        formula=r"\tilde\Phi(x) = f\big(\Phi(x)\big)",
-        label="defended",
-    ),
     "tfidf": FittedEncoderEntry(
         "Bag of words, tf-idf",
         "Counts the words of a text and weighs rare ones more: the text without its order.",
@@ -256,6 +247,15 @@ ENCODERS: dict[str, EncoderEntry] = {
         learns_from="scores",
         label="S-BERT here",
         colour="#A63D00",
+    ),
+    "defended": EncoderEntry(
+        "Encoder behind a trained defence",
+        "defended:FOLDER, an encoder with the defence that `defend` trained for it",
+        "Song & Raghunathan (2020), §7; Belrose et al. (2023)",
+        "core.defences.trained.opening:open_defended",
+        argument="FOLDER",
+        formula=r"\tilde\Phi(x) = f\big(\Phi(x)\big)",
+        label="defended",
     ),
 }
 

@@ -160,7 +160,7 @@ class AdversarialStudy:
                  "n_negatives": self.n_negatives}  # fmt: skip
         if encoder == "dual_transformer":
             asked["feed_forward"] = 4 * self.dimension
-        given = {name: value for name, value in asked.items() if value}
+        given: dict[str, Any] = {name: value for name, value in asked.items() if value}
         given |= {"against": hides, "weight": weight, "seed": seed,
                   "adversary_hidden": self.adversary_hidden}  # fmt: skip
         return {"encoder": DUALS[encoder], "encoder_settings": settings_told(DUALS[encoder], given),
@@ -170,7 +170,7 @@ class AdversarialStudy:
         from core.defences.trained.adversarial import AdversarialAdapter
 
         asked = {"epochs": self.adapter_epochs, "dimension": self.adapter_dimension}
-        given = {name: value for name, value in asked.items() if value}
+        given: dict[str, Any] = {name: value for name, value in asked.items() if value}
         adapter = AdversarialAdapter(
             against=hides, weight=weight, seed=seed, adversary_hidden=self.adversary_hidden, **given
         )

@@ -99,7 +99,11 @@ def _mlp(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
     from sklearn.preprocessing import StandardScaler
 
     scale = StandardScaler().fit(known)
-    mlp = MLPClassifier((512,), early_stopping=True, max_iter=60, random_state=seed)
+    is_much = len(labels) >= 1000  # else a tenth says too little of when to stop
+    mlp = MLPClassifier(
+        (512,), batch_size=min(128, len(labels)), max_iter=100, early_stopping=is_much,
+        random_state=seed,
+    )  # fmt: skip
     mlp.fit(scale.transform(known), labels)
     return np.asarray(mlp.predict_log_proba(scale.transform(held)), np.float32)
 

@@ -136,8 +136,8 @@ class Leace:
 
         def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
             vectors = np.asarray(encoder.encode(texts, on_progress), np.float32)
-            erased: Vectors = (vectors - self.mean_) @ self.projection_.T + self.mean_
-            return erased
+            erased = (vectors - self.mean_) @ self.projection_.T + self.mean_
+            return erased.astype(np.float32)
 
         return ProtectedEncoder.of(encoder, self, transform)
 
