@@ -21,7 +21,7 @@ from core.studies.rows import Row
 READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "cache", "list"}
 """Every other command has --text-column. One that reads no table of texts is added here."""
 
-READS = ["evaluate", "train", "fit", "privatize", "memorise", "tune", "study"]
+READS = ["evaluate", "train", "fit", "defend", "privatize", "memorise", "tune", "study"]
 
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 
@@ -63,6 +63,7 @@ def commands(path: Path) -> dict[str, list[object]]:
         "evaluate": ["evaluate", "--attack", "prior", "--texts", path],
         "train": ["train", "--attack", "prior", "--corpus", path, "--out", out],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", path, "--out", out],
+        "defend": ["defend", "--texts", path, "--out", out],
         "memorise": ["memorise", "--canary", "pin {digits:4}", "--corpus", path],
         "privatize": ["privatize", "--eta", "75", "--in", path, "--out", f"{out}{path.suffix}"],
         "tune": ["tune", "--attack", "prior", "--target", path, "--out", out],

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from core.defences.stored import save_defence
+from core.defences.trained.adversarial import AdversarialAdapter
 from core.encoders import ENCODERS, load_encoder
 from core.encoders import minilm as bundled_minilm
 from core.encoders.registry import FITTED_ENCODERS
@@ -55,8 +57,19 @@ def encoder(request: pytest.FixtureRequest) -> Encoder:
         "minilm": lambda: request.getfixturevalue("minilm"),
         "mlm": lambda: load_encoder(f"mlm:{request.getfixturevalue('tiny_bert')}"),
         "st": lambda: load_encoder(f"st:{request.getfixturevalue('tiny_sentence_transformer')}"),
+        "defended": lambda: defended(request),
     }
     return opened[request.param]()
+
+
+def defended(request: pytest.FixtureRequest) -> Encoder:
+    """An encoder behind a defence that was trained for it."""
+    name = f"mlm:{request.getfixturevalue('tiny_bert')}"
+    folder = request.getfixturevalue("tmp_path") / "defence"
+    texts = request.getfixturevalue("small_texts")[:60]
+    defence = AdversarialAdapter(epochs=1, n_words=20).fit(load_encoder(name), texts)
+    save_defence(defence, folder, training={"encoder": name})
+    return load_encoder(f"defended:{folder}")
 
 
 def test_every_family_keeps_the_contract(encoder: Encoder) -> None:

@@ -85,6 +85,10 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
         "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
         "defences": ("none", "gaussian", "truncation"),
     },
+    "adversarial": lambda s: {
+        "target": str(s.news), "label_column": "label", "tasks": (f"news={s.news}",),
+        "encoders": (f"mlm:{s.encoder}", "dual_lstm"), "seeds": (0,),
+    },
     "membership-classifiers": lambda s: {
         "corpora": (f"posts={s.posts}:label",), "encoder": f"mlm:{s.encoder}", "n_shadows": 2,
         "classifiers": ("linear", "lstm"), "seeds": (0,),
@@ -277,7 +281,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     ),
     "the version of an attack on an attribute": (
         raise_versions("attribute_attack"),
-        {*STUDIES, "tuning"} - {"attributes"},
+        {*STUDIES, "tuning"} - {"attributes", "adversarial"},
     ),
     "the version of a network under noise": (
         raise_versions("reader"),
@@ -291,6 +295,10 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of a defence": (
         raise_versions("defence"),
         {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff", *UNDER_NOISE},
+    ),
+    "the version of a trained defence": (
+        raise_versions("trained_defence"),
+        {*STUDIES, "tuning"} - {"adversarial"},
     ),
     "the version of the study": (raise_study, set()),
     "a default of an attack": (

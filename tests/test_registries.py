@@ -9,6 +9,7 @@ from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.defences.registry import DEFENCES
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.encoders.registry import ENCODERS
 from core.registry import Entry
@@ -20,6 +21,7 @@ FAMILIES = (
     TARGETS,
     ENCODERS,
     DEFENCES,
+    TRAINED_DEFENCES,
     OBJECTIVES,
 )
 ENTRIES: dict[str, Entry] = {name: e for family in FAMILIES for name, e in family.items()}

@@ -145,6 +145,13 @@ CHOSEN = (
         "membership of words in these novels under seed 0",
         f"{_DECISIONS}0022-membership-of-embedding-models.md",
     ),
+    Chosen(
+        "plan core.defences.trained.adversarial:AdversarialAdapter",
+        {"learning_rate": 0.0002, "adversary_rate": 0.003, "epochs": 15},
+        "14,000 sentences of 20 authors of English novels, and test texts of TREC, MPQA and SUBJ",
+        "the adapter on these novels and tasks",
+        f"{_DECISIONS}0026-training-against-an-adversary.md",
+    ),
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from core.cli import (
     attributes,
     audit_mechanism,
     cache,
+    defend,
     deniability,
     evaluate,
     fit,
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "attributes": attributes,
     "train": train,
     "fit": fit,
+    "defend": defend,
     "deniability": deniability,
     "privatize": privatize,
     "audit-mechanism": audit_mechanism,
@@ -61,8 +63,8 @@ COMMANDS: Mapping[str, ModuleType] = {
 }
 """Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
 
-ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "deniability", "privatize", "tune",
-            "serve")  # fmt: skip
+ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "defend", "deniability",
+            "privatize", "tune", "serve")  # fmt: skip
 """Those that have --no-cache; the studies declare it with their other arguments."""
 
 

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         metavar="NAME=VALUE", help="a setting of the encoder")  # fmt: skip
     parser.add_argument("--spec", metavar="FILE", help="JSON with these arguments; others win")
     parser.add_argument("--corpus", help="bundled, a file, or another source")
-    add_column_arguments(parser)
+    add_column_arguments(parser, label="of the attribute that an adversarial encoder hides")
     parser.add_argument("--pairs", type=Path, metavar="FILE",
                         help="of sbert: a table like the STS benchmark, with sentence1, sentence2, "
                         "score, split and lang")  # fmt: skip
@@ -66,6 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.limit is not None and arguments.limit < 2:
         raise InvalidInputError(f"--limit must be at least 2, got {arguments.limit}.")
     needed, other = ("pairs", "corpus") if family.learns_from == "scores" else ("corpus", "pairs")
+    if arguments.label_column is not None and "against" not in settings_of(family.kind):
+        raise InvalidInputError(f"{arguments.encoder} hides nothing: leave --label-column out.")
     if getattr(arguments, needed) is None or getattr(arguments, other) is not None:
         raise InvalidInputError(f"{arguments.encoder} is fitted on --{needed}, not on --{other}.")
     arguments.columns = _checked(arguments)
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _checked(given: argparse.Namespace) -> Columns | None:
     """Return the columns to read, found before anything is loaded."""
     if given.corpus is not None:
-        return checked_corpus(given.corpus, columns_of(given))
+        return checked_corpus(given.corpus, columns_of(given, label=given.label_column))
     if given.text_column is not None:
         raise InvalidInputError("--text-column is of --corpus; --pairs has sentence1, sentence2.")
     from core.tasks.pairs import PAIR_COLUMNS
@@ -158,16 +160,23 @@ def _of_texts(encoder: FittedEncoder, given: argparse.Namespace) -> _Work:
 
 
 def _of_neighbours(encoder: Any, given: argparse.Namespace) -> _Work:
-    from core.encoders.dual.context_pairs import pairs_of
+    from core.encoders.dual.context_pairs import labelled_pairs_of
 
     corpus = _opened(given)
-    pairs = pairs_of(corpus)[: given.limit]
+    pairs, labels = labelled_pairs_of(corpus)
+    if given.label_column is not None:
+        kept = [i for i, label in enumerate(labels) if label is not None]
+        pairs, labels = [pairs[i] for i in kept], [labels[i] for i in kept]
+    pairs = pairs[: given.limit]
+    more = {} if given.label_column is None else {"labels": labels[: given.limit]}
 
     def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
-        encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint))
+        encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint), **more)
         return {"validation": str(encoder.validation_[-1])}
 
     facts = {"corpus": corpus.name, "corpus_hash": corpus.content_hash, "n_pairs": len(pairs)}
+    if more:
+        facts["label_column"] = given.label_column
     return _Work(facts, fit)
 
 

@@ -28,18 +28,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print what there is."""
     from core.defences.registry import DEFENCES
+    from core.defences.trained.registry import TRAINED_DEFENCES
     from core.encoders.registry import ENCODERS
 
+    defences = {**DEFENCES, **TRAINED_DEFENCES}
     one = (
         _one("attack", arguments.attack, INVERSION_ATTACKS, _attack)
         or _one("encoder", arguments.encoder, ENCODERS, _encoder)
         or _chain(arguments.defence)
-        or _one("defence", arguments.defence, DEFENCES, _defence)
+        or _one("defence", arguments.defence, defences, _defence)
     )
     data = one or {
         "encoders": _encoders(),
         "attacks": [_attack(name) for name in INVERSION_ATTACKS],
-        "defences": [_defence(name) for name in DEFENCES],
+        "defences": [_defence(name) for name in defences],
         "private_training": _private_training(),
         "membership": _membership(),
         "under_noise": _under_noise(),
@@ -136,8 +138,9 @@ def _attack(name: str) -> dict[str, Any]:
 
 def _defence(name: str) -> dict[str, Any]:
     from core.defences.registry import DEFENCES
+    from core.defences.trained.registry import TRAINED_DEFENCES
 
-    entry = DEFENCES[name]
+    entry = {**DEFENCES, **TRAINED_DEFENCES}[name]
     return {
         "name": name,
         **_about(entry),

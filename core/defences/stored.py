@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.defences.registry import DEFENCES, make_defence
+from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
 from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import TrainedDefence
 from core.registry import name_of
@@ -32,7 +33,7 @@ def save_defence(
     StorageError
         The disk is full or the folder cannot be written.
     """
-    name = name_of(DEFENCES, type(defence))
+    name = name_of({**DEFENCES, **TRAINED_DEFENCES}, type(defence))
     if name is None:
         raise InvalidInputError(f"{type(defence).__name__} is not in the registry of defences.")
     arrays, state = defence.state()
@@ -59,11 +60,13 @@ def load_defence(folder: Path, *, seed: int | None = None) -> TrainedDefence:
         settings = dict(meta.get("settings") or {}) | ({} if seed is None else {"seed": seed})
         if meta["kind"] != "defence":
             raise InvalidInputError(f"it holds something of kind {meta['kind']!r}")
-        defence = make_defence(DefenceSpec.of(meta["defence"], settings))
+        spec = DefenceSpec.of(meta["defence"], settings)
+        is_trained = spec.name in TRAINED_DEFENCES
+        defence: Any = make_trained_defence(spec) if is_trained else make_defence(spec)
         if not isinstance(defence, TrainedDefence):
             raise InvalidInputError(f"{meta['defence']} learns nothing")
         defence = defence.load_state(arrays, meta["state"])
     except (*UNFIT, CoreError) as error:
         raise ArtifactError(f"{folder} does not hold a trained defence: {error}") from error
-    defence.training_ = dict(meta.get("training") or {})  # type: ignore[attr-defined]
+    defence.training_ = dict(meta.get("training") or {})
     return defence

@@ -94,6 +94,10 @@ _NEXT = (
     r"\max_\Phi\ \log \frac{e^{\Phi(x_a) \cdot \Phi(x_b)}}"
     r"{e^{\Phi(x_a) \cdot \Phi(x_b)} + \sum_{x_n \in X_{neg}} e^{\Phi(x_a) \cdot \Phi(x_n)}}"
 )
+_AGAINST = (
+    r"\min_\Phi \max_A\ \lambda \log P_A\big(s \mid \Phi(x_b)\big)"
+    r" - \log P_\Phi(x_b \mid x_a, X_{neg})"
+)
 
 ENCODERS: dict[str, EncoderEntry] = {
     "minilm": EncoderEntry(
@@ -214,6 +218,26 @@ ENCODERS: dict[str, EncoderEntry] = {
         label="dual Transformer",
         colour="#B08D57",
     ),
+    "adversarial_lstm": FittedEncoderEntry(
+        "Dual encoder, LSTM, adversarial",
+        "The recurrent dual encoder, trained so that an adversary cannot read its vectors.",
+        "Song & Raghunathan (2020), §7",
+        "core.defences.trained.adversarial_dual:AdversarialLSTM",
+        formula=_AGAINST,
+        learns_from="neighbours",
+        label="adversarial LSTM",
+        colour="#5F6B2E",
+    ),
+    "adversarial_transformer": FittedEncoderEntry(
+        "Dual encoder, Transformer, adversarial",
+        "The same of three Transformer layers.",
+        "Song & Raghunathan (2020), §7",
+        "core.defences.trained.adversarial_dual:AdversarialTransformer",
+        formula=_AGAINST,
+        learns_from="neighbours",
+        label="adversarial Transformer",
+        colour="#8F9E4B",
+    ),
     "sbert": FittedEncoderEntry(
         "Sentence-BERT, fine-tuned here",
         "A language model trained so that its cosines follow people's scores of similarity.",
@@ -223,6 +247,15 @@ ENCODERS: dict[str, EncoderEntry] = {
         learns_from="scores",
         label="S-BERT here",
         colour="#A63D00",
+    ),
+    "defended": EncoderEntry(
+        "Encoder behind a trained defence",
+        "defended:FOLDER, an encoder with the defence that `defend` trained for it",
+        "Song & Raghunathan (2020), §7; Belrose et al. (2023)",
+        "core.defences.trained.opening:open_defended",
+        argument="FOLDER",
+        formula=r"\tilde\Phi(x) = f\big(\Phi(x)\big)",
+        label="defended",
     ),
 }
 

@@ -21,6 +21,7 @@ from core.attacks.inversion.shipped import shipped_folder
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.defences.registry import DEFENCES, stages_of
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.encoders import load_encoder
 from core.encoders.hub import fetched_revision
@@ -47,6 +48,7 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "attack": INVERSION_ATTACKS,
     "encoder": ENCODERS,
     "defence": DEFENCES,
+    "trained_defence": TRAINED_DEFENCES,
     "attribute_attack": ATTRIBUTE_ATTACKS,
     "classifier": TARGETS,
     "classifier_attack": CLASSIFIER_ATTACKS,
@@ -63,6 +65,7 @@ _GIVEN = {
     "attack": "settings",
     "encoder": "encoder_settings",
     "defence": "defence_settings",
+    "trained_defence": "trained_defence_settings",
     "attribute_attack": "attribute_settings",
     "classifier": "classifier_settings",
     "classifier_attack": "classifier_attack_settings",

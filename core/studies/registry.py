@@ -181,6 +181,13 @@ STUDIES: dict[str, StudyEntry] = {
         version=2,
         beside=("search",),
     ),
+    "adversarial": StudyEntry(
+        "Adversarial training",
+        "what an adversary reads while an encoder is trained against it, and fresh ones after it",
+        "Song & Raghunathan (2020), §7, Fig. 6 and 7; Belrose et al. (2023)",
+        "core.studies.adversarial:AdversarialStudy",
+        beside=("msp",),
+    ),
     "membership-classifiers": StudyEntry(
         "Membership, classifiers",
         "whose texts a classifier was trained on: targets, attacks and features",

@@ -33,6 +33,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
         "train": ["train", *bert, *prior, "--corpus", "texts.txt", "--min-words", "4",
                   "--out", "out", "--json"],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
+        "defend": ["defend", *bert, "--defence", "leace", "--texts", "news.csv",
+                   "--label-column", "label", "--out", "out", "--json"],
         "deniability": ["deniability", *bert, "--text", _SENTENCE, "--eta", "20",
                         "--n-draws", "20", "--json"],
         "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",

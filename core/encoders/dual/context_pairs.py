@@ -18,7 +18,7 @@ from core.corpora.sentences import split_sentences
 from core.errors import InvalidInputError
 from core.text import MAX_CHARACTERS, check_text, check_texts, words
 
-__all__ = ["ContextPairs", "pairs_of"]
+__all__ = ["ContextPairs", "labelled_pairs_of", "pairs_of"]
 
 MIN_PAIRS = 20
 _Rows = NDArray[np.int64]
@@ -132,7 +132,15 @@ def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> lis
     InvalidInputError
         The corpus holds single sentences or no two sentences in a row.
     """
-    found = []
+    return labelled_pairs_of(corpus, min_words=min_words, max_words=max_words)[0]
+
+
+def labelled_pairs_of(
+    corpus: Corpus, *, min_words: int = 3, max_words: int = 100
+) -> tuple[list[tuple[str, str]], list[str | None]]:
+    """Return what `pairs_of` does, and the label of the document that each pair comes from."""
+    found: list[tuple[str, str]] = []
+    labels: list[str | None] = []
     for document in () if corpus.is_split else corpus.documents:
         sentences = split_sentences(document.text, corpus.language)
         fits = [min_words <= len(words(s)) <= max_words and len(s) <= MAX_CHARACTERS
@@ -142,9 +150,10 @@ def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> lis
             for i, (one, two) in enumerate(pairwise(sentences))
             if fits[i] and fits[i + 1]
         ]
+        labels += [document.label] * (len(found) - len(labels))
     if not found:
         raise InvalidInputError(
             f"Corpus {corpus.name!r} has no two sentences in a row. Give running text, or name "
             "the column that tells which rows are one document."
         )
-    return found
+    return found, labels

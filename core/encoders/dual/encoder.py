@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.encoders.dual.context_pairs import ContextPairs
 from core.encoders.dual.fitted import FittedDual
@@ -27,12 +27,12 @@ from core.encoders.dual.training import (
 )
 from core.encoders.dual.word_tokens import WordTokens
 from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
+from core.protocols import OnProgress, Restorable, no_progress
 from core.specs import setting, validate_settings
 from core.training.devices import fast_dtype, pick_device
 from core.training.loop import Loop, TrainingLog, train
 
-__all__ = ["DualEncoder", "LSTMDualEncoder", "TransformerDualEncoder"]
+__all__ = ["DualEncoder", "DualRun", "LSTMDualEncoder", "TransformerDualEncoder"]
 
 _POOLING = ("mean", "last", "max")
 _Rows = NDArray[np.int64]
@@ -85,6 +85,17 @@ class DualEncoder(FittedDual):
         """Return the schedule of the learning rate over so many steps; None keeps it."""
         return None
 
+    def run_of(
+        self,
+        network: DualNetwork,
+        pairs: ContextPairs,
+        ids: list[_Rows],
+        rows: _Rows,
+        held: _Rows,
+    ) -> DualRun:
+        """Return the training run: whoever trains otherwise returns another."""
+        return DualRun(self, network, pairs, ids, rows, held)
+
     def fit(
         self,
         texts: Sequence[str],
@@ -132,7 +143,7 @@ class DualEncoder(FittedDual):
         ids = [tokens.ids(text, self.max_length) for text in pairs.texts]
         torch.manual_seed(self.seed)
         network = self.new_network(len(tokens)).to(pick_device(self.device))
-        run = _Run(self, network, pairs, ids, rows, held)
+        run = self.run_of(network, pairs, ids, rows, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self.validation_ = [run.score_of(accuracy) for accuracy in self.log_.validation]
         self._accept(tokens, network)
@@ -140,8 +151,18 @@ class DualEncoder(FittedDual):
         return self
 
 
-class _Run:
-    """One training run of a dual encoder on numbered pairs."""
+class DualRun:
+    """One training run of a dual encoder on numbered pairs.
+
+    Attributes
+    ----------
+    module : Module
+        What is trained: the network, and what is trained beside it.
+    clip_norm : float
+        Longest gradient of `module`; 0 for any.
+    extra_state : Restorable or None
+        What the run changes beside `module`.
+    """
 
     def __init__(
         self,
@@ -157,35 +178,45 @@ class _Run:
         self.n_candidates = min(encoder.n_candidates, len(held))
         self.device = network.words.weight.device
         self.fast = fast_dtype(self.device)
+        self.module: nn.Module = network
+        self.clip_norm = encoder.clip_norm
+        self.extra_state: Restorable | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes this run this run."""
+        encoder = self.encoder
+        return {"encoder": encoder.name, "settings": encoder.settings, "pairs": self.pairs.digest}
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return what takes the steps."""
+        return torch.optim.Adam(
+            self.network.parameters(),
+            lr=self.encoder.learning_rate,
+            fused=self.device.type in ("cpu", "cuda"),
+        )
 
     def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
+        """Train, and return what happened."""
         encoder = self.encoder
         loop = Loop(
             n=len(self.rows),
             epochs=encoder.epochs,
             batch_size=encoder.n_negatives + 1,
             seed=encoder.seed,
-            identity={
-                "encoder": encoder.name,
-                "settings": encoder.settings,
-                "pairs": self.pairs.digest,
-            },
+            identity=self.identity,
             decay=False,
-            clip_norm=encoder.clip_norm,
+            clip_norm=self.clip_norm,
             patience=encoder.epochs + 1,
             keep_best=False,
             is_half=False,
             say_score=lambda accuracy: f"it {self.score_of(accuracy)}",
             unit="pairs of sentences",
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+            extra_state=self.extra_state,
         )
         loop.rate_share = encoder.rate_share(loop.epochs * loop.n_batches)
-        optimizer = torch.optim.Adam(
-            self.network.parameters(),
-            lr=encoder.learning_rate,
-            fused=self.device.type in ("cpu", "cuda"),
-        )
-        return train(self.network, optimizer, self.loss, self.validate, loop, on_progress)
+        return train(self.module, self.optimizer(), self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: _Rows) -> Tensor:
         """Return Eq. 2 for the pairs of a batch."""
@@ -198,9 +229,14 @@ class _Run:
             both = embed_ids(self.network, [self.ids[i] for i in np.concatenate([a, b])])
         one, two = both.float().split(len(rows))
         in_context = torch.from_numpy(self.pairs.in_context(rows)).to(self.device)
-        return context_loss(one, two, in_context)
+        return self.joined(context_loss(one, two, in_context), two, rows)
+
+    def joined(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
+        """Return Eq. 2 with what else is trained on Φ(x_b) of some pairs: here nothing."""
+        return loss
 
     def validate(self) -> float:
+        """Return how often the next sentence is found, in per cent."""
         found = retrieval_accuracy(self.network, self.ids, self.pairs, self.held, self.n_candidates)
         return found.score.value
 

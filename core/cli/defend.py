@@ -1,0 +1,118 @@
+"""Train a defence for an encoder: hide words or an attribute; use it as `defended:FOLDER`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Any
+
+from core.cli.arguments import (
+    add_column_arguments,
+    add_encoder_arguments,
+    columns_of,
+    encoder_spec,
+    parse_settings,
+)
+from core.cli.output import progress_line, show_json
+from core.cli.sources import checked_columns
+from core.corpora import Columns
+from core.errors import InvalidInputError
+from core.specs import DefenceSpec
+from core.store import META, clear_leftovers
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "The same command goes on from its last checkpoint."
+
+_CHECKPOINT = "checkpoint"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `defend`."""
+    from core.defences.trained.registry import TRAINED_DEFENCES
+
+    known = ", ".join(TRAINED_DEFENCES)
+    parser.add_argument("--defence", default="adversarial", help=f"one of {known}")
+    parser.add_argument("--set", dest="settings", action="append", default=[],
+                        metavar="NAME=VALUE", help="a setting of the defence")  # fmt: skip
+    add_encoder_arguments(parser)
+    parser.add_argument("--texts", type=Path, required=True, metavar="FILE",
+                        help="texts to train on, a row or a line each")  # fmt: skip
+    add_column_arguments(parser, label="of the attribute that is hidden")
+    parser.add_argument("--limit", type=int, help="texts taken, from the first")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train, write the defence, and say how to use it. A run that diverges writes nothing."""
+    from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
+    from core.registry import find
+
+    entry = find(TRAINED_DEFENCES, arguments.defence, "--defence")
+    columns = checked_columns(arguments.texts, columns_of(arguments, label=arguments.label_column))
+    _check_free(arguments.out)
+    settings = parse_settings(arguments.defence, entry.kind, arguments.settings)
+    defence: Any = make_trained_defence(DefenceSpec.of(arguments.defence, settings))
+    facts = _trained(defence, arguments, columns)
+    _show(arguments, defence, facts)
+
+
+def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> dict[str, Any]:
+    """Train a defence and write it; return what it was trained on."""
+    from core.defences.stored import load_defence, save_defence
+    from core.encoders import load_encoder
+    from core.encoders.cache import CachedEncoder
+
+    checkpoint = arguments.out / _CHECKPOINT
+    with progress_line() as on_progress:
+        texts, labels = _read(arguments, columns)
+        encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
+        defence.fit(
+            encoder, texts, labels=labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
+        )
+    facts = {"encoder": arguments.encoder, "texts": arguments.texts.name, "n_texts": len(texts),
+             "seconds": round(defence.seconds_, 1)}  # fmt: skip
+    save_defence(defence, arguments.out, training=facts)
+    load_defence(arguments.out)  # finished means that all of it reads back
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    clear_leftovers(arguments.out)
+    return facts
+
+
+def _check_free(out: Path) -> None:
+    """Raise InvalidInputError where `out` holds more than the checkpoint of a stopped run."""
+    if out.exists() and (not out.is_dir() or any(p.name != _CHECKPOINT for p in out.iterdir())):
+        holds = "holds a defence already" if (out / META).exists() else "exists and is not empty"
+        raise InvalidInputError(f"{out} {holds}; choose another folder.")
+
+
+def _read(given: argparse.Namespace, columns: Columns) -> tuple[list[str], list[str] | None]:
+    """Return the texts, and their labels where a column of these is named."""
+    from core.corpora import load_corpus
+
+    if given.limit is not None and given.limit < 2:
+        raise InvalidInputError(f"--limit must be at least 2, got {given.limit}.")
+    found = load_corpus(given.texts, columns=columns).documents
+    known = [d for d in found if given.label_column is None or d.label is not None]
+    chosen = known[: given.limit]
+    labels = None if given.label_column is None else [str(d.label) for d in chosen]
+    return [d.text for d in chosen], labels
+
+
+def _show(given: argparse.Namespace, defence: Any, facts: dict[str, Any]) -> None:
+    name = f"defended:{given.out}"
+    during = [score.to_dict() for score in getattr(defence, "during_", ())]
+    if given.json:
+        told = {**facts, "encoder": name, "trained_for": facts["encoder"]}
+        show_json({**told, "defence": given.defence, "during": during, "out": str(given.out)})
+        return
+    print(f"{name}: {given.defence} for {facts['encoder']}, trained on {facts['n_texts']:,} texts "
+          f"in {facts['seconds']:,.1f} s")  # fmt: skip
+    if during:
+        last = defence.during_[-1]
+        print(f"  in training, the adversary reads {last.said()} % (guessing {last.chance:.1f} %)")
+        print("  That is no promise: attackers trained now may read more. `evaluate` and "
+              "`attributes` say how much.")  # fmt: skip
+    print(f"Use it as --encoder {name}")

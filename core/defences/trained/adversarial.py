@@ -1,0 +1,274 @@
+"""Adversarial training on frozen vectors: a small adapter hides words or an attribute.
+
+Implements Song & Raghunathan (2020), §7, for an encoder whose weights stay as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.defences.protected import ProtectedEncoder
+from core.defences.trained.contest import AgainstAdversary, Contest, adversary_of
+from core.defences.trained.forgetting import forget_if_diverged
+from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import Score
+from core.specs import setting, validate_settings
+from core.store import digest_of
+from core.text import check_texts
+from core.training.devices import pick_device
+from core.training.loop import Loop, train
+from core.vectors import is_sparse
+
+__all__ = ["AdapterNetwork", "AdversarialAdapter", "kept_loss"]
+
+LEAST_TEXTS = 40
+"""To train on and to hold out."""
+
+MOST_HELD = 1000
+"""Texts held out at most, to tell what the adversary reads after each epoch."""
+
+
+def kept_loss(own: Tensor, frozen: Tensor, temperature: float) -> Tensor:
+    """Return how badly the vectors tell which texts belong together, by the frozen ones.
+
+    −(1/n) Σ_a Σ_{b≠a} P(x_b|x_a) log P_f(x_b|x_a), with P_f(x_b|x_a) = exp(f(x_b)·f(x_a)/τ) /
+    Σ_{x≠x_a} exp(f(x)·f(x_a)/τ) over the batch, and P the same of the frozen vectors.
+    It holds the place of −log P_Φ(x_b|x_a, X_neg) in Song & Raghunathan (2020), §7: there x_b is
+    the sentence that follows x_a, here a text is as much x_a's x_b as the frozen encoder finds
+    the two alike. So what the encoder is useful for stays, and texts in any order will do.
+
+    Parameters
+    ----------
+    own, frozen : Tensor of float32, shapes (n, m) and (n, d)
+        Unit vectors.
+    temperature : float
+        τ.
+    """
+    itself = torch.eye(len(own), dtype=torch.bool, device=own.device)
+    wanted = (frozen @ frozen.T / temperature).masked_fill(itself, -torch.inf).softmax(1)
+    found = (own @ own.T / temperature).masked_fill(itself, -1e9).log_softmax(1)
+    return -(wanted * found).sum(1).mean()
+
+
+class AdapterNetwork(nn.Module):
+    """f(e) = W e + B relu(A e), made a unit vector.
+
+    W starts as the principal directions of the vectors (the identity where m = d), and B at 0, so
+    that before any training nothing is hidden that fewer numbers do not hide.
+    """
+
+    def __init__(self, start: NDArray[np.float32], hidden: int) -> None:
+        super().__init__()
+        m, d = start.shape
+        self.direct = nn.Linear(d, m, bias=False)
+        self.direct.weight.data = torch.from_numpy(start.copy())
+        self.enter, self.leave = nn.Linear(d, hidden), nn.Linear(hidden, m)
+        self.enter.weight.data *= d**0.5  # a unit vector has entries of 1/√d
+        nn.init.zeros_(self.leave.weight)
+        nn.init.zeros_(self.leave.bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return the (n, m) adapted vectors of (n, d) frozen ones."""
+        changed = self.direct(vectors) + self.leave(torch.relu(self.enter(vectors)))
+        return nn.functional.normalize(changed)
+
+
+def _directions(vectors: Vectors, m: int) -> NDArray[np.float32]:
+    """Return the m principal directions, shape (m, d); the identity where m = d."""
+    d = vectors.shape[1]
+    if m == d:
+        return np.eye(d, dtype=np.float32)
+    _, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
+    return np.ascontiguousarray(axes[:, ::-1][:, :m].T, dtype=np.float32)
+
+
+@dataclass
+class AdversarialAdapter(AgainstAdversary):
+    """Changes an encoder's vectors so that an adversary cannot read them, and they stay useful.
+
+    Implements Song & Raghunathan (2020), §7, by gradient reversal.
+    Differs from the paper: the encoder is frozen, and a small network on its vectors is trained in
+    its place; usefulness is kept by `kept_loss` instead of the next sentence; the adversary reads
+    scaled vectors and may have a hidden layer.
+
+    Attributes
+    ----------
+    during_ : list of Score
+        What the adversary in training read of held-out texts after each epoch.
+    seconds_ : float
+        Of the training.
+    """
+
+    dimension: int = setting(0, "Numbers in an adapted vector; 0 for as many as before", low=0)
+    hidden: int = setting(512, "Units of the adapter's hidden layer", low=1, high=8192)
+    temperature: float = setting(0.05, "τ of the loss that keeps usefulness", low=1e-3, high=10.0)
+    epochs: int = setting(15, "Passes over the texts", low=1, high=1000)
+    batch_size: int = setting(256, "Texts a step", low=8, high=2**14)
+    learning_rate: float = setting(2e-4, "Of Adam, for the adapter", low=1e-6, high=1.0)
+    clip_norm: float = setting(5.0, "Longest gradient of the adapter; 0 for any", low=0.0)
+    seed: int = setting(0, "Of the start, the order and the held-out texts", low=0)
+    device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        labels: Sequence[str] | None = None,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train on texts; see `TrainedDefence.fit`.
+
+        Parameters
+        ----------
+        labels : sequence of str, optional
+            The attribute of each text, where it is what is hidden.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few texts, no labels, sparse vectors, or a setting outside its range.
+        DivergedError
+            The training ran away; nothing of it is kept.
+        """
+        validate_settings(self)
+        texts = check_texts(texts)
+        if len(texts) < LEAST_TEXTS:
+            raise InvalidInputError(
+                f"The adapter needs at least {LEAST_TEXTS} texts, got {len(texts)}. Give more."
+            )
+        vectors = encoder.encode(texts, on_progress) if vectors is None else vectors
+        if is_sparse(vectors):
+            raise InvalidInputError(
+                f"{encoder.name} gives sparse vectors, which the adapter cannot take. Choose an "
+                "encoder of dense ones."
+            )
+        start = time.perf_counter()
+        with forget_if_diverged(checkpoint_dir):
+            run = _Run(self, texts, np.asarray(vectors, np.float32), labels)
+            run.train(encoder, on_progress, checkpoint_dir)
+        self.seconds_ = time.perf_counter() - start
+        self.network_ = run.network.eval().requires_grad_(False).cpu()
+        self.during_ = run.contest.scores
+        self.encoder_name_, self.encoder_fingerprint_ = encoder.name, encoder.fingerprint
+        return self
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder of adapted vectors, which are unit vectors."""
+        network = self._network()
+        if encoder.fingerprint != self.encoder_fingerprint_:
+            raise EncoderMismatchError(
+                f"This adapter was trained on {self.encoder_name_!r}, not on {encoder.name!r}. "
+                "Protect that encoder, or train an adapter on this one."
+            )
+
+        @torch.inference_mode()
+        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            vectors = torch.from_numpy(np.asarray(encoder.encode(texts, on_progress), np.float32))
+            adapted: Vectors = network(vectors).numpy()
+            return adapted
+
+        m = network.direct.weight.shape[0]
+        return ProtectedEncoder.of(encoder, self, transform, m)
+
+    def _network(self) -> AdapterNetwork:
+        if not hasattr(self, "network_"):
+            raise NotFittedError("AdversarialAdapter is not trained: call fit, or load one.")
+        return self.network_
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the adapter's weights, whose vectors it reads and what the adversary read."""
+        arrays = {k: v.numpy() for k, v in self._network().state_dict().items()}
+        return arrays, {
+            "encoder_name": self.encoder_name_,
+            "encoder_fingerprint": self.encoder_fingerprint_,
+            "during": [score.to_dict() for score in self.during_],
+        }
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        tensors = {k: torch.from_numpy(v.astype(np.float32)) for k, v in arrays.items()}
+        start = np.zeros(tensors["direct.weight"].shape, np.float32)
+        network = AdapterNetwork(start, len(tensors["enter.bias"]))
+        network.load_state_dict(tensors)
+        self.network_ = network.eval().requires_grad_(False)
+        self.during_ = [Score.from_dict(score) for score in meta["during"]]
+        self.encoder_name_ = str(meta["encoder_name"])
+        self.encoder_fingerprint_ = str(meta["encoder_fingerprint"])
+        return self
+
+
+class _Run:
+    """One training run of an adapter."""
+
+    def __init__(
+        self,
+        adapter: AdversarialAdapter,
+        texts: Sequence[str],
+        vectors: Vectors,
+        labels: Sequence[str] | None,
+    ) -> None:
+        self.adapter = adapter
+        self.device = pick_device(adapter.device)
+        order = np.random.default_rng([adapter.seed, 21]).permutation(len(texts))
+        n_held = min(MOST_HELD, len(texts) // 10)
+        self.held, self.known = np.sort(order[:n_held]), np.sort(order[n_held:])
+        lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        self.vectors = torch.from_numpy(vectors)
+        self.units = torch.from_numpy(vectors / lengths)
+        m = adapter.dimension or vectors.shape[1]
+        if m > vectors.shape[1]:
+            raise InvalidInputError(
+                f"dimension must lie in [0, {vectors.shape[1]}] for this encoder, got {m}."
+            )
+        torch.manual_seed(adapter.seed)
+        self.network = AdapterNetwork(_directions(vectors[self.known], m), adapter.hidden)
+        adversary = adversary_of(adapter, texts, labels, self.known, m)
+        self.contest = Contest(adapter, self.network, adversary, self.device)
+        told = ["\0".join(texts), "\0".join(labels or ())]
+        self.digest = digest_of({"vectors": vectors}, told)
+
+    def train(self, encoder: Encoder, on_progress: OnProgress, checkpoint_dir: str | None) -> None:
+        adapter = self.adapter
+        settings = {k: v for k, v in asdict(adapter).items() if k != "device"}
+        loop = Loop(
+            n=len(self.known),
+            epochs=adapter.epochs,
+            batch_size=adapter.batch_size,
+            seed=adapter.seed,
+            identity={"settings": settings, "encoder": encoder.fingerprint, "texts": self.digest},
+            patience=adapter.epochs + 1,
+            keep_best=False,
+            is_half=False,
+            say_score="the adversary reads {:.1f} %".format,
+            unit="texts",
+            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+            extra_state=self.contest,
+        )
+        optimizer = self.contest.optimizer(adapter.learning_rate, adapter.clip_norm)
+        train(self.contest.module, optimizer, self.loss, self.validate, loop, on_progress)
+
+    def loss(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return the joint loss of a batch."""
+        rows = self.known[batch]
+        own = self.network(self.vectors[rows].to(self.device))
+        kept = kept_loss(own, self.units[rows].to(self.device), self.adapter.temperature)
+        return self.contest.loss(kept, own, rows)
+
+    def validate(self) -> float:
+        """Return what the adversary reads of held-out texts."""
+        with torch.inference_mode():
+            own = self.network(self.vectors[self.held].to(self.device))
+        return self.contest.note(own, self.held)

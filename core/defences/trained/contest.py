@@ -1,0 +1,151 @@
+"""An encoder in training beside its adversary: one loss, one optimiser, and what is read by epoch.
+
+Shared by the adapter on frozen vectors (`adversarial`) and the dual encoders (`adversarial_dual`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.defences.trained.word_adversary import WordAdversary
+from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval
+from core.results import Score
+from core.specs import setting
+from core.text import Vocabulary
+from core.training.adversary import Adversary, LabelAdversary, guard, reverse
+
+__all__ = ["AGAINST", "AgainstAdversary", "Contest", "Sides", "adversary_of"]
+
+AGAINST = ("words", "attribute")
+"""What is hidden: the words of a text (inversion), or an attribute of it."""
+
+
+@dataclass
+class AgainstAdversary:
+    """The settings of the adversary, shared by all that are trained against one."""
+
+    against: str = setting("words", "What is hidden", choices=AGAINST)
+    weight: float = setting(
+        1.0, "λ_w or λ_s: how much the adversary counts; 0 trains without it", low=0.0, paper="SR20"
+    )
+    adversary_hidden: int = setting(
+        256, "Units of the adversary's hidden layer; 0 for the paper's linear one", low=0, high=8192
+    )
+    adversary_rate: float = setting(3e-3, "Of Adam, for the adversary", low=1e-6, high=1.0)
+    n_words: int = setting(5000, "Words that are hidden, the most frequent", low=10, high=100_000)
+
+
+class Sides(Protocol):
+    """What a contest needs of the settings."""
+
+    against: str
+    weight: float
+    adversary_hidden: int
+    adversary_rate: float
+    n_words: int
+
+
+def adversary_of(
+    sides: Sides,
+    texts: Sequence[str],
+    labels: Sequence[str] | None,
+    known: NDArray[np.int64],
+    dimension: int,
+) -> Adversary:
+    """Return an untrained adversary on texts, some of which it is trained on.
+
+    Parameters
+    ----------
+    labels : sequence of str, optional
+        The attribute of each text; needed where it is what is hidden.
+    known : ndarray of int64
+        Rows that are trained on: words are counted in these.
+
+    Raises
+    ------
+    InvalidInputError
+        No labels, another number of them than of texts, or one label only.
+    """
+    if sides.against == "words":
+        vocabulary = Vocabulary.count((texts[i] for i in known), size=sides.n_words)
+        return WordAdversary(texts, vocabulary, dimension, hidden=sides.adversary_hidden)
+    if labels is None or len(labels) != len(texts):
+        n = "none" if labels is None else f"{len(labels):,}"
+        raise InvalidInputError(
+            f"Hiding an attribute needs a label for each of the {len(texts):,} texts, got {n}. "
+            "Name the column of the labels, or set against=words."
+        )
+    names = sorted(set(labels))
+    if len(names) < 2:
+        raise InvalidInputError(
+            f"Hiding an attribute needs at least two labels, got {names}. Name another column."
+        )
+    places = {name: i for i, name in enumerate(names)}
+    numbers = np.array([places[label] for label in labels], np.int64)
+    return LabelAdversary(numbers, len(names), dimension, hidden=sides.adversary_hidden)
+
+
+class Contest:
+    """An encoder's network and its adversary, trained by one loss.
+
+    Attributes
+    ----------
+    module : Module
+        Both networks, for a checkpoint.
+    scores : list of Score
+        What the adversary reads of held-out texts after each epoch, in per cent: the F1 of words,
+        or how often it is right about the attribute.
+    """
+
+    def __init__(
+        self, sides: Sides, network: nn.Module, adversary: Adversary, device: torch.device
+    ) -> None:
+        assert isinstance(adversary, nn.Module)
+        self.weight, self._rate = sides.weight, sides.adversary_rate
+        self.network, self.adversary = network, adversary
+        self.module = nn.ModuleDict({"network": network, "adversary": adversary}).to(device)
+        self.scores: list[Score] = []
+
+    def optimizer(self, learning_rate: float, clip: float) -> torch.optim.Optimizer:
+        """Return Adam on both sides, which stops where the training has run away."""
+        groups: list[dict[str, Any]] = [
+            {"params": list(self.network.parameters()), "lr": learning_rate},
+            {"params": list(self.module["adversary"].parameters()), "lr": self._rate},
+        ]
+        kind = next(self.module.parameters()).device.type
+        optimizer = torch.optim.Adam(groups, fused=kind in ("cpu", "cuda"))
+        guard(optimizer, self.network.parameters(), clip=clip, weight=self.weight)
+        return optimizer
+
+    def loss(self, main: Tensor, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """Return the usefulness lost, and the adversary's loss on vectors that are turned round.
+
+        Implements Song & Raghunathan (2020), §7: min_Φ max_A λ log P_A(·|Φ(x_b)) − log P_Φ; see
+        `core.training.adversary.reverse`.
+        """
+        self.module["adversary"].train()
+        return main + self.adversary.loss(reverse(vectors, self.weight), rows)
+
+    def note(self, vectors: Tensor, rows: NDArray[np.int64]) -> float:
+        """Record what the adversary reads of held-out texts now, and return it."""
+        hits = self.adversary.hits(vectors, rows)
+        interval, chance = bootstrap_interval(hits), self.adversary.chance(rows)
+        self.scores.append(Score(float(hits.mean()), interval, len(hits), chance))
+        return self.scores[-1].value
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return what was read so far: the networks themselves are in the checkpoint already."""
+        return {}, {"scores": [score.to_dict() for score in self.scores]}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        self.scores = [Score.from_dict(score) for score in meta["scores"]]
+        return self

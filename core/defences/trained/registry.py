@@ -1,0 +1,69 @@
+"""The defences that learn, in the order in which a reader should meet them.
+
+They stand apart from `core.defences.registry`: without a training there is nothing to protect with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core.defences.registry import DefenceEntry
+from core.protocols import TrainedDefence
+from core.registry import find, make
+from core.specs import DefenceSpec
+
+__all__ = ["TRAINED_DEFENCES", "TrainedDefenceEntry", "make_trained_defence"]
+
+
+@dataclass(frozen=True)
+class TrainedDefenceEntry(DefenceEntry):
+    """What a user should know before training a defence, and where its class is."""
+
+    needs_labels: bool = field(default=False, kw_only=True)
+    """Whether it hides an attribute alone, so that each text needs its label."""
+
+    @property
+    def cost(self) -> str:
+        """What it takes to have one."""
+        labels = " with the attribute" if self.needs_labels else ""
+        return f"trained on texts{labels}; works on any encoder of dense vectors"
+
+
+TRAINED_DEFENCES: dict[str, TrainedDefenceEntry] = {
+    "adversarial": TrainedDefenceEntry(
+        "Adversarial training",
+        "A small network changes vectors so that an adversary in training cannot read them.",
+        "Song & Raghunathan (2020), §7; Ganin & Lempitsky (2015)",
+        path="core.defences.trained.adversarial:AdversarialAdapter",
+        acts_on="vector",
+        formula=r"\min_f \max_A\ \lambda \log P_A\big(s \mid f(e)\big) - \log P_f(x_b \mid x_a)",
+        colour="#7A5FA8",
+        symbol="triangle-up",
+        keeps_space=False,
+    ),
+    "leace": TrainedDefenceEntry(
+        "LEACE",
+        "What a linear classifier could read of an attribute is taken off, in closed form.",
+        "Belrose et al. (2023), Theorem 4.3",
+        path="core.defences.trained.leace:Leace",
+        acts_on="vector",
+        formula=r"\tilde e = e - W^+ P_{W \Sigma_{es}} W (e - \mu),\quad W = \Sigma_{ee}^{-1/2}",
+        colour="#009E73",
+        symbol="pentagon",
+        needs_labels=True,
+    ),
+}
+
+
+def make_trained_defence(spec: DefenceSpec | str) -> TrainedDefence:
+    """Build a defence that is yet to be trained.
+
+    Raises
+    ------
+    InvalidInputError
+        No such defence or setting, or a value outside its range; the message names what is.
+    """
+    spec = DefenceSpec(name=spec) if isinstance(spec, str) else spec
+    entry = find(TRAINED_DEFENCES, spec.name, "defence")
+    defence: TrainedDefence = make(entry, spec.name, dict(spec.settings))
+    return defence

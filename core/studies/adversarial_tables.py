@@ -1,0 +1,242 @@
+"""Adversarial training as tables: in training beside afterwards, and whether the goal was met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.encoders.registry import ENCODERS
+from core.results import Score
+from core.studies.rows import Row, failures, mean_row_score
+from core.studies.tables import markdown_table
+from core.studies.tradeoff_summary import change_measure
+
+__all__ = ["AFFORDABLE", "Setting", "Verdict", "markdown", "settings_in", "verdicts"]
+
+AFFORDABLE = 2.0
+"""Points of usefulness, as a mean over the tasks, that a defence may cost."""
+
+_CHANGE = change_measure("", "accuracy")
+_MEAN = change_measure("mean", "accuracy")
+_READ = {"words": "F1 of words", "attribute": "right about the attribute, %"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An encoder behind a defence at one λ, over all seeds.
+
+    Attributes
+    ----------
+    during : tuple of Score
+        What the adversary in training read of held-out texts after each epoch.
+    after : dict
+        Fresh attacker to what it reads.
+    changes : dict
+        Task, or `mean`, to by how many points its accuracy differs from that without a defence.
+    """
+
+    encoder: str
+    hides: str
+    kind: str
+    weight: float
+    during: tuple[Score, ...]
+    after: dict[str, Score]
+    changes: dict[str, Score]
+    minutes: float
+    milliseconds: float
+    stopped: str = ""
+
+    @property
+    def said(self) -> str:
+        """The defence in a few characters."""
+        names = {"none": "none", "leace": "LEACE"}
+        symbol = "λ_w" if self.hides == "words" else "λ_s"
+        return names.get(self.kind, f"{symbol} {self.weight:g}")
+
+    @property
+    def strongest(self) -> tuple[str, Score]:
+        """The fresh attacker that reads most, and what it reads."""
+        return max(self.after.items(), key=lambda item: item[1].value)
+
+
+def settings_in(rows: Sequence[Row]) -> list[Setting]:
+    """Return what was measured of each setting, in the order of the rows."""
+    grouped: dict[tuple[str, str, str, float], list[Row]] = {}
+    for row in rows:
+        if not row.error:
+            key = (row["encoder"], row["hides"], row["defence_kind"], row["weight"])
+            grouped.setdefault(key, []).append(row)
+    return [_setting(key, own) for key, own in grouped.items()]
+
+
+def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
+    def of(when: str) -> list[Row]:
+        return [row for row in rows if row["when"] == when]
+
+    by_epoch = _by(of("during"), "epoch")
+    after = _by(of("after"), "attacker")
+    use, stopped = of("use"), of("stopped")
+    measures = [name for name in (use[0].scores if use else {}) if name.startswith(_CHANGE)]
+    # Tasks with an official split are tested on the same texts under every seed.
+    changes = {
+        name.removeprefix(_CHANGE): mean_row_score(use, name, is_same_sample=True)
+        for name in measures
+    }
+    return Setting(
+        *key,
+        during=tuple(mean_row_score(by_epoch[epoch], "read") for epoch in sorted(by_epoch)),
+        after={name: mean_row_score(own, "read") for name, own in after.items()},
+        changes=changes,
+        minutes=_mean(row["training_minutes"] for row in use),
+        milliseconds=_mean(row["milliseconds_a_text"] for row in use),
+        stopped=str(stopped[0]["stopped"]) if stopped else "",
+    )
+
+
+def _by(rows: Iterable[Row], name: str) -> dict[Any, list[Row]]:
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[name], []).append(row)
+    return found
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known) if known else float("nan")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an encoder's fresh attackers read half as much, at what it may cost.
+
+    Attributes
+    ----------
+    plain : Setting
+        Without a defence.
+    met : Setting or None
+        The cheapest that halves what the strongest reads at no more than AFFORDABLE points.
+    best : Setting or None
+        Where none does: the one under which least is read at that price.
+    least : Setting or None
+        Under which least is read, whatever it costs.
+    """
+
+    plain: Setting
+    met: Setting | None
+    best: Setting | None
+    least: Setting | None
+
+    def __str__(self) -> str:
+        """Return the verdict in a sentence or two."""
+        name = ENCODERS[self.plain.encoder.partition(":")[0]]
+        head = f"{name.label or name.title}, {self.plain.hides}: "
+        attacker, read = self.plain.strongest
+        head += f"without a defence the strongest fresh attacker ({attacker}) reads {read.said()}. "
+        if self.met is not None:
+            return head + f"{_costs(self.met)}: halved at {AFFORDABLE:g} points or fewer."
+        head += f"No setting halved that at {AFFORDABLE:g} points of usefulness or fewer."
+        if self.best is not None:
+            head += f" The best at that price: {_costs(self.best)}."
+        if self.least is not None and self.least is not self.best:
+            head += f" At any price: {_costs(self.least)}."
+        return head
+
+
+def _costs(setting: Setting) -> str:
+    attacker, read = setting.strongest
+    change = setting.changes["mean"]
+    return (
+        f"{setting.said} leaves {read.said()} to the strongest ({attacker}) and changes usefulness "
+        f"by {change.said()} points"
+    )
+
+
+def verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    """Return the verdict on each encoder and what is hidden, where all of it was measured."""
+    return list(_verdicts(settings_in(rows)))
+
+
+def _verdicts(settings: Sequence[Setting]) -> Iterator[Verdict]:
+    whole = [s for s in settings if s.after and "mean" in s.changes]
+    for plain in whole:
+        if plain.kind != "none":
+            continue
+        own = [s for s in whole if (s.encoder, s.hides) == (plain.encoder, plain.hides)
+               and s.kind != "none"]  # fmt: skip
+        if not own:
+            continue
+        affordable = [s for s in own if s.changes["mean"].value >= -AFFORDABLE]
+        half = plain.strongest[1].value / 2
+        met = [s for s in affordable if s.strongest[1].value <= half]
+        yield Verdict(
+            plain,
+            max(met, key=lambda s: s.changes["mean"].value, default=None),
+            min(affordable, key=lambda s: s.strongest[1].value, default=None),
+            min(own, key=lambda s: s.strongest[1].value),
+        )
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the rows as Markdown: what is read when, the goal, and what is read by epoch."""
+    settings = settings_in(rows)
+    parts = ["# Adversarial training\n", _head(rows)]
+    for hides in dict.fromkeys(s.hides for s in settings):
+        own = [s for s in settings if s.hides == hides]
+        parts += [f"## {hides.capitalize()}: {_READ[hides]}\n", _table(own), _epochs(own)]
+    told = verdicts(rows)
+    if told:
+        parts += ["## Half as much, at two points?\n", *(f"- {verdict}" for verdict in told), ""]
+    for row in failures(rows):
+        parts.append(f"- {row['encoder']}, {row['hides']}, seed {row['seed']} failed: {row.error}")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _head(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    first = rows[0]
+    seeds = ", ".join(map(str, sorted({row["seed"] for row in rows})))
+    return (
+        f"Defences are trained on {first['n_defence']:,} texts of {first['n_labels']} labels, "
+        f"fresh attackers afterwards on {first['n_known']:,} others, and {first['n_targets']:,} "
+        "texts are under attack, which neither saw. In training: what the adversary reads of "
+        "held-out texts after the last epoch. Usefulness: accuracy of logistic regression, in "
+        f"points beside the same encoder without a defence. Means over seeds {seeds}, with 95 % "
+        "intervals.\n"
+    )
+
+
+def _table(settings: Sequence[Setting]) -> str:
+    attackers = list(dict.fromkeys(name for s in settings for name in s.after))
+    tasks = list(dict.fromkeys(name for s in settings for name in s.changes))
+    columns = ["encoder", "defence", "in training", "guessing",
+               *(f"fresh: {name}" for name in attackers), "guessing",
+               *(f"{task}, points" for task in tasks), "minutes", "ms a text"]  # fmt: skip
+    lines: list[list[str]] = []
+    for s in settings:
+        if s.stopped:
+            lines.append([s.encoder, s.said, f"stopped: {s.stopped}"])
+            continue
+        last = s.during[-1] if s.during else None
+        chance = next(iter(s.after.values())).chance if s.after else float("nan")
+        lines.append([
+            s.encoder, s.said,
+            "" if last is None else last.said(), "" if last is None else f"{last.chance:.1f}",
+            *(s.after[name].said() if name in s.after else "" for name in attackers),
+            f"{chance:.1f}",
+            *(s.changes[task].said() if task in s.changes else "" for task in tasks),
+            f"{s.minutes:.2f}", f"{s.milliseconds:.2f}",
+        ])  # fmt: skip
+    return "\n".join(markdown_table(columns, lines)) + "\n"
+
+
+def _epochs(settings: Sequence[Setting]) -> str:
+    """Return what the adversary reads after each epoch of the training."""
+    trained = [s for s in settings if s.during]
+    if not trained:
+        return ""
+    n = max(len(s.during) for s in trained)
+    columns = ["encoder", "defence", *(f"epoch {i + 1}" for i in range(n))]
+    lines = [[s.encoder, s.said, *(f"{score.value:.1f}" for score in s.during)] for s in trained]
+    return "In training, by epoch:\n\n" + "\n".join(markdown_table(columns, lines)) + "\n"
