@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -22,6 +23,9 @@ __all__ = ["bill_of_materials", "licence_of"]
 
 UNSAID = {"cuda-toolkit": "LicenseRef-NVIDIA-Proprietary"}
 """Licences that packages leave out of their metadata; that of the packages it consists of."""
+
+_LINK = re.compile(r",?(?: see)? *\S+://\S+")
+"""What a summary tells of an address elsewhere: the list names no host."""
 
 
 def licence_of(metadata: dict[str, Any]) -> str:
@@ -97,7 +101,7 @@ def _component(metadata: dict[str, Any]) -> Component:
     return Component(
         name=name,
         version=release,
-        description=metadata.get("summary"),
+        description=_LINK.sub("", metadata.get("summary") or ""),
         type=ComponentType.LIBRARY,
         licenses=[LicenseFactory().make_from_string(licence_of(metadata))],
         purl=purl,
