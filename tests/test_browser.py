@@ -137,6 +137,22 @@ def visit(browser: sync_api.Browser, server: tuple[str, Path]) -> Iterator[Visit
     assert_clean(server[1], since)
 
 
+@pytest.fixture(params=[(width, theme) for theme in ("light", "dark") for width in (390, 1280)],
+                ids=lambda at: f"{at[0]}-{at[1]}")  # fmt: skip
+def fitting(
+    browser: sync_api.Browser, server: tuple[str, Path], request: pytest.FixtureRequest
+) -> Iterator[Visit]:
+    """A visit at each width and in each theme, which has to fit and to raise no complaint."""
+    width, theme = request.param
+    since = len(server[1].read_text())
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    visit = Visit(context.new_page(), server[0])
+    yield visit
+    assert visit.overflow <= 0 and visit.complaints == []
+    context.close()
+    assert_clean(server[1], since)
+
+
 def assert_clean(log: Path, since: int) -> None:
     text = log.read_text()[since:]
     assert "Traceback" not in text and "Error" not in text, text[-2000:]
