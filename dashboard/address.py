@@ -113,6 +113,8 @@ class _Adopted:
     asked: dict[str, list[str]] = field(default_factory=dict)
     refused: tuple[tuple[str, str], ...] = ()
     stood: dict[str, Any] = field(default_factory=dict)
+    emptied: dict[str, list[str]] = field(default_factory=dict)
+    """What the address asked for before it was emptied, until the browser has heard of that."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +132,16 @@ class Address:
         for parameter in self.parameters:
             st.session_state.setdefault(parameter.key, parameter.default)
         asked = self._asked()
+        if asked and asked == self._adopted.emptied:  # sent before the browser heard
+            self._empty(asked)
+            return set()
         if asked != self._adopted.asked:
             return self._take_over(asked)
+        if self._adopted.emptied:
+            self._remember(_Adopted())
         stood = self._adopted.stood
         if any(p.stands() != stood[p.name] for p in self.parameters if p.name in stood):
-            self._empty()
+            self._empty(asked)
         return set()
 
     def _asked(self) -> dict[str, list[str]]:
@@ -158,10 +165,10 @@ class Address:
         self._remember(_Adopted(asked, tuple(refused), stood))
         return names
 
-    def _empty(self) -> None:
-        for name in (*self._adopted.asked, "present"):
+    def _empty(self, asked: dict[str, list[str]]) -> None:
+        for name in (*asked, "present"):
             st.query_params.pop(name, None)
-        self._remember(_Adopted())
+        self._remember(_Adopted(emptied=asked))
 
     def asks(self, name: str, value: str) -> bool:
         """Return whether the address that was taken over asks for this value."""

@@ -93,12 +93,17 @@ def presenter_buttons() -> None:
                 on_click=state.set_text,
                 args=(texts[(here + step) % len(texts)],),
             )
-        st.button(
-            "Leave presentation",
-            key="present-leave",
-            icon=":material/close_fullscreen:",
-            shortcut="Esc",
-            help="Shows the controls again",
-            on_click=state.present,
-            args=(False,),
-        )
+        leave_button()
+
+
+def leave_button() -> None:
+    """Draw the way out of the presentation."""
+    st.button(
+        "Leave presentation",
+        key="present-leave",
+        icon=":material/close_fullscreen:",
+        shortcut="Esc",
+        help="Shows the controls again",
+        on_click=state.present,
+        args=(False,),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,6 +33,11 @@ class Kept(Generic[_K, _V]):
         while len(store) > self.most:
             store.popitem(last=False)
         return value
+
+    def once(self, key: _K, make: Callable[[], _V]) -> _V:
+        """Return what was kept, or make and keep it."""
+        found = self.get(key)
+        return self.add(key, make()) if found is None else found
 
     def _store(self) -> OrderedDict[_K, _V]:
         found: OrderedDict[_K, _V] = st.session_state.setdefault(self.name, OrderedDict())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ __all__ = [
     "TEXT_KEY",
     "forget_widgets",
     "is_presenting",
+    "keep_choice",
     "picked",
     "present",
     "set_text",
@@ -59,3 +61,9 @@ def forget_widgets(prefix: str) -> None:
     """Let controls whose key starts so take their values anew."""
     for key in [k for k in st.session_state if str(k).startswith(prefix)]:
         del st.session_state[key]
+
+
+def keep_choice(key: str, options: Sequence[object], at: int = 0) -> None:
+    """Let a choice stand if it is among the options, else take the one at this place of them."""
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = options[at]

@@ -8,6 +8,7 @@ from core.errors import CoreError
 from core.studies.memorisation_summary import SHIPPED
 from dashboard import cache
 from dashboard.calm import show_error
+from dashboard.controls import leave_button
 from dashboard.leakage import how_much_leaks
 from dashboard.memorisation import controls, explain, job, measured, state, views
 from dashboard.state import is_presenting
@@ -49,4 +50,4 @@ if shipped is not None and shipped.audited:
 explain.how_it_is_computed()
 explain.caveats()
 if is_presenting():
-    controls.leave_button()
+    leave_button()

@@ -136,6 +136,37 @@ def test_a_link_made_from_a_view_opens_the_same_view(session: Session, page: str
     assert session.query, "it still tells the truth"
 
 
+def run(page: str) -> None:
+    """Let a page take over its address as each run of it does: once."""
+    address = PAGES[page]()
+    if page != "projection":  # which has done so
+        address.adopt()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_browser_asks_before_it_heard_undoes_nothing(session: Session, page: str) -> None:
+    """A click soon after another is sent with the address that the first has left behind."""
+    run(page)
+    session.state.update(VIEWS[page])
+    PAGES[page]().show_link()
+    link = parse_qs(urlsplit(session.links[0]).query, strict_parsing=True)
+    session.open(dict(link))
+    run(page)
+    key, chosen = next(iter(VIEWS[page].items()))
+    other = next(p.default for p in PAGES[page]().parameters if p.key == key)
+    assert other != chosen
+    session.state[key] = other
+    run(page)
+    assert not session.query
+    session.query.update(link)
+    run(page)
+    assert session.state[key] == other and not session.query, "an old address came back"
+    run(page)  # the browser has heard
+    session.query.update(link)
+    run(page)
+    assert session.state[key] == chosen, "the same link, opened again"
+
+
 HOSTILE = {
     "20 kB": "x" * 20_000, "20 kB of digits": "9" * 20_000, "20 digits": "9" * 20,
     "null byte": "msp\0", "lone surrogate": "\ud800", "nothing": "", "spaces": "  ",

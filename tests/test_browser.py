@@ -137,6 +137,22 @@ def visit(browser: sync_api.Browser, server: tuple[str, Path]) -> Iterator[Visit
     assert_clean(server[1], since)
 
 
+@pytest.fixture(params=[(width, theme) for theme in ("light", "dark") for width in (390, 1280)],
+                ids=lambda at: f"{at[0]}-{at[1]}")  # fmt: skip
+def fitting(
+    browser: sync_api.Browser, server: tuple[str, Path], request: pytest.FixtureRequest
+) -> Iterator[Visit]:
+    """A visit at each width and in each theme, which has to fit and to raise no complaint."""
+    width, theme = request.param
+    since = len(server[1].read_text())
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
+    visit = Visit(context.new_page(), server[0])
+    yield visit
+    assert visit.overflow <= 0 and visit.complaints == []
+    context.close()
+    assert_clean(server[1], since)
+
+
 def assert_clean(log: Path, since: int) -> None:
     text = log.read_text()[since:]
     assert "Traceback" not in text and "Error" not in text, text[-2000:]
@@ -291,7 +307,7 @@ def test_a_click_on_a_point_shows_a_sentence_at_its_setting(visit: Visit) -> Non
     sync_api.expect(page.get_by_text("(SUBJ) keeps").first).to_be_visible()
     figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
     chosen = page.get_by_role("combobox", name="Defence")
-    sync_api.expect(chosen).to_have_value("Text to text, η 75")
+    sync_api.expect(chosen).to_have_value("Text to text, η 90")
     sync_api.expect(page.get_by_text("What is released: one draw")).to_be_visible()
 
 

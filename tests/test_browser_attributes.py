@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from test_browser import (  # noqa: F401 - fixtures
     Visit,
-    assert_clean,
     browser,
+    fitting,
     headline,
     patience,
     server,
@@ -61,23 +61,10 @@ def test_an_upload_is_inferred_but_not_kept(
     assert kept == [], "what was uploaded is on the disk"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_width_and_theme(
-    browser: sync_api.Browser,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
-    theme: str,
-    width: int,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
-    since = len(server[1].read_text())
-    seen = Visit(context.new_page(), server[0])
-    page = seen.open("/attributes", corpus="articles", labels="10", each="10").page
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    page = fitting.open("/attributes", corpus="articles", labels="10", each="10").page
     infer(page)
     answered(page)
     page.get_by_role("button", name="A text that it has not seen").click()
     sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
     page.locator(".js-plotly-plot").nth(3).wait_for()
-    assert seen.overflow <= 0 and seen.complaints == []
-    context.close()
-    assert_clean(server[1], since)

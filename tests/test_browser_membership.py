@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_browser import (  # noqa: F401 - fixtures
     Visit,
-    assert_clean,
     browser,
+    fitting,
     headline,
     patience,
     server,
@@ -57,22 +57,9 @@ def test_an_upload_is_attacked_and_saved_but_not_kept(
     assert kept == [], "an upload is on the disk"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_made_up_example_fits_width_and_theme(
-    browser: sync_api.Browser,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
-    theme: str,
-    width: int,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
-    since = len(server[1].read_text())
-    seen = Visit(context.new_page(), server[0])
-    page = opened(seen, prior="101")
+def test_the_made_up_example_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    page = opened(fitting, prior="101")
     page.get_by_role("button", name="Show a made-up example").click()
     sync_api.expect(page.get_by_text("Simulated.")).to_be_visible()
     shows_scores(page)
     sync_api.expect(page.get_by_text("where one in 101 is").first).to_be_visible()
-    assert seen.overflow <= 0 and seen.complaints == []
-    context.close()
-    assert_clean(server[1], since)

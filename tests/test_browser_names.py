@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_browser import (  # noqa: F401 - fixtures
     Visit,
-    assert_clean,
     browser,
+    fitting,
     headline,
     patience,
     server,
@@ -75,18 +75,5 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_width_and_theme(
-    browser: sync_api.Browser,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
-    theme: str,
-    width: int,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
-    since = len(server[1].read_text())
-    seen = Visit(context.new_page(), server[0])
-    opened(seen)
-    assert seen.overflow <= 0 and seen.complaints == []
-    context.close()
-    assert_clean(server[1], since)
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    opened(fitting)

@@ -9,8 +9,8 @@ import pytest
 from test_browser import (  # noqa: F401 - fixtures
     PATIENCE,
     Visit,
-    assert_clean,
     browser,
+    fitting,
     headline,
     patience,
     server,
@@ -109,20 +109,7 @@ def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
     sync_api.expect(page.get_by_role("button", name="Invert from 3 encoders")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_width_and_theme(
-    browser: sync_api.Browser,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
-    theme: str,
-    width: int,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=theme)
-    since = len(server[1].read_text())
-    seen = Visit(context.new_page(), server[0])
-    page = opened(seen, encoder="tfidf,hashing", corpus="lee", n="1000")
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    page = opened(fitting, encoder="tfidf,hashing", corpus="lee", n="1000")
     press_if_new(page, 2)
     answered(page, 2)
-    assert seen.overflow <= 0 and seen.complaints == []
-    context.close()
-    assert_clean(server[1], since)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.results import Interval, Score
-from core.studies.eta_outlook import outlook, scales_said
+from core.studies.eta_outlook import measured_etas, outlook, scales_said
 from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
 
 
@@ -76,6 +76,9 @@ def test_other_mechanisms_lie_on_other_scales(found: Tradeoff) -> None:
 
 def test_what_ships_can_be_told() -> None:
     shipped = load_tradeoff(SHIPPED / "minilm.json")
-    told = outlook(shipped, "text_to_text", 42.0)
-    assert told.measured == 45.0 and len(told.sentences) == 3
+    measured = list(measured_etas(shipped, "text_to_text"))
+    assert measured == sorted(measured) and len(measured) > 1
+    for eta in measured:
+        told = outlook(shipped, "text_to_text", 0.95 * eta)
+        assert told.measured == eta and len(told.sentences) == 3
     assert "Sequence representation was measured from" in scales_said(shipped, "text_to_text")

@@ -28,11 +28,13 @@ SAID = "Leakscope 9.8.7 (commit 01234567, changed)"
 UNKNOWN = "measured before it was recorded when"
 
 
-def with_origin(shipped: Path, folder: Path, name: str, study: str) -> Path:
-    """Write a file that ships as the study writes it today."""
+def with_origin(
+    shipped: Path, folder: Path, name: str, study: str, origin: Provenance | None = ORIGIN
+) -> Path:
+    """Write a file that ships as the study writes it today, or as a version did that told none."""
     rows = tradeoff_summary.load_rows(shipped) if study == "tradeoff" else None
     rows = rows or [Row.from_dict(row) for row in json.loads(shipped.read_text())["rows"]]
-    told = [replace(row, provenance=None if row.error else ORIGIN) for row in rows]
+    told = [replace(row, provenance=None if row.error else origin) for row in rows]
     (folder / name).write_text(json.dumps(table_of(study, told)))
     return folder / name
 
@@ -61,12 +63,16 @@ def test_a_point_that_tells_nothing_adds_no_line() -> None:
     assert hover_line([EARLIER]).startswith("<br>measured by an earlier version")
 
 
+def of_representations(folder: Path, origin: Provenance | None = ORIGIN) -> Path:
+    folder.mkdir(exist_ok=True)
+    for study, name in {**FILES, more_texts.STUDY: MORE_TEXTS}.items():
+        with_origin(representation_summary.SHIPPED / name, folder, name, study, origin)
+    return folder
+
+
 @pytest.fixture
 def news(tmp_path: Path) -> Path:
-    files = {**FILES, more_texts.STUDY: MORE_TEXTS}
-    for study, name in files.items():
-        with_origin(representation_summary.SHIPPED / name, tmp_path, name, study)
-    return tmp_path
+    return of_representations(tmp_path)
 
 
 def test_a_pointer_on_representations_tells_where_a_point_comes_from(news: Path) -> None:
@@ -98,8 +104,12 @@ def captions(app: AppTest, page: str) -> str:
 
 
 def test_the_trade_off_page_says_it(
-    small_app: AppTest, tradeoff: Path, monkeypatch: pytest.MonkeyPatch
+    small_app: AppTest, tradeoff: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert UNKNOWN not in captions(small_app, "tradeoff"), "what ships tells it"
+    shipped = tradeoff_summary.SHIPPED / "minilm.json"
+    untold = load_tradeoff(with_origin(shipped, tmp_path, "untold.json", "tradeoff", None))
+    monkeypatch.setattr(cache, "tradeoff", lambda on: untold)
     assert UNKNOWN in captions(small_app, "tradeoff")
     monkeypatch.setattr(cache, "tradeoff", lambda on: load_tradeoff(tradeoff))
     told = captions(small_app, "tradeoff")
@@ -108,10 +118,12 @@ def test_the_trade_off_page_says_it(
 
 @pytest.mark.parametrize("page", ["representations", "names"])
 def test_other_pages_of_measured_rows_say_it(
-    small_app: AppTest, page: str, news: Path, monkeypatch: pytest.MonkeyPatch
+    small_app: AppTest, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert UNKNOWN in captions(small_app, page)
-    rows = [replace(row, provenance=ORIGIN) for row in cache.name_rows()]
-    monkeypatch.setattr(cache, "name_rows", lambda: rows)
-    monkeypatch.setattr(cache, "representations", lambda: load_representations(news))
-    assert SAID in captions(small_app, page)
+    shipped = cache.name_rows()
+    for origin, said in ((None, UNKNOWN), (ORIGIN, SAID)):
+        rows = [replace(row, provenance=origin) for row in shipped]
+        found = load_representations(of_representations(tmp_path / said[:8], origin))
+        monkeypatch.setattr(cache, "name_rows", lambda told=rows: told)
+        monkeypatch.setattr(cache, "representations", lambda told=found: told)
+        assert said in captions(small_app, page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -145,16 +146,7 @@ def reasons_figure(labels: Sequence[str], reasons: Sequence[Why]) -> go.Figure:
 def _label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
     style(figure, height=90 + 38 * len(labels))
     figure.update_layout(margin={"l": 0, "r": 8, "t": 28, "b": 10})
-    figure.update_yaxes(
-        tickvals=list(range(len(labels))),
-        ticktext=[_label(label) for label in labels],
-        range=[len(labels) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        zeroline=False,
-        ticklabelstandoff=4,
-        tickfont={"size": 13},
-    )
+    _name_rows(figure, labels, tickfont={"size": 13})
 
 
 def confusion_figure(
@@ -213,6 +205,11 @@ def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[
         showgrid=False,
         zeroline=False,
     )
+    _name_rows(figure, labels)
+
+
+def _name_rows(figure: go.Figure, labels: Sequence[str], **more: Any) -> None:
+    """Write a label at each row, the first at the top."""
     figure.update_yaxes(
         tickvals=list(range(len(labels))),
         ticktext=[_label(label) for label in labels],
@@ -221,6 +218,7 @@ def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[
         showgrid=False,
         zeroline=False,
         ticklabelstandoff=4,
+        **more,
     )
 
 

@@ -10,7 +10,7 @@ from core.defences.registry import DEFENCES
 from core.results import Score
 from core.studies.tradeoff_summary import Point, Tradeoff
 
-__all__ = ["SHARE", "Choice", "beside_none", "choose", "helps", "keeps"]
+__all__ = ["SHARE", "Choice", "beside_none", "choose", "keeps"]
 
 SHARE = 0.9
 """Of the way from guessing to the undefended encoder: what is to be kept, unless told."""

@@ -20,6 +20,8 @@ from dashboard.attributes import state
 from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of
 from dashboard.calm import show_error
 from dashboard.inversion.answers import ENCODER
+from dashboard.own_file import own_facts
+from dashboard.state import keep_choice
 
 __all__ = ["text_input", "text_pickers", "view_pickers"]
 
@@ -31,7 +33,7 @@ _GROUP_NAMES = ("book_id", "book", "doc_id", "document", "group", "article")
 def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
     """Draw what of the rows is looked at; return the view, and what accuracy is drawn along."""
     sources = offered(rows)
-    state.keep_choice(f"{name}_source", sources, sources[0])
+    keep_choice(key_of(f"{name}_source"), sources)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(sources) > 1:
             st.selectbox(
@@ -50,7 +52,7 @@ def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
         options = labels if along == "n_per_label" else sizes
         fixed = next(other for other in ALONG if other != along)
         key = f"{name}_{fixed}"
-        state.keep_choice(key, options, options[-1])
+        keep_choice(key_of(key), options, -1)
         if len(options) > 1:
             st.selectbox(
                 ALONG[fixed].capitalize(),
@@ -67,7 +69,7 @@ def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
 
 
 def _top_picker(name: str) -> int:
-    state.keep_choice(f"{name}_k", (1, 5), 1)
+    keep_choice(key_of(f"{name}_k"), (1, 5))
     st.segmented_control(
         "Right if it is",
         (1, 5),
@@ -85,7 +87,7 @@ def _along_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str
     """Draw what grows from left to right, where both were measured at several numbers."""
     options = [a for a, n in (("n_per_label", sizes), ("n_labels", labels)) if len(n) > 1]
     options = options or ["n_per_label"]
-    state.keep_choice(f"{name}_along", options, options[0])
+    keep_choice(key_of(f"{name}_along"), options)
     if len(options) > 1:
         st.segmented_control(
             "Drawn against",
@@ -184,7 +186,7 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
     try:
-        request = _request(digest, **_columns(state.own_facts(file, digest), file))
+        request = _request(digest, **_columns(own_facts(file, digest), file))
         return request, state.own_examples(file, request)
     except CoreError as error:
         show_error(error, title="These labels cannot be inferred")

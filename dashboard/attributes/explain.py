@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from dashboard.formulas import draw_entries
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -21,9 +22,7 @@ def how_it_is_computed() -> None:
             "*Guessing* answers the same labels for every text; where *labels are shuffled*, "
             "there is nothing to learn, and no more than guessing may come of it."
         )
-        for entry in ATTRIBUTE_ATTACKS.values():
-            st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary}")
-            st.latex(entry.formula)
+        draw_entries(ATTRIBUTE_ATTACKS.values())
         st.markdown(
             "**Topic and rest.** A vector is parted in what the content words of its text predict "
             "by ridge regression, $\\hat x$, and the rest. No label is looked at. The probe is "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -14,7 +15,6 @@ from dashboard.kept import Kept
 
 if TYPE_CHECKING:
     from core.attacks.attributes.examples import Examples
-    from core.corpora.guess import FileFacts
     from core.corpora.memory_file import MemoryFile
     from core.studies.attribute_job import Inferred
 
@@ -26,9 +26,7 @@ __all__ = [
     "draw_unseen",
     "inferred_of",
     "key_of",
-    "keep_choice",
     "own_examples",
-    "own_facts",
     "remember_inferred",
     "restore_request",
     "restored_upload",
@@ -41,6 +39,7 @@ COUNTS = (5, 10, 20, 50)
 _SEEN: Kept[AttributeRequest, Inferred] = Kept("_attribute_results", 3)
 inferred_of = _SEEN.get
 remember_inferred = _SEEN.add
+_EXAMPLES: Kept[tuple[str, ...], Examples] = Kept("_attributes_examples", 1)
 
 
 def key_of(name: str) -> str:
@@ -91,12 +90,6 @@ def truth() -> str:
     return str(label) if drawn and drawn == text() else ""
 
 
-def keep_choice(name: str, options: Sequence[object], otherwise: object) -> None:
-    """Let a choice stand if it is among the options, else take another."""
-    if st.session_state.get(key_of(name)) not in options:
-        st.session_state[key_of(name)] = otherwise
-
-
 def restore_request(request: AttributeRequest) -> None:
     """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
     st.session_state[key_of("corpus")] = UPLOAD if request.is_upload else request.source
@@ -113,28 +106,10 @@ def restored_upload() -> AttributeRequest | None:
     return found
 
 
-def own_facts(file: MemoryFile, digest: str) -> FileFacts:
-    """Return what an upload holds, looked up once while the file stays."""
-    from core.corpora.uploads import upload_facts
-
-    kept = st.session_state.get("_attributes_facts")
-    if kept is None or kept[0] != (file.name, digest):
-        kept = ((file.name, digest), upload_facts(file))
-        st.session_state["_attributes_facts"] = kept
-    found: FileFacts = kept[1]
-    return found
-
-
 def own_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
     """Return the labelled texts of an upload, read once while nothing changes."""
     from core.attacks.attributes.sources import read_uploaded
 
-    columns = (request.text_column, request.label_column, request.group_column)
-    key = (request.source, file.name, *columns)
-    kept = st.session_state.get("_attributes_examples")
-    if kept is None or kept[0] != key:
-        text_column, label, group = columns
-        kept = (key, read_uploaded(file, text=text_column, label=label, group=group or None))
-        st.session_state["_attributes_examples"] = kept
-    found: Examples = kept[1]
-    return found
+    text, label, group = request.text_column, request.label_column, request.group_column
+    made = partial(read_uploaded, file, text=text, label=label, group=group or None)
+    return _EXAMPLES.once((request.source, file.name, text, label, group), made)

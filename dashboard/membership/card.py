@@ -17,6 +17,7 @@ from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.membership import state
 from dashboard.membership.own import plan_said
+from dashboard.state import keep_choice
 
 if TYPE_CHECKING:
     from core.attacks.membership.classifiers.evaluation import AttackOutcome
@@ -138,7 +139,7 @@ def _pick(names: tuple[str, ...], label: str) -> int:
             help="Samples in the order of the table, users in that of the alphabet",
         )
         return int(chosen) - 1
-    state.keep_choice(key, range(len(names)))
+    keep_choice(key, range(len(names)))
     return int(
         st.selectbox(
             label,

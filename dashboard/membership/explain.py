@@ -7,6 +7,7 @@ import streamlit as st
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
+from dashboard.formulas import draw_entries
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -37,10 +38,7 @@ def how_it_is_computed() -> None:
             "part in the threshold.\n\n**The attacks**"
         )
         for registry in (CLASSIFIER_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS):
-            for entry in registry.values():
-                st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary}")
-                if entry.formula:
-                    st.latex(entry.formula)
+            draw_entries(registry.values())
 
 
 def caveats() -> None:

@@ -19,6 +19,7 @@ from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.membership import state
 from dashboard.origin import show_origin
+from dashboard.state import keep_choice
 
 __all__ = [
     "QUESTION",
@@ -73,7 +74,7 @@ def choice(found: Sequence[Measured], address: Address) -> Measured:
     models = {one.model: one.model_title for one in ranked}
     # An address may name the data alone.
     named = [one.model for one in ranked if one.data == st.session_state.get(state.DATA_KEY)]
-    state.keep_choice(state.MODEL_KEY, [*named, *models])
+    keep_choice(state.MODEL_KEY, [*named, *models])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = st.pills(
             "Model",
@@ -87,7 +88,7 @@ def choice(found: Sequence[Measured], address: Address) -> Measured:
         )
         here = [one for one in ranked if one.model == model]
         data = {one.data: one.data_title for one in here}
-        state.keep_choice(state.DATA_KEY, list(data))
+        keep_choice(state.DATA_KEY, list(data))
         chosen = st.selectbox(
             "Data",
             list(data),
@@ -99,7 +100,7 @@ def choice(found: Sequence[Measured], address: Address) -> Measured:
         )
         here = [one for one in here if one.data == chosen]
         attacks = {one.attack: f"{one.attack_title} ({one.unit})" for one in here}
-        state.keep_choice(state.ATTACK_KEY, list(attacks))
+        keep_choice(state.ATTACK_KEY, list(attacks))
         attack = st.selectbox(
             "Attack",
             list(attacks),

@@ -24,6 +24,7 @@ from dashboard.downloads import save_json
 from dashboard.membership import state
 from dashboard.membership.measured import at_said
 from dashboard.membership.state import OwnRequest
+from dashboard.state import keep_choice
 
 if TYPE_CHECKING:
     from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan
@@ -139,7 +140,7 @@ def results(found: OwnAttacked) -> AttackOutcome:
         about="What `core membership --json` tells of the same file; it holds no text",
     )
     names = {outcome.plan.name: outcome for outcome in ranked}
-    state.keep_choice(state.OWN_ATTACK_KEY, list(names))
+    keep_choice(state.OWN_ATTACK_KEY, list(names))
     chosen = st.selectbox(
         "One attack in detail",
         list(names),

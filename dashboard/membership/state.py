@@ -32,7 +32,6 @@ __all__ = [
     "asked_request",
     "curve_of",
     "forget_request",
-    "keep_choice",
     "odds_options",
     "own_of",
     "prior",
@@ -102,12 +101,6 @@ def address(found: Sequence[Measured]) -> Address:
 def prior() -> float:
     """Return the share of members among those asked about."""
     return 1 / int(st.session_state.get(PRIOR_KEY, 11))
-
-
-def keep_choice(key: str, options: Sequence[object]) -> None:
-    """Let a choice stand if it is among the options, else take the first."""
-    if st.session_state.get(key) not in options:
-        st.session_state[key] = options[0]
 
 
 def curve_of(one: AttackOutcome) -> tuple[RocPoint, ...]:

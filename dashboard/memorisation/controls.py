@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import streamlit as st
 
 from core.attacks.membership.memorisation.canaries import MOST_CHARACTERS, Canary, make_canary
@@ -9,7 +11,7 @@ from core.attacks.membership.memorisation.memorise import MemoriseRequest
 from core.attacks.membership.memorisation.settings import MODEL_NAMES
 from core.attacks.membership.memorisation.texts import FEWEST
 from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, upload_facts
+from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.figures.memorisation import MODELS
 from core.text import check_text
 from dashboard.address import Address
@@ -26,9 +28,10 @@ from dashboard.memorisation.state import (
     key_of,
     plant_text,
 )
-from dashboard.state import is_presenting, present
+from dashboard.own_file import own_facts
+from dashboard.state import is_presenting
 
-__all__ = ["asked", "foreseen", "leave_button"]
+__all__ = ["asked", "foreseen"]
 
 _EXAMPLES = {
     "A card number": "My card number is {digits:4}",
@@ -179,8 +182,9 @@ def _upload(n: int) -> tuple[str | None, list[str] | None]:
         "computer, for your session: nothing of it is written to disk or sent anywhere.",
     )
     file = MemoryFile(sent.name, sent.getvalue()) if sent is not None else None
-    column = _column(file) if file is not None else None
-    corpus = state.upload_corpus(file, column)
+    digest = hashlib.sha256(file.content).hexdigest() if file is not None else None
+    column = _column(file, digest) if file is not None and digest is not None else None
+    corpus = state.upload_corpus(digest, column)
     if file is None or corpus is None:
         st.info(
             "Choose a file. It stays in the memory of this computer.", icon=":material/upload_file:"
@@ -191,8 +195,8 @@ def _upload(n: int) -> tuple[str | None, list[str] | None]:
     return corpus, found
 
 
-def _column(file: MemoryFile) -> str | None:
-    facts = upload_facts(file)
+def _column(file: MemoryFile, digest: str) -> str | None:
+    facts = own_facts(file, digest)
     if not facts.names:
         return None
     return str(
@@ -219,16 +223,3 @@ def foreseen(told: str) -> Canary | None:
     if needs_texts and len(told) <= MOST_CHARACTERS:
         return None
     return make_canary(told, ())
-
-
-def leave_button() -> None:
-    """Draw the way out of the presentation."""
-    st.button(
-        "Leave presentation",
-        key="present-leave",
-        icon=":material/close_fullscreen:",
-        shortcut="Esc",
-        help="Shows the controls again",
-        on_click=present,
-        args=(False,),
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from dashboard.formulas import draw_entries
 
 __all__ = ["caveats", "how_it_is_computed"]
 
@@ -20,9 +21,7 @@ def how_it_is_computed() -> None:
             "nowhere. Their rank is uniform, so that their exposure is $\\log_2 e = 1.44$ bits on "
             "average for a large $\\mathcal R$, and one in twenty exceeds $\\log_2 20 = 4.32$."
         )
-        for entry in MEMORISATION_ATTACKS.values():
-            st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary}")
-            st.latex(entry.formula)
+        draw_entries(MEMORISATION_ATTACKS.values())
 
 
 def caveats() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -67,6 +67,7 @@ _DEFAULTS: dict[str, Any] = {
 _RESULTS: Kept[MemoriseRequest, Memorised] = Kept("_memorised", 6)
 result_of = _RESULTS.get
 remember = _RESULTS.add
+_TEXTS: Kept[tuple[str, str, int], list[str]] = Kept("_memorise_texts", 1)
 
 
 def key_of(name: str) -> str:
@@ -157,13 +158,13 @@ def is_upload(corpus: str) -> bool:
     return corpus.startswith(f"{UPLOAD} ")
 
 
-def upload_corpus(file: MemoryFile | None, column: str | None) -> str | None:
+def upload_corpus(digest: str | None, column: str | None) -> str | None:
     """Return what recognises an upload; without one, that of a job found after a reload."""
-    if file is None:
+    if digest is None:
         found: str | None = st.session_state.get("_memorised_upload")
         return found
     st.session_state.pop("_memorised_upload", None)  # another may have taken its place
-    return f"{UPLOAD} {hashlib.sha256(file.content).hexdigest()} {column or ''}"
+    return f"{UPLOAD} {digest} {column or ''}"
 
 
 def stand_at(corpus: str | None) -> None:
@@ -188,12 +189,7 @@ def upload_sentences(file: MemoryFile, corpus: str, column: str | None, n: int) 
     """
     from core.attacks.membership.memorisation.texts import upload_texts
 
-    kept = st.session_state.get("_memorise_texts")
-    if kept is None or kept[0] != (file.name, corpus, n):
-        kept = ((file.name, corpus, n), upload_texts(file, n, column))
-        st.session_state["_memorise_texts"] = kept
-    found: list[str] = kept[1]
-    return found
+    return _TEXTS.once((file.name, corpus, n), partial(upload_texts, file, n, column))
 
 
 def live_exposures(job_id: str, told: list[float]) -> list[float]:

@@ -11,6 +11,7 @@ from core.names.probing import KNOWLEDGE
 from core.studies.names_tables import said
 from dashboard import cache
 from dashboard.names import state
+from dashboard.state import keep_choice
 
 __all__ = ["probing"]
 
@@ -56,7 +57,7 @@ def _hardness(found: NameExperiment) -> str:
 def _one_vector(found: NameExperiment) -> None:
     """Draw the candidates of one vector, the nearest first."""
     matrix = found.substitution
-    state.keep_choice(state.PROBED_KEY, range(len(found.probed)))
+    keep_choice(state.PROBED_KEY, range(len(found.probed)))
     chosen = st.selectbox(
         "One vector in detail",
         range(len(found.probed)),

@@ -27,7 +27,6 @@ __all__ = [
     "chosen_cell",
     "chosen_request",
     "experiment_of",
-    "keep_choice",
     "remember_experiment",
     "restore_request",
     "use_samples",
@@ -84,12 +83,6 @@ def restore_request(request: NamesRequest) -> None:
     """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
     use_samples(request)
     st.session_state[ATTACK_KEY] = request.attack
-
-
-def keep_choice(key: str, options: Sequence[object]) -> None:
-    """Let a choice stand if it is among the options, else take the first."""
-    if st.session_state.get(key) not in options:
-        st.session_state[key] = options[0]
 
 
 def chosen_cell() -> tuple[int, int]:

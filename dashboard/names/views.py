@@ -19,6 +19,7 @@ from dashboard.downloads import save_csv
 from dashboard.inversion.answers import ENCODER
 from dashboard.names import state
 from dashboard.names.state import NamesRequest
+from dashboard.state import keep_choice
 
 __all__ = ["MAP_TITLE", "QUESTION", "cell_words", "finding", "heat_map"]
 
@@ -69,8 +70,8 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
 def heat_map(found: NameExperiment) -> None:
     """Draw the matrix; a click chooses a cell."""
     matrix = found.substitution
-    state.keep_choice(state.ROW_KEY, range(len(matrix.rows)))
-    state.keep_choice(state.COLUMN_KEY, range(len(matrix.names)))
+    keep_choice(state.ROW_KEY, range(len(matrix.rows)))
+    keep_choice(state.COLUMN_KEY, range(len(matrix.names)))
     cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
     st.markdown(MAP_TITLE)
     event = st.plotly_chart(

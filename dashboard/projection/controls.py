@@ -20,6 +20,7 @@ from core.specs import EncoderSpec
 from dashboard import encoder_choice
 from dashboard.address import Address
 from dashboard.calm import plain, show_error
+from dashboard.own_file import own_facts
 from dashboard.projection import state
 from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
 
@@ -91,7 +92,7 @@ def _upload(
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
     try:
-        facts = state.own_facts(file, digest)
+        facts = own_facts(file, digest)
         column = _text_column(facts) if facts.names else None
         others = tuple(name for name in facts.names if name != column)
         if len(others) > _MOST_COLUMNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -17,7 +18,6 @@ from dashboard.kept import Kept
 from dashboard.state import text_parameter
 
 if TYPE_CHECKING:
-    from core.corpora.guess import FileFacts
     from core.projection.points import Points
     from dashboard.projection.drawn import DrawnMap
 
@@ -32,13 +32,14 @@ __all__ = [
     "choose",
     "is_own_forgotten",
     "key_of",
-    "own_facts",
     "own_maps",
     "own_points",
     "restore_map",
     "tell_own",
     "upload_request",
 ]
+
+_POINTS: Kept[tuple[Any, ...], Points] = Kept("_own_points", 1)
 
 UPLOAD = "upload"
 CORPORA = {
@@ -181,18 +182,6 @@ def own_maps() -> Kept[MapRequest, DrawnMap]:
     return Kept("_own_maps", 2)
 
 
-def own_facts(file: MemoryFile, digest: str) -> FileFacts:
-    """Return what an upload holds, looked up once while the file stays."""
-    from core.corpora.uploads import upload_facts
-
-    kept = st.session_state.get("_own_facts")
-    if kept is None or kept[0] != (file.name, digest):
-        kept = ((file.name, digest), upload_facts(file))
-        st.session_state["_own_facts"] = kept
-    found: FileFacts = kept[1]
-    return found
-
-
 def own_points(
     file: MemoryFile, digest: str, n: int, text_column: str | None, others: tuple[str, ...]
 ) -> Points:
@@ -200,9 +189,5 @@ def own_points(
     from core.projection.points import upload_points
 
     key = (digest, n, text_column, others)
-    kept = st.session_state.get("_own_points")
-    if kept is None or kept[0] != key:
-        kept = (key, upload_points(file, n, text=text_column, others=others))
-        st.session_state["_own_points"] = kept
-    found: Points = kept[1]
-    return found
+    made = partial(upload_points, file, n, text=text_column, others=others)
+    return _POINTS.once(key, made)
