@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from core.assets import ASSETS
-from core.defences.registry import DEFENCES, DefenceEntry, entry_of
+from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
+from core.studies.tradeoff_point import Point, strength
 from core.studies.tradeoff_said import attack_said, use_said
 
 __all__ = [
+    "ATTRIBUTE",
     "LEAKAGE",
+    "MEMBERSHIP",
     "SHIPPED",
     "TOKEN_INVERSION",
     "Point",
@@ -41,6 +44,10 @@ SHIPPED = ASSETS / "tradeoff"
 
 LEAKAGE = "token_set_f1"
 """What a row calls the F1 of an attacker; `leakage_measure` says whose."""
+ATTRIBUTE = "attribute_top1"
+"""What it calls the per cent of targets whose attribute an attacker names first."""
+MEMBERSHIP = "membership_auc"
+"""What it calls 100 × the AUC of an attack on members."""
 TOKEN_INVERSION = "token_inversion"
 """What it calls the share of tokens that come back."""
 
@@ -49,6 +56,9 @@ _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets"
           "machine")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
+
+_READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP)
+"""What attackers read; all else is usefulness."""
 
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 
@@ -69,55 +79,6 @@ def change_measure(task: str, measure: str) -> str:
 
 
 _CHANGE = "change of "
-
-
-@dataclass(frozen=True)
-class Point:
-    """A defence at one strength.
-
-    Attributes
-    ----------
-    utility : dict
-        Task to score.
-    leaks : dict
-        Attacker to token-set F1; each knows the defence.
-    token_inversion : Score or None
-        Share of tokens that come back, where tokens are perturbed.
-    change : dict
-        Task to the difference to no defence on the same texts; empty in what earlier versions
-        measured.
-    provenances : tuple of Provenance
-        Of the cells that it is a mean of, where they tell.
-    """
-
-    defence: str
-    settings: tuple[tuple[str, Any], ...]
-    utility: dict[str, Score]
-    leaks: dict[str, Score]
-    token_inversion: Score | None
-    change: dict[str, Score] = field(default_factory=dict)
-    provenances: tuple[Provenance, ...] = ()
-
-    @property
-    def attacker(self) -> str:
-        """The attacker who reads most."""
-        return max(self.leaks, key=lambda name: self.leaks[name].value)
-
-    @property
-    def leakage(self) -> Score:
-        """What the strongest attacker reads."""
-        return self.leaks[self.attacker]
-
-    @property
-    def promises(self) -> bool:
-        """Whether the defence promises anything; others were only measured."""
-        entry = _entry(self.defence)
-        return bool(entry and entry.guarantee)
-
-    @property
-    def label(self) -> str:
-        """The strength in words, such as `η 75`."""
-        return strength(self.defence, dict(self.settings))
 
 
 @dataclass(frozen=True)
@@ -240,7 +201,7 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
     named = dict.fromkeys(measure for row in rows for measure in row.scores)
     split = [measure.partition(": ") for measure in named]
-    measures = {t: m for m, colon, t in split if colon and m != LEAKAGE and _CHANGE not in m}
+    measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}
     return Tradeoff(points, facts, measures)
 
 
@@ -257,45 +218,37 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         )
         for m in measures
     }
-    leaks: dict[str, Score] = {}
     utility: dict[str, Score] = {}
     change: dict[str, Score] = {}
+    read: dict[str, dict[str, Score]] = {what: {} for what in _READ}
     for measure, score in means.items():
         head, colon, name = measure.partition(": ")
-        if head == LEAKAGE:
-            leaks[name or str(rows[0].get("attack", _FORMER_ATTACKER))] = score
+        if head in read:
+            read[head][name or str(rows[0].get("attack", _FORMER_ATTACKER))] = score
         elif colon:
             (change if head.startswith(_CHANGE) else utility)[name] = score
-    if not leaks:
+    if not read[LEAKAGE]:
         raise InvalidInputError(f"No row of {defence} holds {LEAKAGE}.")
     told = tuple(row.provenance for row in rows if row.provenance is not None)
-    return Point(defence, settings, utility, leaks, means.get(TOKEN_INVERSION), change, told)
+    point = Point(
+        defence, settings, utility, read[LEAKAGE], means.get(TOKEN_INVERSION), change, told
+    )
+    return replace(
+        point,
+        attribute=read[ATTRIBUTE],
+        membership=read[MEMBERSHIP],
+        training_minutes=_mean_fact(rows, "training_minutes"),
+        milliseconds=_mean_fact(rows, "milliseconds_a_text"),
+    )
+
+
+def _mean_fact(rows: Sequence[Row], name: str) -> float | None:
+    """Return the mean of a fact over the rows that tell it; None where none does."""
+    told = [float(row.facts[name]) for row in rows if name in row.facts]
+    return sum(told) / len(told) if told else None
 
 
 _FORMER_ATTACKER = "probe_mlc"
-
-
-def _entry(defence: str) -> DefenceEntry | None:
-    """Return what is known of a defence or chain; rows of former days may name others."""
-    try:
-        return entry_of(defence)
-    except InvalidInputError:
-        return None
-
-
-def strength(defence: str, settings: Mapping[str, Any]) -> str:
-    """Return the settings of a defence in a few words.
-
-    Examples
-    --------
-    >>> strength("text_to_text", {"eta": 75.0}), strength("truncation", {"dimension": 96})
-    ('η 75', 'to 96 dimensions')
-    >>> strength("binary", {}), strength("text_to_text+int8", {"text_to_text.eta": 60.0})
-    ('', 'η 60')
-    """
-    entry = _entry(defence)
-    said = {k: v.said for k, v in entry.strengths.items()} if entry else {}
-    return ", ".join(said.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -1,0 +1,117 @@
+"""A point of the trade-off: a defence at one strength, what it leaves and what is read through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.defences.entries import DefenceEntry
+from core.defences.registry import entry_of
+from core.errors import InvalidInputError
+from core.results import Score
+from core.studies.provenance import Provenance
+
+__all__ = ["READS", "Point", "known_entry", "strength"]
+
+READS: Mapping[str, str] = {
+    "words": "words recovered, F1",
+    "attribute": "attribute inferred, %",
+    "membership": "members told, AUC × 100",
+}
+"""What an attacker may be after, and the unit in which it is counted."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A defence at one strength.
+
+    Attributes
+    ----------
+    utility : dict
+        Task to score.
+    leaks : dict
+        Attacker to token-set F1; each knows the defence.
+    token_inversion : Score or None
+        Share of tokens that come back, where tokens are perturbed.
+    change : dict
+        Task to the difference to no defence on the same texts; empty in what earlier versions
+        measured.
+    provenances : tuple of Provenance
+        Of the cells that it is a mean of, where they tell.
+    attribute : dict
+        Attacker to the per cent of targets whose attribute it names first; empty where no
+        attribute was attacked.
+    membership : dict
+        Attack to 100 × AUC of telling training texts from others; empty where none was tried.
+    training_minutes : float or None
+        Of the defence's own training; 0 where nothing is trained, None where it was not timed.
+    milliseconds : float or None
+        A text, encoder and defence; None where it was not timed.
+    """
+
+    defence: str
+    settings: tuple[tuple[str, Any], ...]
+    utility: dict[str, Score]
+    leaks: dict[str, Score]
+    token_inversion: Score | None
+    change: dict[str, Score] = field(default_factory=dict)
+    provenances: tuple[Provenance, ...] = ()
+    attribute: dict[str, Score] = field(default_factory=dict)
+    membership: dict[str, Score] = field(default_factory=dict)
+    training_minutes: float | None = None
+    milliseconds: float | None = None
+
+    def read_by(self, what: str) -> dict[str, Score]:
+        """Return what each attacker reads who is after `words`, `attribute` or `membership`."""
+        found: dict[str, Score] = self.leaks if what == "words" else getattr(self, what)
+        return found
+
+    def strongest(self, what: str) -> tuple[str, Score] | None:
+        """Return the attacker who reads most of it, and how much; None where none was tried."""
+        found = self.read_by(what)
+        return max(found.items(), key=lambda item: item[1].value) if found else None
+
+    @property
+    def attacker(self) -> str:
+        """The attacker who reads most words."""
+        return max(self.leaks, key=lambda name: self.leaks[name].value)
+
+    @property
+    def leakage(self) -> Score:
+        """What the strongest attacker reads of the words."""
+        return self.leaks[self.attacker]
+
+    @property
+    def promises(self) -> bool:
+        """Whether the defence promises anything; others were only measured."""
+        entry = known_entry(self.defence)
+        return bool(entry and entry.guarantee)
+
+    @property
+    def label(self) -> str:
+        """The strength in words, such as `η 75`."""
+        return strength(self.defence, dict(self.settings))
+
+
+def known_entry(defence: str) -> DefenceEntry | None:
+    """Return what is known of a defence or chain; rows of former days may name others."""
+    try:
+        return entry_of(defence)
+    except InvalidInputError:
+        return None
+
+
+def strength(defence: str, settings: Mapping[str, Any]) -> str:
+    """Return the settings of a defence in a few words.
+
+    Examples
+    --------
+    >>> strength("text_to_text", {"eta": 75.0}), strength("truncation", {"dimension": 96})
+    ('η 75', 'to 96 dimensions')
+    >>> strength("binary", {}), strength("text_to_text+int8", {"text_to_text.eta": 60.0})
+    ('', 'η 60')
+    """
+    entry = known_entry(defence)
+    said = {k: v.said for k, v in entry.strengths.items()} if entry else {}
+    return ", ".join(said.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
