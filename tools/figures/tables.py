@@ -16,7 +16,7 @@ from tools.figures.sources import ROOT
 __all__ = ["table_of", "whole"]
 
 _ELSEWHERE = {"tradeoff": ROOT / "assets" / "tradeoff" / "minilm.json"}
-"""Studies whose rows ship with the pages."""
+"""Tables whose rows ship with the pages."""
 
 
 def whole() -> dict[Path, Callable[[], str]]:
@@ -38,6 +38,6 @@ def table_of(path: Path) -> str:
         The rows are missing, or no study's.
     """
     study = read_json(path.with_suffix(".spec.json"))["study"]
-    elsewhere = _ELSEWHERE.get(study)
+    elsewhere = _ELSEWHERE.get(path.stem)
     rows = load_rows(elsewhere) if elsewhere else read_rows(path.with_suffix(".json"), study)
     return STUDIES[study].markdown(rows)
