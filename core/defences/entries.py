@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,14 @@ from core.ranges import Strength
 from core.registry import Entry
 from core.specs import strength_of
 
-__all__ = ["ChainEntry", "DefenceEntry", "chain_of", "settings_by_stage", "stages_of"]
+__all__ = [
+    "ChainEntry",
+    "DefenceEntry",
+    "chain_of",
+    "promise_of",
+    "settings_by_stage",
+    "stages_of",
+]
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def chain_of(stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]) -> C
         "; ".join(dict.fromkeys(entry.reference for entry in entries)),
         "core.defences.chain:Chain",
         entries[0].acts_on,
-        _promise_of(entries),
+        promise_of([(entry.title, entry.guarantee) for entry in entries]),
         formula=r" \;\to\; ".join(entry.formula for entry in entries),
         keeps_space=all(entry.keeps_space for entry in entries),
         of=of,
@@ -180,18 +187,23 @@ def _checked(
     return {stage: registry[stage] for stage in stages}
 
 
-def _promise_of(entries: list[DefenceEntry]) -> str:
+def promise_of(stages: Sequence[tuple[str, str]]) -> str:
     """Return what a chain promises: of its input what the first does, for the rest sees no more.
 
     What a later stage promises is of the distances between what reaches it, and is said so.
+
+    Parameters
+    ----------
+    stages : sequence of (str, str)
+        Title and promise of each.
     """
     told = []
-    for i, entry in enumerate(entries):
-        if entry.guarantee and i == 0:
-            told.append(f"{entry.guarantee}; what follows keeps that promise, and adds none to it")
-        elif entry.guarantee:
-            before = " and ".join(each.title for each in entries[:i])
-            told.append(f"{entry.title}: {entry.guarantee}, of what {before} leaves")
+    for i, (title, guarantee) in enumerate(stages):
+        if guarantee and i == 0:
+            told.append(f"{guarantee}; what follows keeps that promise, and adds none to it")
+        elif guarantee:
+            before = " and ".join(each for each, _ in stages[:i])
+            told.append(f"{title}: {guarantee}, of what {before} leaves")
     return "; ".join(told)
 
 
@@ -208,7 +220,7 @@ def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[st
         stage, dot, setting = name.partition(".")
         if name == "seed":
             for each in entry.stages:
-                if entry.of[each].takes_seed:
+                if entry.of[each].draws_noise:
                     found[each].setdefault("seed", _seed_of(each, value))
         elif dot and stage in found:
             found[stage][setting] = value

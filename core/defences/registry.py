@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from core.defences.entries import ChainEntry, DefenceEntry, chain_of, settings_by_stage, stages_of
+from core.defences.entries import (
+    ChainEntry,
+    DefenceEntry,
+    chain_of,
+    promise_of,
+    settings_by_stage,
+    stages_of,
+)
 from core.protocols import Defence
 from core.registry import Look, find, look_of, make
 from core.specs import DefenceSpec
@@ -12,6 +19,7 @@ __all__ = [
     "ChainEntry",
     "DefenceEntry",
     "entry_of",
+    "guarantee_of",
     "look_of_defence",
     "make_defence",
     "stages_of",
@@ -203,6 +211,26 @@ def entry_of(name: str) -> DefenceEntry:
     """
     stages = stages_of(name)
     return find(DEFENCES, name, "defence") if len(stages) == 1 else chain_of(stages, DEFENCES)
+
+
+def guarantee_of(spec: DefenceSpec) -> str:
+    """Return what a defence promises with its settings, in words; empty where nothing is.
+
+    Some settings give the promise up: the class says so by `promises_nothing`.
+
+    Raises
+    ------
+    InvalidInputError
+        As `make_defence`.
+    """
+    entry = entry_of(spec.name)
+    if isinstance(entry, ChainEntry):
+        own = settings_by_stage(entry, dict(spec.settings))
+        told = [(DEFENCES[s].title, guarantee_of(DefenceSpec.of(s, own[s]))) for s in own]
+        return promise_of(told)
+    if not entry.guarantee:
+        return ""
+    return "" if getattr(make_defence(spec), "promises_nothing", False) else entry.guarantee
 
 
 def look_of_defence(name: str) -> Look:

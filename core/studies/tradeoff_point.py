@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.defences.entries import DefenceEntry
-from core.defences.registry import entry_of
+from core.defences.registry import entry_of, guarantee_of
 from core.errors import InvalidInputError
 from core.results import Score
+from core.specs import DefenceSpec
 from core.studies.provenance import Provenance
 
 __all__ = ["READS", "Point", "known_entry", "strength"]
@@ -85,8 +86,9 @@ class Point:
     @property
     def promises(self) -> bool:
         """Whether the defence promises anything; others were only measured."""
-        entry = known_entry(self.defence)
-        return bool(entry and entry.guarantee)
+        if known_entry(self.defence) is None:
+            return False
+        return bool(guarantee_of(DefenceSpec.of(self.defence, dict(self.settings))))
 
     @property
     def label(self) -> str:

@@ -75,6 +75,11 @@ class CusText:
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether an output tells so much of its input that no odds are bounded."""
+        return self.mapping == "aggressive"
+
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _SetPrivatizer:
         """Return what changes the tokens of an encoder."""
         check_epsilon(self.epsilon)
