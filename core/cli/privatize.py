@@ -73,12 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Privatise the file and say how many rows were written."""
-    spec = _spec(arguments)
     if arguments.out.parent.is_dir():
         remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
     columns = checked_columns(arguments.source, columns_of(arguments))
+    spec = _spec(arguments)  # after the file: mechanisms need torch, which takes seconds
     from core.defences.metric_dp.choice_promise import promises_of
     from core.defences.metric_dp.files import privatize_file
     from core.encoders import load_encoder
