@@ -28,7 +28,7 @@ from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, shipped_folder
 from core.defences.chain import Chain
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
-from core.defences.metric_dp.texts import TokenPrivatizer
+from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts
 from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
@@ -38,10 +38,12 @@ from core.results import Score
 from core.specs import DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
+from core.studies.tradeoff_guards import Guard
+from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 
-__all__ = ["ATTACKERS", "attack_scores", "draws_noise", "protect"]
+__all__ = ["ATTACKERS", "attack_scores", "draws_noise", "released_texts", "releases_tokens"]
 
 ATTACKERS = ("tuned", "search", "tokens")
 """In the order in which they are met; `tokens` attacks what releases tokens."""
@@ -59,23 +61,17 @@ def draws_noise(defence: str) -> bool:
     return entry_of(defence).draws_noise
 
 
-def protect(cell: Cell, encoder: Encoder) -> Encoder:
-    """Return an encoder behind the cell's defence, whose noise is drawn by the cell's seed."""
-    return _defence(cell).protect(encoder)
-
-
-def _defence(cell: Cell) -> Any:
-    settings = dict(cell["defence_settings"])
-    if entry_of(cell["defence"]).takes_seed:
-        settings["seed"] = cell["seed"]
-    return make_defence(DefenceSpec.of(cell["defence"], settings))
-
-
 def attack_scores(
-    cell: Cell, encoder: Encoder, texts: AttackersTexts
+    cell: Cell, encoder: Encoder, texts: AttackersTexts, guard: Guard | None = None
 ) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return what each attacker reads, beside guessing, and the seconds that each took."""
-    scene = _Scene.of(cell, encoder, texts)
+    """Return what each attacker reads, beside guessing, and the seconds that each took.
+
+    Parameters
+    ----------
+    guard : Guard, optional
+        The cell's defence; needed where it was trained.
+    """
+    scene = _Scene.of(Guard(cell) if guard is None else guard, encoder, texts)
     scores: dict[str, Score] = {}
     seconds: dict[str, float] = {}
     start = time.perf_counter()
@@ -105,7 +101,8 @@ def attack_scores(
         start = time.perf_counter()
     if releases_tokens(cell["defence"]):
         scores[TOKEN_INVERSION] = _token_inversion(cell, encoder, texts.targets)
-    return scores, {"attacker_seconds": seconds}
+    told = attackers_told(found, len(texts.known))
+    return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
 @dataclass(frozen=True)
@@ -125,12 +122,11 @@ class _Scene:
     """Of the targets, as they are stored."""
 
     @classmethod
-    def of(cls, cell: Cell, encoder: Encoder, texts: AttackersTexts) -> _Scene:
-        entry = entry_of(cell["defence"])
+    def of(cls, guard: Guard, encoder: Encoder, texts: AttackersTexts) -> _Scene:
+        name = guard.cell["defence"]
         own = CachedEncoder(encoder)
-        is_noisy, is_last = draws_noise(cell["defence"]), entry.acts_on == "vector"
-        # Vectors of texts as they are can be kept; privatised texts never come twice.
-        protected = protect(cell, own if is_last else encoder)
+        is_noisy, is_last = draws_noise(name), entry_of(name).acts_on == "vector"
+        protected = guard.over(encoder)
         target_vectors = protected.encode(texts.targets)
         n_copies = N_COPIES if is_noisy and is_last else 1
         changed = [protected.encode(texts.known) for _ in range(n_copies)]
@@ -138,7 +134,7 @@ class _Scene:
         lift = Lift.fit(np.concatenate(changed), np.concatenate([clean] * n_copies))
         recalled = _Recalled(encoder)
         queried: Encoder = recalled
-        defence = _defence(cell)
+        defence = guard.defence
         if not is_noisy:
             queried = LiftedEncoder(own, defence.protect(recalled), lift)
         elif isinstance(defence, Chain) and defence.certain.stages:
@@ -223,6 +219,11 @@ def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:
     identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
     opened = require_white_box(encoder, "The reader of tokens")
     return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+
+
+def released_texts(cell: Cell, encoder: Encoder, texts: Sequence[str]) -> list[str]:
+    """Return the texts that are released, or those of the tokens nearest to released vectors."""
+    return privatised_texts(_privatizer(cell, encoder, 5), texts, is_whole=False)
 
 
 def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:
