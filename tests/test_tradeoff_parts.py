@@ -16,6 +16,7 @@ from core.encoders import load_encoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.specs import EncoderSpec
+from core.store import read_json
 from core.studies import (
     tradeoff_attribute,
     tradeoff_guards,
@@ -26,6 +27,7 @@ from core.studies import (
 )
 from core.studies.registry import cells_of, run_study
 from core.studies.rows import Cell, Row
+from core.studies.runner import cell_key
 from core.studies.tradeoff import TradeoffStudy, measure
 from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
 from core.studies.tradeoff_summary import markdown, summarise
@@ -67,7 +69,7 @@ def study(
     tradeoff_texts.auxiliary_texts.cache_clear()
     yield TradeoffStudy(
         tasks=(f"first={files[1]}",), encoder=f"mlm:{tiny_bert}", defences=("none",), seeds=(0,),
-        attackers=("tuned",), n_auxiliary=120, n_targets=40, near=1.0,
+        attackers=("tuned",), msp_epochs=1, n_auxiliary=120, n_targets=40, near=1.0,
         attack_settings=(("vocabulary_size", 40), ("hidden", 16), ("epochs", 2)),
         attributes=f"who={files[0]}#text", group_column="book", n_labels=2, n_defence=120,
         n_attribute_known=150, n_attribute_targets=40,
@@ -120,15 +122,25 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
     assert adversarial.training_minutes == chain.training_minutes
     assert plain.attribute["linear"].value > 90 > leace.attribute["linear"].value
     assert max(each.value for each in changed.attribute.values()) < 75, "almost no word is left"
+    assert {*plain.leaks} == {"tuned"} and {*leace.leaks} == {*chain.leaks} == {"tuned", "msp"}
     assert private.leaks == plain.leaks and private.attribute == plain.attribute
     assert private.change["first"].value == pytest.approx(
         private.utility["first"].value - plain.utility["first"].value
     )
+    few = [row for row in rows if row["part"] in ("attack", "use") or row["defence"] == "none"]
+    assert [bool(p.attribute) for p in summarise(few).points] == [True, *[False] * 4, True]
+    without = [row for row in rows if (row["defence"], row["part"]) != ("leace", "attack")]
+    assert "leace" not in {point.defence for point in summarise(without).points}
     for row in rows:
         for each in row.facts.get("attackers_told", {}).values():
-            assert each["family"] and each["access"] and each["n_known"] > 0
+            assert (
+                each["family"]
+                and each["access"]
+                and (each["n_known"] or each["family"] in ("Feature alone", "reader of tokens"))
+            )
         assert ("attackers_told" in row.facts) is (row["part"] != "use")
     table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
+    assert private.leaves_vectors and not private.promises and not leace.leaves_vectors
     head = "| attribute inferred, % | by | members told, AUC × 100 | by | training, minutes |"
     assert head in table
     assert "against words" in table and "λ 1" in table and "ε 8" in table
@@ -291,3 +303,19 @@ def test_cells_of_defences_that_are_not_trained_hold_what_they_always_did(
         "attack", "attackers", "auxiliary", "start", "settings", "n_auxiliary", "n_targets", "near"
     }  # fmt: skip
     assert {*used} - shared == {"tasks", "pairs", "searches", "n_train", "n_test", "n_searched"}
+
+
+def test_a_trained_defence_that_is_damaged_is_trained_again_and_the_same(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    asked = replace(study, defences=("none", "leace"), membership="", attackers=())
+    first = run_study("tradeoff", asked, tmp_path)
+    (place,) = tmp_path.rglob("leace-*/model.json")
+    (again,) = (c for c in cells_of("tradeoff", asked)
+                if c["part"] == "attribute" and c["defence"] == "leace")  # fmt: skip
+    for damage in ("", "{"):
+        place.write_text(damage)
+        (tmp_path / "cells" / f"{cell_key(again)}.json").unlink()
+        found = run_study("tradeoff", asked, tmp_path)
+        assert [row.scores for row in found] == [row.scores for row in first]
+        assert read_json(place)["training"]["n_texts"] == first[1]["n_defence_texts"]

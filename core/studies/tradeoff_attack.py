@@ -6,7 +6,9 @@ All are judged by `evaluate` on the same targets and words:
   vectors of the auxiliary texts, which a linear map has led back to the encoder's own space;
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
-- `tokens`: the words of the released text, or of the tokens nearest to the released token vectors.
+- `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
+- `msp`: set prediction, a recurrent network trained from nothing on protected vectors. It comes to
+  defences that are trained, whose adversary is a classifier, as one of another family.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
@@ -35,7 +38,7 @@ from core.encoders.white_box import require_white_box
 from core.metrics import wilson_interval
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import Score
-from core.specs import DefenceSpec
+from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_guards import Guard
@@ -43,10 +46,20 @@ from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 
-__all__ = ["ATTACKERS", "attack_scores", "draws_noise", "released_texts", "releases_tokens"]
+__all__ = [
+    "ATTACKERS",
+    "FRESH",
+    "attack_scores",
+    "draws_noise",
+    "released_texts",
+    "releases_tokens",
+]
 
 ATTACKERS = ("tuned", "search", "tokens")
 """In the order in which they are met; `tokens` attacks what releases tokens."""
+
+FRESH = "msp"
+"""Of another family than the adversary of any defence; read of what was defended alone."""
 
 N_COPIES = 3
 """Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
@@ -77,13 +90,15 @@ def attack_scores(
     start = time.perf_counter()
     base = _tuned(cell, scene)
     found: dict[str, tuple[InversionAttack, Encoder]] = {}
-    for name in ATTACKERS:
+    for name in (*ATTACKERS, FRESH):
         if name not in cell["attackers"]:
             continue
         if name == "tuned":
             found[name] = (scene.on_protected(base, scene.own), scene.protected)
         elif name == "search":
             found[name] = (_search(cell, scene, base), scene.protected)
+        elif name == FRESH:
+            found[name] = (_fresh(cell, scene), scene.protected)
         elif releases_tokens(cell["defence"]):
             released = _released(cell, encoder)
             found[name] = (TokenReader(base.vocabulary_).fit(released), released)
@@ -102,6 +117,8 @@ def attack_scores(
     if releases_tokens(cell["defence"]):
         scores[TOKEN_INVERSION] = _token_inversion(cell, encoder, texts.targets)
     told = attackers_told(found, len(texts.known))
+    if "tokens" in told:
+        told["tokens"]["n_known"] = 0  # nothing is trained
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
@@ -197,6 +214,12 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     texts = (scene.texts.known, scene.texts.held)
     tuned = tune_search(search, base, (scene.queried, scene.attacked), texts, plan)
     return scene.on_protected(tuned, scene.queried)
+
+
+def _fresh(cell: Cell, scene: _Scene) -> InversionAttack:
+    """Return set prediction, which begins with nothing but defended vectors of known texts."""
+    attack = make_attack(AttackSpec.of(FRESH, {**cell[FRESH], "seed": cell["seed"]}))
+    return attack.fit(scene.protected, scene.texts.known)
 
 
 def releases_tokens(defence: str) -> bool:

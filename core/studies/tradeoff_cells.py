@@ -22,7 +22,7 @@ from core.studies.cell_attacks import settings_for
 from core.studies.defence_grid import hides_attribute, is_of_model, trained_stage
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
-from core.studies.tradeoff_attack import ATTACKERS, releases_tokens
+from core.studies.tradeoff_attack import ATTACKERS, FRESH, releases_tokens
 from core.studies.tradeoff_attribute import READER
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
@@ -74,7 +74,7 @@ def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
 
     One that leaves vectors as they are is not attacked for what vectors tell.
     """
-    found = {} if is_of_model(spec.name) else {"attack": _attacked(asked)}
+    found = {} if is_of_model(spec.name) else {"attack": _attacked(asked, spec)}
     if asked.tasks or asked.pairs or asked.searches:
         found["use"] = _used(asked)
         if is_of_model(spec.name):
@@ -91,19 +91,23 @@ def _shared(asked: TradeoffSettings, part: str) -> Cell:
             "encoder_precision": asked.precision}  # fmt: skip
 
 
-def _attacked(asked: TradeoffSettings) -> Cell:
+def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     if asked.attack != "probe_mlc":
         raise InvalidInputError(
             f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
         )
+    known = (*ATTACKERS, FRESH)
     for name in asked.attackers:
-        if name not in ATTACKERS:
+        if name not in known:
             raise InvalidInputError(
-                f"--attackers must be of {', '.join(ATTACKERS)}, got {name!r}."
-                + similar(name, ATTACKERS)
+                f"--attackers must be of {', '.join(known)}, got {name!r}." + similar(name, known)
             )
-    return {**_shared(asked, "attack"), "attack": asked.attack,
-            "attackers": list(asked.attackers), "auxiliary": asked.auxiliary,
+    attackers = list(asked.attackers)
+    if trained_stage(spec.name) and FRESH not in attackers:
+        attackers.append(FRESH)
+    fresh = {FRESH: {"epochs": asked.msp_epochs}} if FRESH in attackers else {}
+    return {**_shared(asked, "attack"), **fresh, "attack": asked.attack,
+            "attackers": attackers, "auxiliary": asked.auxiliary,
             "contents": auxiliary_digest(asked.auxiliary), "start": _start(asked),
             "settings": USUAL | settings_for(asked.attack, asked.attack_settings),
             "n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets,
@@ -184,9 +188,10 @@ def trained_part(asked: TradeoffSettings, spec: DefenceSpec, seed: int) -> Cell:
     known = settings_of(TRAINED_DEFENCES[stage].kind)
     made = make(TRAINED_DEFENCES[stage], stage,
                 ({"seed": seed} if "seed" in known else {}) | own)  # fmt: skip
-    taught = {"n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets, "near": asked.near,
-              "start": _start(asked), "n_defence": asked.n_defence,
-              "contents": {"auxiliary": auxiliary_digest(asked.auxiliary)}}  # fmt: skip
+    contents = {"auxiliary": auxiliary_digest(asked.auxiliary)}
+    taught: Cell = {"n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets,
+                    "near": asked.near, "start": _start(asked), "n_defence": asked.n_defence,
+                    "contents": contents}  # fmt: skip
     found: Cell = {"trained_defence": stage, "auxiliary": asked.auxiliary, "taught": taught,
                    "trained_defence_settings": {name: getattr(made, name) for name in known
                                                 if name != "device"}}  # fmt: skip
@@ -194,8 +199,8 @@ def trained_part(asked: TradeoffSettings, spec: DefenceSpec, seed: int) -> Cell:
         sides = _sides(asked)
         found["attributes"] = sides.pop("attributes")
         taught |= sides
-        taught["contents"]["attributes"] = _table(asked)
+        contents["attributes"] = _table(asked)
     if asked.membership:
         found["task"] = _task_of(asked)
-        taught["contents"]["task"] = contents_of((found["task"],), ())[0]
+        contents["task"] = contents_of((found["task"],), ())[0]
     return found

@@ -84,9 +84,9 @@ class Point:
 
     @property
     def promises(self) -> bool:
-        """Whether the defence promises anything; others were only measured."""
+        """Whether the defence promises anything of what is released; others were only measured."""
         entry = known_entry(self.defence)
-        return bool(entry and entry.guarantee)
+        return bool(entry and entry.guarantee and not self.leaves_vectors)
 
     @property
     def leaves_vectors(self) -> bool:

@@ -17,11 +17,16 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "tuned": ("residual classifier", Access.PAIRS.needs),
     "search": ("re-embedding search", Access.QUERIES.needs),
     "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
+    "msp": ("set prediction", Access.PAIRS.needs),
     "linear": ("linear classifier", Access.PAIRS.needs),
     "mlp": ("network of one hidden layer", Access.PAIRS.needs),
     "knn": ("neighbours", Access.PAIRS.needs),
 }
 """Of each attacker its family, and what it needs beside the vector, or the model's answer."""
+
+
+_UNTRAINED = ("feature",)
+"""Who learns from nothing."""
 
 
 def told_of(name: str) -> tuple[str, str]:
@@ -35,7 +40,11 @@ def told_of(name: str) -> tuple[str, str]:
 def attackers_told(names: Iterable[str], n_known: int) -> dict[str, dict[str, Any]]:
     """Return what a row says of its attackers: family, access, and texts that each learns from."""
     return {
-        name: {"family": told_of(name)[0], "access": told_of(name)[1], "n_known": n_known}
+        name: {
+            "family": told_of(name)[0],
+            "access": told_of(name)[1],
+            "n_known": 0 if name in _UNTRAINED else n_known,
+        }
         for name in names
     }
 

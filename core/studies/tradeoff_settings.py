@@ -38,6 +38,9 @@ class TradeoffSettings:
         "private_head, which protects a classifier's training texts",
     )
     attackers: tuple[str, ...] = setting(ATTACKERS, "who attacks each defence, knowing it")
+    msp_epochs: int = setting(
+        10, "passes of set prediction, a fresh attacker of trained defences", low=1, high=1000
+    )
     attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
     auxiliary: str = setting(
         "",

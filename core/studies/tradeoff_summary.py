@@ -66,6 +66,9 @@ _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP)
 _OF_VECTORS = ("attack", "attribute")
 """The parts that say what vectors tell."""
 
+_OPTIONAL = {"attribute", "membership"}
+"""Those that a point may be without."""
+
 _Place = tuple[str, tuple[tuple[str, Any], ...]]
 
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
@@ -193,17 +196,17 @@ def _former_measure(row: Mapping[str, Any]) -> str:
 def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured.
 
-    One of which usefulness or leakage is not known yet is left out. Of one that leaves vectors as
-    they are, vectors tell what they tell without a defence.
+    One of which usefulness or words read are not known yet is left out. Of one that leaves vectors
+    as they are, vectors tell what they tell without a defence.
     """
     measured: dict[_Place, list[Row]] = {}
     for row in rows:
         if not row.error:
             place = (row["defence"], tuple(row["defence_settings"].items()))
             measured.setdefault(place, []).append(row)
-    n_parts = len({row.get("part") for row in rows})
+    needed = {row.get("part") for row in rows} - _OPTIONAL
     joined = _with_undefended(measured)
-    whole = {p: own for p, own in joined.items() if len({r.get("part") for r in own}) == n_parts}
+    whole = {p: own for p, own in joined.items() if needed <= {r.get("part") for r in own}}
     points = tuple(_point(*place, rows=own) for place, own in whole.items())
     facts = {name: row[name] for row in reversed(rows) for name in _FACTS if name in row}
     facts = {name: facts[name] for name in _FACTS if name in facts}
