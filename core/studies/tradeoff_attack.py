@@ -7,8 +7,9 @@ All are judged by `evaluate` on the same targets and words:
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
-- `msp`: set prediction, a recurrent network trained from nothing on protected vectors. It comes to
-  defences that are trained, whose adversary is a classifier, as one of another family.
+- `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
+  defences that are trained, whose adversary is a classifier, as one of another family that begins
+  with nothing but protected vectors.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ __all__ = [
 ATTACKERS = ("tuned", "search", "tokens")
 """In the order in which they are met; `tokens` attacks what releases tokens."""
 
-FRESH = "msp"
+FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
 
 N_COPIES = 3
@@ -98,7 +99,7 @@ def attack_scores(
         elif name == "search":
             found[name] = (_search(cell, scene, base), scene.protected)
         elif name == FRESH:
-            found[name] = (_fresh(cell, scene), scene.protected)
+            found[name] = (_fresh(scene), scene.protected)
         elif releases_tokens(cell["defence"]):
             released = _released(cell, encoder)
             found[name] = (TokenReader(base.vocabulary_).fit(released), released)
@@ -216,10 +217,9 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     return scene.on_protected(tuned, scene.queried)
 
 
-def _fresh(cell: Cell, scene: _Scene) -> InversionAttack:
-    """Return set prediction, which begins with nothing but defended vectors of known texts."""
-    attack = make_attack(AttackSpec.of(FRESH, {**cell[FRESH], "seed": cell["seed"]}))
-    return attack.fit(scene.protected, scene.texts.known)
+def _fresh(scene: _Scene) -> InversionAttack:
+    """Return an attacker that begins with nothing but protected vectors of known texts."""
+    return make_attack(AttackSpec(name=FRESH)).fit(scene.protected, scene.texts.known)
 
 
 def releases_tokens(defence: str) -> bool:

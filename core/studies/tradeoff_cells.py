@@ -105,8 +105,7 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     attackers = list(asked.attackers)
     if trained_stage(spec.name) and FRESH not in attackers:
         attackers.append(FRESH)
-    fresh = {FRESH: {"epochs": asked.msp_epochs}} if FRESH in attackers else {}
-    return {**_shared(asked, "attack"), **fresh, "attack": asked.attack,
+    return {**_shared(asked, "attack"), "attack": asked.attack,
             "attackers": attackers, "auxiliary": asked.auxiliary,
             "contents": auxiliary_digest(asked.auxiliary), "start": _start(asked),
             "settings": USUAL | settings_for(asked.attack, asked.attack_settings),

@@ -17,7 +17,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "tuned": ("residual classifier", Access.PAIRS.needs),
     "search": ("re-embedding search", Access.QUERIES.needs),
     "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
-    "msp": ("set prediction", Access.PAIRS.needs),
+    "retrieval": ("neighbours", Access.PAIRS.needs),
     "linear": ("linear classifier", Access.PAIRS.needs),
     "mlp": ("network of one hidden layer", Access.PAIRS.needs),
     "knn": ("neighbours", Access.PAIRS.needs),

@@ -37,9 +37,8 @@ class TradeoffSettings:
         "defences by name, at all strengths, or one as NAME:SETTING=VALUE; trained ones too, and "
         "private_head, which protects a classifier's training texts",
     )
-    attackers: tuple[str, ...] = setting(ATTACKERS, "who attacks each defence, knowing it")
-    msp_epochs: int = setting(
-        10, "passes of set prediction, a fresh attacker of trained defences", low=1, high=1000
+    attackers: tuple[str, ...] = setting(
+        ATTACKERS, "who attacks each defence, knowing it; `retrieval` comes to trained ones too"
     )
     attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
     auxiliary: str = setting(
