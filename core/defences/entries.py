@@ -28,7 +28,8 @@ class DefenceEntry(Entry):
     """What a user should know before choosing a defence, and where its class is."""
 
     acts_on: str
-    """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
+    """`text`, `tokens` (their vectors) or `vector` (of the whole text); `model` where it protects
+    what a model was trained on."""
     guarantee: str = ""
     """What is promised, in words; empty where nothing is."""
     keeps_space: bool = field(default=True, kw_only=True)
@@ -172,6 +173,10 @@ def _checked(
             raise InvalidInputError(f"{chain}: {stage} changes nothing. Leave it out.")
         if stages.count(stage) > 1:
             raise InvalidInputError(f"{chain}: {stage} stands twice. Take it once, and stronger.")
+        if registry[stage].acts_on == "model":
+            raise InvalidInputError(
+                f"{chain}: {stage} protects a model's training texts, not vectors: it stands alone."
+            )
     rank = {stage: _ORDER.get(registry[stage].acts_on, 2) for stage in stages}
     ordered = sorted(stages, key=rank.__getitem__)
     for before, late in pairwise(stages):

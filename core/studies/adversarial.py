@@ -6,22 +6,16 @@ Differs from the paper: attackers are trained after the defence, on texts that i
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.attacks.attributes.examples import Examples, read_examples
-from core.corpora import split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.registry import FITTED_ENCODERS
 from core.errors import InvalidInputError
 from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
-from core.store import digest_file
 from core.studies.adversarial_attack import (
     ATTRIBUTE_ATTACKERS,
     WORD_ATTACKERS,
@@ -29,12 +23,19 @@ from core.studies.adversarial_attack import (
     word_scores,
 )
 from core.studies.adversarial_tables import markdown
-from core.studies.adversarial_texts import Sides, Sizes, part_texts
+from core.studies.adversarial_texts import (
+    Sides,
+    Sizes,
+    open_examples,
+    part_texts,
+    table_digest,
+)
 from core.studies.adversarial_use import use_scores
 from core.studies.apart import near_setting
 from core.studies.membership_halves import settings_told
 from core.studies.named_texts import NamedTexts, check_names
 from core.studies.rows import Cell, Row
+from core.studies.timing import milliseconds_a_text
 from core.studies.tradeoff import USUAL
 from core.studies.trained_defences import Trained, trained_defence, trained_dual
 from core.training.adversary import DivergedError
@@ -47,9 +48,6 @@ HIDDEN = ("words", "attribute")
 DUALS = {"dual_lstm": "adversarial_lstm", "dual_transformer": "adversarial_transformer"}
 """The dual encoders, which are trained against an adversary from the first step; the vectors of
 any other encoder are changed by an adapter."""
-
-N_TIMED = 200
-"""Texts that the time of a text is a mean of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +129,7 @@ class AdversarialStudy:
                  "n_test")  # fmt: skip
         return {"study": "adversarial", **{name: getattr(self, name) for name in names},
                 "label": self.label_column, "group": self.group_column, "tasks": list(self.tasks),
-                "contents": [_content_of(place) for place in places]}  # fmt: skip
+                "contents": [table_digest(place) for place in places]}  # fmt: skip
 
     def _attackers(self, hides: str) -> Cell:
         if hides == "attribute":
@@ -180,25 +178,6 @@ class AdversarialStudy:
                 "trained_defence_settings": told}  # fmt: skip
 
 
-def _content_of(place: str) -> str:
-    """Return what identifies the content of a file."""
-    path = Path(split_reference(place)[0])
-    if not path.is_file():
-        raise InvalidInputError(
-            f"{path} is no file: the target is a table of texts with the attribute, and each task "
-            "a table of texts with classes."
-        )
-    return digest_file(path)[:16]
-
-
-@lru_cache(maxsize=1)
-def _examples(place: str, label: str, group: str, digest: str) -> Examples:
-    path, column = split_reference(place)
-    return read_examples(
-        Path(path), label_column=label, group_column=group or None, text_column=column
-    )
-
-
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Train a cell's defence, and let fresh attackers and the tasks come.
 
@@ -208,12 +187,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         A file holds other texts than where the study was begun, or too few.
     """
     places = [cell["target"], *(NamedTexts.of(task).place for task in cell["tasks"])]
-    if [_content_of(place) for place in places] != cell["contents"]:
+    if [table_digest(place) for place in places] != cell["contents"]:
         raise InvalidInputError(
             "The target, or the file of a task, holds other texts than where the study was begun. "
             "Copy the same files to every machine, or start the study again."
         )
-    examples = _examples(cell["target"], cell["label"], cell["group"], cell["contents"][0])
+    examples = open_examples(cell["target"], cell["label"], cell["group"], cell["contents"][0])
     sizes = Sizes(cell["n_labels"], cell["n_defence"], cell["n_known"], cell["n_targets"])
     sides = part_texts(examples, sizes, cell["seed"], cell["near"])
     try:
@@ -278,17 +257,8 @@ def _use(cell: Cell, plain: Trained, trained: Trained) -> Row:
     scores = use_scores(cell, plain.encoder, trained.encoder)
     facts = {
         "when": "use",
-        "training_minutes": round(trained.seconds / 60, 3),
-        "milliseconds_a_text": round(_milliseconds(trained.bare.encode), 3),
+        "training_minutes": round(trained.seconds / 60, 5),
+        "milliseconds_a_text": milliseconds_a_text(trained.bare.encode),
         "dimension": trained.encoder.dimension,
     }
     return Row(scores=scores, facts=facts)
-
-
-def _milliseconds(encode: Callable[[Sequence[str]], Any]) -> float:
-    """Return how long a text takes, where nothing is remembered."""
-    texts = [f"Text {i} says that the river rose over its banks." for i in range(N_TIMED)]
-    encode(texts[:8])
-    start = time.perf_counter()
-    encode(texts)
-    return 1000 * (time.perf_counter() - start) / N_TIMED

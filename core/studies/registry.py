@@ -179,7 +179,7 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
         version=2,
-        beside=("search",),
+        beside=("search", "retrieval"),
     ),
     "adversarial": StudyEntry(
         "Adversarial training",

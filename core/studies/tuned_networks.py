@@ -6,10 +6,9 @@ noise and the same without pretraining, is fine-tuned once for all cells and kep
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from core.store import META, load_artifact, save_artifact, storage_errors
+from core.studies.alone import alone
 from core.studies.context import versions_of
 from core.studies.domains import content_of, open_corpus
 from core.studies.rows import Cell
@@ -112,7 +112,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
     is_adapted = "objective" in cell
     told = {name: cell[name] for name in _TUNING + _PRETRAINING * is_adapted if name in cell}
     place = folder / "tuned" / _key(told)
-    with _alone(place):
+    with alone(place):
         found = _read(place, told)
         if found is None:
             found = _tune(cell, told, place, folder)
@@ -133,7 +133,7 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
     if len(cell["etas"]) > 1:
         etas = cell["etas"][:-1]
         former = adapted_for({**cell, "etas": etas, "defence_settings": {"eta": etas[-1]}}, folder)
-    with _alone(place):
+    with alone(place):
         found = _read(place, told)
         if found is None:
             found = _adapt(cell, told, place, former)
@@ -230,17 +230,3 @@ def _read(place: Path, told: Cell) -> tuple[dict[str, NDArray[Any]], dict[str, A
             if meta.get("cell") == told:
                 return arrays, meta
     return None
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Let no other process of this machine make the same: it waits, and then reads what is kept."""
-    with storage_errors(place):
-        make_folder(place)
-        lock = (place / ".lock").open("a")
-    with lock:
-        if os.name != "nt":
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
