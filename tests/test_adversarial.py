@@ -350,6 +350,21 @@ def test_leace_is_the_closed_form_worked_by_hand() -> None:
     np.testing.assert_allclose((x @ p.T).T @ (2.0 * z - 1), 0, atol=1e-9)
 
 
+def test_leace_moves_vectors_about_their_mean_and_no_more_than_it_must() -> None:
+    texts, labels = planted_texts(600, 3)
+    plain = Planted().encode(texts) + np.float32(2.0)  # a mean far from 0
+
+    class Shifted(Planted):
+        def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+            return super().encode(texts, on_progress) + np.float32(2.0)
+
+    defence = Leace().fit(Shifted(), texts, labels=labels)
+    erased = defence.protect(Shifted()).encode(texts)
+    np.testing.assert_allclose(erased.mean(0), plain.mean(0), atol=1e-4)
+    moved = np.linalg.svd(erased - plain, compute_uv=False)
+    assert moved[1] < 1e-3 * moved[0], "two labels: along one direction alone"
+
+
 def test_leace_leaves_a_fresh_linear_probe_at_chance() -> None:
     assert probed(Planted()) > 0.95
     texts, labels = planted_texts(4000, 1)
