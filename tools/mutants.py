@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tools.mutant import Mutant
+from tools.mutants_of_defences import MUTANTS_OF_DEFENCES
 
-__all__ = ["MUTANTS", "Mutant"]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A fault: what is changed in a file, and the tests that must fail then.
-
-    Attributes
-    ----------
-    name : str
-        What goes wrong.
-    old, new : str
-        What stands in the file, once, and what is put there.
-    tests : tuple of str
-        As pytest takes them.
-    excuse : str
-        Why no test can notice it, where none can.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-    excuse: str = ""
-
+__all__ = ["MUTANTS"]
 
 _DP = "core/defences/metric_dp"
 _INV = "core/attacks/inversion"
@@ -334,5 +310,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("old jobs are kept for ever", "core/jobs/queue.py",
            "return entry.asked + min(self.keep_seconds, entry.keep_seconds)",
            'return float("inf")', ("tests/test_jobs.py",)),
+    *MUTANTS_OF_DEFENCES,
 )  # fmt: skip
 """In the order of what they would spoil."""

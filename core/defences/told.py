@@ -9,6 +9,7 @@ from typing import Any
 
 from core.defences.entries import ChainEntry, DefenceEntry, settings_by_stage
 from core.defences.registry import DEFENCES, entry_of
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError, similar
 from core.registry import make
 from core.specs import DefenceSpec, settings_of
@@ -45,10 +46,7 @@ def read_defence(
     parts = [part.partition(":") for part in _JOINT.split(told)]
     names = [name for name, _, _ in parts]
     for name in names:
-        if name not in known:
-            raise InvalidInputError(
-                f"{option} must be of {', '.join(known)}, got {name!r}." + similar(name, known)
-            )
+        _check_known(name, known, option)
     chain = "+".join(names)
     entry = entry_of(chain)  # says which cannot follow which
     settings: dict[str, Any] = {}
@@ -60,6 +58,19 @@ def read_defence(
     for name, own in (of_stages or {chain: settings}).items():
         make(known[name], name, own)  # says what is wrong
     return spec
+
+
+def _check_known(name: str, known: Mapping[str, DefenceEntry], option: str) -> None:
+    if name in known:
+        return
+    if name in TRAINED_DEFENCES:
+        raise InvalidInputError(
+            f"{option}: {name} has to be trained. Run `defend --defence {name} --out FOLDER`, and "
+            "take --encoder defended:FOLDER, with what is to follow it as the defence."
+        )
+    raise InvalidInputError(
+        f"{option} must be of {', '.join(known)}, got {name!r}." + similar(name, known)
+    )
 
 
 def _settings(entry: DefenceEntry, name: str, said: str, option: str) -> Mapping[str, Any]:
@@ -79,7 +90,8 @@ def _settings(entry: DefenceEntry, name: str, said: str, option: str) -> Mapping
         try:
             read[setting] = hints[setting](text)
         except (TypeError, ValueError) as error:
+            kind_said = "a whole number" if hints[setting] is int else "a number"
             raise InvalidInputError(
-                f"{option}: {setting} of {name} must be a number, got {text!r}."
+                f"{option}: {setting} of {name} must be {kind_said}, got {text!r}."
             ) from error
     return read

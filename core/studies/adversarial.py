@@ -13,7 +13,7 @@ from typing import Any
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.registry import FITTED_ENCODERS
-from core.errors import InvalidInputError
+from core.errors import DivergedError, InvalidInputError
 from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.adversarial_attack import (
@@ -38,7 +38,6 @@ from core.studies.rows import Cell, Row
 from core.studies.timing import milliseconds_a_text
 from core.studies.tradeoff import USUAL
 from core.studies.trained_defences import Trained, trained_defence, trained_dual
-from core.training.adversary import DivergedError
 
 __all__ = ["DUALS", "HIDDEN", "AdversarialStudy", "markdown", "measure"]
 
