@@ -137,7 +137,8 @@ def _check(value: Any, where: str, meta: Mapping[str, Any]) -> None:
         high = MOST_WHOLE if high is None else high
     is_within = (low is None or value >= low) and (high is None or value <= high)
     if not (is_within and math.isfinite(value)):
-        raise InvalidInputError(f"{where} must lie in [{low}, {high}], got {value!r}.")
+        bounds = f"{'(-∞' if low is None else f'[{low}'}, {'∞)' if high is None else f'{high}]'}"
+        raise InvalidInputError(f"{where} must lie in {bounds}, got {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

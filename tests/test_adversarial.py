@@ -26,6 +26,7 @@ from core.defences.trained.word_adversary import WordAdversary
 from core.encoders import load_encoder
 from core.errors import (
     ArtifactError,
+    DivergedError,
     EncoderMismatchError,
     InvalidInputError,
     NotFittedError,
@@ -35,7 +36,7 @@ from core.protocols import OnProgress, TrainedDefence, Vectors, no_progress
 from core.registry import looks_of
 from core.specs import DefenceSpec, settings_of
 from core.text import Vocabulary
-from core.training.adversary import DivergedError, LabelAdversary, StandardScale, guard, reverse
+from core.training.adversary import LabelAdversary, StandardScale, guard, reverse
 
 DIMENSION = 12
 WORDS = ("river", "doctor", "winter", "garden", "minister", "ticket")
@@ -475,21 +476,41 @@ def test_a_weight_that_diverges_leaves_no_folder_behind(
     assert core(*given, "--set", "epochs=1", "--json").json()["n_texts"] == 120
 
 
-def test_a_dual_encoder_is_fitted_against_an_attribute_from_the_command_line(
-    core: Any, tmp_path: Path
-) -> None:
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    """Running text by two authors."""
     texts, _ = planted_texts(300, 7)
     path = tmp_path / "books.jsonl"
     path.write_text("\n".join(
         json.dumps({"text": " ".join(f"The {t.rstrip('!')} is here." for t in texts[i : i + 10]),
                     "author": "ab"[i // 10 % 2]}) for i in range(0, 300, 10)))  # fmt: skip
-    settings = [f"{k}={v}" for k, v in (DUAL | {"against": "attribute", "weight": 0.5}).items()]
-    given = ["fit", "--encoder", "adversarial_lstm", "--corpus", path, "--out", tmp_path / "e",
-             *(word for each in settings for word in ("--set", each))]  # fmt: skip
+    return path
+
+
+def fitting(path: Path, out: Path, **settings: Any) -> list[object]:
+    """Return the command that fits a small dual encoder."""
+    told = [word for k, v in (DUAL | settings).items() for word in ("--set", f"{k}={v}")]
+    return ["fit", "--encoder", "adversarial_lstm", "--corpus", path, "--out", out, *told]
+
+
+def test_a_dual_encoder_is_fitted_against_an_attribute_from_the_command_line(
+    core: Any, books: Path, tmp_path: Path
+) -> None:
+    given = fitting(books, tmp_path / "e", against="attribute", weight=0.5)
     assert "label" in core(*given).refusal()
     told = core(*given, "--label-column", "author", "--json").json()
     assert told["label_column"] == "author" and told["n_pairs"] > 200
     assert load_encoder(told["encoder"]).during_[-1].n == 10  # type: ignore[attr-defined]
-    refused = core("fit", "--encoder", "tfidf", "--corpus", path, "--out", tmp_path / "f",
+    refused = core("fit", "--encoder", "tfidf", "--corpus", books, "--out", tmp_path / "f",
                    "--label-column", "author").refusal()  # fmt: skip
     assert "tfidf hides nothing" in refused
+
+
+def test_a_dual_encoder_whose_weight_diverges_is_refused_and_can_be_fitted_there_anew(
+    core: Any, books: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "e"
+    refused = core(*fitting(books, out, weight=1e308)).refusal()
+    assert "ran away at weight 1e+308" in refused and "Lower weight" in refused
+    assert not [path for path in out.rglob("*") if path.is_file()]
+    assert core(*fitting(books, out), "--json").json()["encoder"] == f"adversarial_lstm:{out}"

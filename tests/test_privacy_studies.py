@@ -132,6 +132,20 @@ def test_what_diverges_is_an_error_and_is_not_kept(
     assert "Not measured" in adaptive.markdown([row])
 
 
+def test_a_rate_that_diverges_is_refused_on_the_command_line_and_nothing_is_written(
+    core: Any, small: dict[str, Any], texts: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "found.json"
+    told = core("study", "adaptive", "--tasks", *small["tasks"], "--encoder", small["encoder"],
+                "--other", f"{texts}#text", "--objectives", "denoising", "--mechanisms",
+                "token_representation", "--etas", 65, "--tokens", 40_000, "--batch-tokens", 512,
+                "--pretraining-rate", 10, "--epochs", 1, "--seeds", 0, "--out", out)  # fmt: skip
+    assert told.status == 2 and "smaller learning rate" in told.out
+    (refused,) = [line for line in told.err.splitlines() if line.startswith("error: ")]
+    assert "1 of 1 cells failed; no file was written" in refused
+    assert "Traceback" not in told.out + told.err and not list(tmp_path.glob("found*"))
+
+
 def test_the_share_won_back_by_hand_and_its_extremes() -> None:
     right = np.arange(200)
     none, cost = right < 180, right < 100

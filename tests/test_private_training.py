@@ -18,6 +18,7 @@ from torch import nn
 
 from core.errors import (
     ArtifactError,
+    DivergedError,
     EncoderMismatchError,
     InvalidInputError,
     MissingDependencyError,
@@ -281,7 +282,7 @@ def test_a_training_that_diverges_is_stopped_and_leaves_nothing(
     loop = Poisson(n=100, epochs=9, batch_size=50, seed=0, identity={}, rate=0.5, keep_best=False,
                    is_half=False, checkpoint_dir=tmp_path / "run")  # fmt: skip
     noising = Noising(promise=promise, learning_rate=50.0)
-    with pytest.raises(InvalidInputError, match=r"diverged.*nothing is stored.*learning_rate"):
+    with pytest.raises(DivergedError, match=r"diverged.*nothing is stored.*learning_rate"):
         train_private(network, lambda net, rows: net(x[rows])[:, 0].exp(), noising, loop)
     assert not (tmp_path / "run").exists()
 
@@ -373,6 +374,24 @@ def test_a_killed_private_classifier_goes_on_with_the_seed_that_nobody_knows(
     assert (tmp_path / "seed.json").stat().st_mode & 0o077 == 0
     done = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
     assert done.privacy_.n_steps == 20
+
+
+def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(
+    tmp_path: Path,
+) -> None:
+    from core.defences.trained.private import make_training
+
+    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
+    (tmp_path / "notes.txt").write_text("not ours")
+    made = make_training("head", {**SMALL, "learning_rate": 1e6, "hidden": 4, "clip_norm": 1e6})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounting, "noise_for", None)
+        patch.setattr(private, "noise_for", lambda *given: 1e36)
+        with pytest.raises(DivergedError, match="Lower learning_rate"):
+            made.fit(_Toy(), texts, labels, checkpoint_dir=str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    with pytest.raises(NotFittedError):
+        made.state()
 
 
 def test_privacy_tells_what_both_packages_say() -> None:

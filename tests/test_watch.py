@@ -4,19 +4,50 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from core.errors import DivergedError
-from core.training.watch import Drawing, LossWatch, Several
+from core.store import save_artifact
+from core.training.watch import Drawing, LossWatch, Several, or_nothing
+
+CORE = Path(__file__).parents[1] / "core"
 
 
 def watched(losses: list[float], watch: LossWatch) -> LossWatch:
     for loss in losses:
         watch.check(torch.tensor(loss))
     return watch
+
+
+def test_what_diverges_has_one_error() -> None:
+    """Whoever stops a training, and whoever tells of it, means the same."""
+    found = [
+        str(path.relative_to(CORE))
+        for path in sorted(CORE.rglob("*.py"))
+        if re.search(r"^class \w*Diverged", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert found == ["errors.py"]
+
+
+@pytest.mark.parametrize("error", [DivergedError("astray"), KeyboardInterrupt()])
+def test_the_checkpoint_alone_goes_and_only_of_what_diverged(
+    error: BaseException, tmp_path: Path
+) -> None:
+    for place in (tmp_path / "own", tmp_path / "shared"):
+        save_artifact(place, {"w": np.ones(3, np.float32)}, {"epoch": 1})
+    (tmp_path / "shared" / "notes.txt").write_text("not ours")
+    for place in (tmp_path / "own", tmp_path / "shared", tmp_path / "none", None):
+        with pytest.raises(type(error)), or_nothing(place):
+            raise error
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    is_over = isinstance(error, DivergedError)
+    assert left == {"shared/notes.txt"} if is_over else len(left) == 5
+    assert (tmp_path / "own").exists() is not is_over
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from core.cli.arguments import (
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 from core.corpora import Columns
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, similar
 from core.specs import DefenceSpec
 from core.store import META, clear_leftovers
 
@@ -48,15 +49,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Train, write the defence, and say how to use it. A run that diverges writes nothing."""
     from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
-    from core.registry import find
 
-    entry = find(TRAINED_DEFENCES, arguments.defence, "--defence")
+    _check_trained(arguments.defence)
+    entry = TRAINED_DEFENCES[arguments.defence]
     columns = checked_columns(arguments.texts, columns_of(arguments, label=arguments.label_column))
     _check_free(arguments.out)
     settings = parse_settings(arguments.defence, entry.kind, arguments.settings)
     defence: Any = make_trained_defence(DefenceSpec.of(arguments.defence, settings))
     facts = _trained(defence, arguments, columns)
     _show(arguments, defence, facts)
+
+
+def _check_trained(name: str) -> None:
+    """Raise InvalidInputError for what is not one defence that is trained; say what to do."""
+    from core.defences.registry import DEFENCES
+    from core.defences.trained.registry import TRAINED_DEFENCES
+
+    if name in TRAINED_DEFENCES:
+        return
+    first, _, rest = re.split("([:+])", f"{name}+", maxsplit=1)
+    said = f"--defence must be one of {', '.join(TRAINED_DEFENCES)}, got {name!r}."
+    if first in TRAINED_DEFENCES and name[len(first)] == ":":
+        raise InvalidInputError(f"{said} Give its settings by --set NAME=VALUE.")
+    if first in TRAINED_DEFENCES:
+        raise InvalidInputError(
+            f"{said} Train {first} alone, and take --encoder defended:FOLDER --defence "
+            f"{rest.rstrip('+')} where the encoder is used."
+        )
+    if first in DEFENCES:
+        raise InvalidInputError(
+            f"{said} {first} learns nothing: name it where the encoder is used, as in "
+            f"`privatize` or `evaluate`."
+        )
+    raise InvalidInputError(said + similar(name, TRAINED_DEFENCES))
 
 
 def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> dict[str, Any]:

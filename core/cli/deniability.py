@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import TYPE_CHECKING, Any
 
 from core.cli.arguments import add_encoder_arguments, encoder_spec, seed_number
 from core.cli.output import progress_line, show_json
+from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA
 from core.errors import InvalidInputError
 from core.text import check_text
 
@@ -34,8 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the statistics, and one privatised text under fresh noise. Nothing is stored."""
     text = check_text(arguments.text, name="--text")
-    if not (math.isfinite(arguments.eta) and arguments.eta > 0):
-        raise InvalidInputError(f"--eta must be a positive number, got {arguments.eta}.")
+    if not LEAST_ETA <= arguments.eta <= MOST_ETA:
+        raise InvalidInputError(
+            f"--eta must be a positive number, from {LEAST_ETA:g} to {MOST_ETA:g}, got "
+            f"{arguments.eta}. The trade-off measures 60 to 120."
+        )
     if not 2 <= arguments.n_draws <= 65_535:
         raise InvalidInputError(f"--n-draws must lie in [2, 65535], got {arguments.n_draws}.")
     with progress_line() as on_progress:

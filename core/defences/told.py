@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.defences.registry import DEFENCES, entry_of, make_defence
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError, similar
 from core.specs import DefenceSpec, settings_of
 
@@ -36,11 +37,7 @@ def read_defence(told: str, *, option: str = "--defence") -> DefenceSpec:
     parts = [part.partition(":") for part in _JOINT.split(told)]
     names = [name for name, _, _ in parts]
     for name in names:
-        if name not in DEFENCES:
-            raise InvalidInputError(
-                f"{option} must be of {', '.join(DEFENCES)}, got {name!r}."
-                + similar(name, DEFENCES)
-            )
+        _check_known(name, option)
     chain = "+".join(names)
     entry_of(chain)  # says which cannot follow which
     settings: dict[str, Any] = {}
@@ -50,6 +47,19 @@ def read_defence(told: str, *, option: str = "--defence") -> DefenceSpec:
     spec = DefenceSpec.of(chain, settings)
     make_defence(spec)  # says what is wrong
     return spec
+
+
+def _check_known(name: str, option: str) -> None:
+    if name in DEFENCES:
+        return
+    if name in TRAINED_DEFENCES:
+        raise InvalidInputError(
+            f"{option}: {name} has to be trained. Run `defend --defence {name} --out FOLDER`, and "
+            "take --encoder defended:FOLDER, with what is to follow it as the defence."
+        )
+    raise InvalidInputError(
+        f"{option} must be of {', '.join(DEFENCES)}, got {name!r}." + similar(name, DEFENCES)
+    )
 
 
 def _settings(name: str, said: str, option: str) -> Mapping[str, Any]:
@@ -69,7 +79,8 @@ def _settings(name: str, said: str, option: str) -> Mapping[str, Any]:
         try:
             read[setting] = hints[setting](text)
         except (TypeError, ValueError) as error:
+            kind_said = "a whole number" if hints[setting] is int else "a number"
             raise InvalidInputError(
-                f"{option}: {setting} of {name} must be a number, got {text!r}."
+                f"{option}: {setting} of {name} must be {kind_said}, got {text!r}."
             ) from error
     return read

@@ -55,7 +55,7 @@ class GaussianNoise:
     """Adds independent normal noise to every number."""
 
     sigma: float = setting(
-        0.03, "Standard deviation of the noise, a number", low=0, strength=_SIGMA
+        0.03, "Standard deviation of the noise, a number", low=0, high=1e6, strength=_SIGMA
     )
     seed: int | None = None
 

@@ -18,7 +18,7 @@ from core.corpora import split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.registry import FITTED_ENCODERS
-from core.errors import InvalidInputError
+from core.errors import DivergedError, InvalidInputError
 from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.store import digest_file
@@ -37,7 +37,6 @@ from core.studies.named_texts import NamedTexts, check_names
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff import USUAL
 from core.studies.trained_defences import Trained, trained_defence, trained_dual
-from core.training.adversary import DivergedError
 
 __all__ = ["DUALS", "HIDDEN", "AdversarialStudy", "markdown", "measure"]
 

@@ -14,13 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import InvalidInputError
+from core.errors import DivergedError
 
-__all__ = ["Adversary", "DivergedError", "LabelAdversary", "StandardScale", "guard", "reverse"]
-
-
-class DivergedError(InvalidInputError):
-    """A training whose numbers are no longer finite: it is stopped, and nothing of it is kept."""
+__all__ = ["Adversary", "LabelAdversary", "StandardScale", "guard", "reverse"]
 
 
 class Adversary(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import ArtifactError, InvalidInputError, MissingDependencyError
+from core.errors import ArtifactError, DivergedError, MissingDependencyError
 from core.protocols import OnProgress, Restorable, no_progress
 from core.training.accounting import Privacy, Promise, epsilon_of, noise_for, opacus_accountants
 from core.training.loop import Loop, train
+from core.training.watch import or_nothing
 
 __all__ = ["CLIPPINGS", "Ledger", "Noising", "Poisson", "poisson_rate", "train_private"]
 
@@ -124,10 +124,6 @@ class Noising:
     clipping: str = "sample"
 
 
-class _DivergedError(InvalidInputError):
-    pass
-
-
 def train_private(
     network: nn.Module,
     losses_of: Callable[[nn.Module, NDArray[np.int64]], Tensor],
@@ -165,11 +161,13 @@ def train_private(
     MissingDependencyError
         opacus is not installed.
     InvalidInputError
-        A promise that cannot be kept, or a training that diverged: its checkpoint is removed.
+        A promise that cannot be kept.
+    DivergedError
+        The training went astray; no checkpoint of it is left.
     ArtifactError
         The checkpoint is damaged, of another run, or its accountant lost steps.
     """
-    try:
+    with or_nothing(loop.checkpoint_dir):
         if noising.promise is None:
             _train_plain(network, losses_of, noising, loop, on_progress)
             privacy = None
@@ -178,10 +176,6 @@ def train_private(
                 network, losses_of, noising, noising.promise, loop, watch, on_progress
             )
         _check_finite(all(bool(torch.isfinite(p).all()) for p in network.parameters()))
-    except _DivergedError:
-        if loop.checkpoint_dir is not None:
-            shutil.rmtree(loop.checkpoint_dir, ignore_errors=True)
-        raise
     return privacy
 
 
@@ -276,7 +270,7 @@ def _checked(losses: Tensor) -> Tensor:
 
 def _check_finite(is_finite: bool) -> None:
     if not is_finite:
-        raise _DivergedError(
+        raise DivergedError(
             "The training diverged: its loss or its weights are no finite numbers any more. It was "
             "stopped, and nothing is stored. Lower learning_rate, or raise epsilon for less noise."
         )

@@ -124,8 +124,10 @@ def fit_head(
     Raises
     ------
     InvalidInputError
-        Settings out of their range, arrays that do not fit together, fewer than 20 texts, a
-        promise that cannot be kept, or a training that diverged.
+        Settings out of their range, arrays that do not fit together, fewer than 20 texts, or a
+        promise that cannot be kept.
+    DivergedError
+        The training went astray; nothing of it is kept.
     MissingDependencyError
         opacus is not installed.
     """

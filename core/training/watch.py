@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,18 +15,25 @@ from torch import Tensor
 
 from core.errors import DivergedError
 from core.protocols import Restorable
+from core.store import META, clear_leftovers
 
 __all__ = ["Drawing", "LossWatch", "Several", "or_nothing"]
 
 
 @contextmanager
-def or_nothing(checkpoint_dir: Path | None) -> Iterator[None]:
-    """Remove the checkpoint of a training that went astray, so that the next one begins anew."""
+def or_nothing(checkpoint_dir: Path | str | None) -> Iterator[None]:
+    """Remove the checkpoint of a training that goes astray: it would only go astray again.
+
+    What else lies in the folder is somebody's, and stays.
+    """
     try:
         yield
     except DivergedError:
-        if checkpoint_dir is not None:
-            shutil.rmtree(checkpoint_dir, ignore_errors=True)
+        if checkpoint_dir is not None and (folder := Path(checkpoint_dir)).is_dir():
+            (folder / META).unlink(missing_ok=True)
+            clear_leftovers(folder)
+            with suppress(OSError):
+                folder.rmdir()
         raise
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import check_eta, draw_noise
+from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
@@ -33,7 +33,6 @@ from core.specs import setting
 from core.text import check_texts
 
 __all__ = [
-    "MOST_ETA",
     "ChainedPrivatizer",
     "SequenceRepresentation",
     "TextPrivatizer",
@@ -47,9 +46,6 @@ _BLOCK = 8192
 """Tokens whose noise is in memory at a time."""
 
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
-
-MOST_ETA = 1e12
-"""Beyond it float32 has no room for the noise beside the vectors: nothing would be hidden."""
 
 
 def _long_eta_steps(dimension: int) -> tuple[float, ...]:
@@ -65,7 +61,7 @@ _LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps, "η {
 
 def eta_setting(start: float = 75.0, strength: Strength = _ETA) -> float:
     """Declare the η of a mechanism."""
-    declared: float = setting(start, _ETA_HELP, low=1e-6, high=MOST_ETA, strength=strength)
+    declared: float = setting(start, _ETA_HELP, low=LEAST_ETA, high=MOST_ETA, strength=strength)
     return declared
 
 

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 
-__all__ = ["check_eta", "draw_noise", "secure_generator"]
+__all__ = ["LEAST_ETA", "MOST_ETA", "check_eta", "draw_noise", "secure_generator"]
+
+LEAST_ETA = 1e-6
+
+MOST_ETA = 1e12
+"""Beyond it float32 has no room for the noise beside the vectors: nothing would be hidden."""
 
 
 def secure_generator() -> np.random.Generator:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from core.defences.protected import ProtectedEncoder
 from core.defences.trained.contest import AgainstAdversary, Contest, adversary_of
-from core.defences.trained.forgetting import forget_if_diverged
 from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Score
@@ -27,6 +26,7 @@ from core.store import digest_of
 from core.text import check_texts
 from core.training.devices import pick_device
 from core.training.loop import Loop, train
+from core.training.watch import or_nothing
 from core.vectors import is_sparse
 
 __all__ = ["AdapterNetwork", "AdversarialAdapter", "kept_loss"]
@@ -156,7 +156,7 @@ class AdversarialAdapter(AgainstAdversary):
                 "encoder of dense ones."
             )
         start = time.perf_counter()
-        with forget_if_diverged(checkpoint_dir):
+        with or_nothing(checkpoint_dir):
             run = _Run(self, texts, np.asarray(vectors, np.float32), labels)
             run.train(encoder, on_progress, checkpoint_dir)
         self.seconds_ = time.perf_counter() - start

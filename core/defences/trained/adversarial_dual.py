@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.defences.trained.contest import AgainstAdversary, Contest, adversary_of
-from core.defences.trained.forgetting import forget_if_diverged
 from core.encoders.dual.context_pairs import ContextPairs
 from core.encoders.dual.encoder import (
     DualEncoder,
@@ -25,6 +24,7 @@ from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.results import Score
 from core.store import digest_of
+from core.training.watch import or_nothing
 
 __all__ = ["AdversarialLSTM", "AdversarialTransformer"]
 
@@ -91,7 +91,7 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
         checkpoint_dir: str | None,
     ) -> Self:
         self._labels = None if labels is None else list(labels)
-        with forget_if_diverged(checkpoint_dir):
+        with or_nothing(checkpoint_dir):
             self._fit(pairs, on_progress, checkpoint_dir)
         self.during_, self.seconds_ = self._contest.scores, self.log_.seconds
         del self._contest, self._labels

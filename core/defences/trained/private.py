@@ -7,7 +7,8 @@ that it was trained on: the odds of it change by a factor of e^ε at most, but f
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +16,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
+from core.errors import (
+    DivergedError,
+    EncoderMismatchError,
+    InvalidInputError,
+    NotFittedError,
+)
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.registry import Entry, find, make
 from core.specs import validate_settings
@@ -67,8 +73,9 @@ class PrivateTraining(HeadSettings):
         Raises
         ------
         InvalidInputError
-            Settings or texts that cannot be used, an ε of 0, or a training that diverged: nothing
-            is kept of it.
+            Settings or texts that cannot be used, or an ε of 0.
+        DivergedError
+            The training went astray; nothing of it is kept, the seed neither.
         MissingDependencyError
             opacus is not installed.
         """
@@ -85,12 +92,12 @@ class PrivateTraining(HeadSettings):
         classes = tuple(sorted(set(labels)))
         place = {label: i for i, label in enumerate(classes)}
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        head = fit_head(
-            vectors, np.array([place[label] for label in labels], np.int64), len(classes), self,
-            self._drawn(folder), checkpoint_dir=folder and folder / "run", on_progress=on_progress,
-        )  # fmt: skip
-        if folder is not None:
-            (folder / _SEED).unlink(missing_ok=True)
+        with _without_seed(folder):
+            head = fit_head(
+                vectors, np.array([place[label] for label in labels], np.int64), len(classes),
+                self, self._drawn(folder), checkpoint_dir=folder and folder / "run",
+                on_progress=on_progress,
+            )  # fmt: skip
         self.head_, self.classes_, self.encoder_ = head, classes, encoder.fingerprint
         return self
 
@@ -149,6 +156,20 @@ class PrivateTraining(HeadSettings):
 
 
 _SEED = "seed.json"
+
+
+@contextmanager
+def _without_seed(folder: Path | None) -> Iterator[None]:
+    """Remove the seed of a training that has ended or went astray; one that goes on needs it."""
+    is_over = True
+    try:
+        yield
+    except BaseException as error:
+        is_over = isinstance(error, DivergedError)
+        raise
+    finally:
+        if is_over and folder is not None:
+            (folder / _SEED).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,9 @@ def train_model(
         opacus is not installed.
     InvalidInputError
         Another model than the Transformer: opacus has no gradient a text of torch's own LSTM. Or a
-        promise that cannot be kept, or a training that diverged.
+        promise that cannot be kept.
+    DivergedError
+        The training went astray; nothing of it is kept.
     """
     if settings.model != "transformer":
         raise InvalidInputError(f"Private training takes 'transformer', got {settings.model!r}.")
