@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.stats import norm
 from torch import nn
 
 from core.errors import (
@@ -25,7 +26,14 @@ from core.errors import (
     NotFittedError,
 )
 from core.training import accounting, private
-from core.training.accounting import Privacy, Promise, accounts_of, epsilon_of, noise_for
+from core.training.accounting import (
+    Privacy,
+    Promise,
+    accounts_of,
+    epsilon_of,
+    epsilon_of_copies,
+    noise_for,
+)
 from core.training.private import CLIPPINGS, Ledger, Noising, Poisson, train_private
 from core.training.private_heads import HeadSettings, TrainedHead, fit_head, standardised
 
@@ -72,6 +80,57 @@ def test_the_epsilon_of_one_step_with_all_samples_is_that_of_the_formula() -> No
     assert epsilon_of([(sigma, 1.0, 1)], delta) == pytest.approx(bound.min(), rel=1e-3)
     assert epsilon_of([(sigma, 1.0, 1)] * 2, delta) == epsilon_of([(sigma, 1.0, 2)], delta)
     assert epsilon_of([], delta) == 0
+
+
+def delta_of_steps_with_all(epsilon: float, distance: float) -> float:
+    """δ = Φ(d/2 − ε/d) − e^ε Φ(−d/2 − ε/d), d the distance of two normal laws (Balle & Wang)."""
+    lower, upper = -distance / 2 - epsilon / distance, distance / 2 - epsilon / distance
+    return float(norm.cdf(upper) - math.exp(epsilon) * norm.cdf(lower))
+
+
+def test_the_copies_of_a_text_cost_more_than_their_number_times_epsilon() -> None:
+    """With all texts in each of 200 steps, m copies move the sum m√200 / σ from where it was."""
+    pytest.importorskip("dp_accounting")
+    found = epsilon_of_copies(57.5, 1.0, 200, 16)
+    distance = 16 * math.sqrt(200) / 57.5
+    assert delta_of_steps_with_all(found, distance) <= 1e-5
+    assert delta_of_steps_with_all(found - 0.05, distance) > 1e-5, "and it is no more than needed"
+    one, naive = epsilon_of([(57.5, 1.0, 200)]), 16 * epsilon_of([(57.5, 1.0, 200)])
+    assert one == pytest.approx(0.99, abs=0.01) and naive == pytest.approx(15.9, abs=0.1)
+    assert naive + 7 < found < epsilon_of([(57.5 / 16, 1.0, 200)]) == pytest.approx(25.4, abs=0.1)
+    assert delta_of_steps_with_all(naive, distance) > 50e-5, "m·ε does not hold at the same δ"
+    assert epsilon_of_copies(57.5, 1.0, 200, 1) == pytest.approx(accounts_of(57.5, 1.0, 200).tight,
+                                                                 abs=0.02)  # fmt: skip
+
+
+@pytest.mark.parametrize(("noise", "rate", "n_copies"), [(1.0, 0.3, 3), (3.0, 0.12, 16)])
+def test_copies_that_come_to_a_batch_by_lot_cost_what_an_integral_gives(
+    noise: float, rate: float, n_copies: int
+) -> None:
+    """One step: Σ_k Binomial(k; m, q) N(k, σ²) against N(0, σ²), the worse of both directions."""
+    pytest.importorskip("dp_accounting")
+    x = np.linspace(-12 * noise, 12 * noise + n_copies, 400_001)
+    without = norm.pdf(x, 0, noise)
+    shares = [math.comb(n_copies, k) * rate**k * (1 - rate) ** (n_copies - k)
+              for k in range(n_copies + 1)]  # fmt: skip
+    inside = sum(share * norm.pdf(x, k, noise) for k, share in enumerate(shares))
+
+    def delta_of(epsilon: float) -> float:
+        both = (inside - math.exp(epsilon) * without, without - math.exp(epsilon) * inside)
+        return max(float(np.trapezoid(np.maximum(each, 0), x)) for each in both)
+
+    found = epsilon_of_copies(noise, rate, 1, n_copies)
+    assert delta_of(found) <= 1e-5 < delta_of(found - 0.05)
+
+
+def test_many_copies_are_counted_upwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("dp_accounting")
+    told = epsilon_of_copies(40.0, 0.05, 10, 200)
+    monkeypatch.setattr(accounting, "_MOST_MEANS", 200)
+    exact = epsilon_of_copies(40.0, 0.05, 10, 200)
+    assert exact < told < 1.3 * exact
+    monkeypatch.setattr(accounting, "_WIDEST", 0.0)
+    assert told < epsilon_of_copies(40.0, 0.05, 10, 200) < math.inf, "all of them in each batch"
 
 
 @pytest.mark.parametrize(("noise", "rate"), [(2.7, 0.3), (1.0, 0.01), (0.8, 0.5), (5.0, 1.0)])

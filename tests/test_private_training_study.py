@@ -123,7 +123,13 @@ def test_a_language_model_shows_its_canaries_without_and_hardly_with(
     assert without["bits_a_token"] < private["bits_a_token"]
     assert private["epsilon_dp_accounting"] == pytest.approx(private["epsilon_opacus"], rel=0.01)
     told = markdown([without, private])
-    assert "each planted 30 times" in told and "30 times as weak" in told
+    assert "each planted 30 times" in told and "less than that many times ε" in told
+    spent = private["epsilon_canary"]
+    assert spent > 30 * private["epsilon_tight"], "copies have more than their number times ε"
+    assert without["epsilon_canary"] is None and f"| {spent:.1f} |" in told
+    assert "as weak" not in told
+    older = {k: v for k, v in private.facts.items() if k != "epsilon_canary"}
+    assert f"| {spent:.1f} |" not in markdown([replace(private, facts=older)])
 
 
 def test_what_was_stopped_goes_on_and_no_model_is_trained_twice(

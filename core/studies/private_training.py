@@ -299,6 +299,7 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
     facts = {
         "n_train": len(texts), "bits_a_token": found.bits_a_token, "exposures": values.tolist(),
         "training_minutes": (time.monotonic() - begun) / 60, **accounted(privacy),
+        "epsilon_canary": None if privacy is None else privacy.of_copies(settings.insertions),
     }  # fmt: skip
     return [Row(scores=scores, facts=facts)]
 

@@ -73,7 +73,7 @@ def _classified(rows: Sequence[Row]) -> list[str]:
 
 def _written(rows: Sequence[Row]) -> list[str]:
     head = ("ε", "trained on", "exposure", "controls", "bits a token held out",
-            "ε: opacus, dp-accounting, tight", "minutes")  # fmt: skip
+            "ε: opacus, dp-accounting, tight", "ε of a canary, all copies", "minutes")  # fmt: skip
     lines = []
     for (epsilon,), found in _grouped(rows, "epsilon").items():
         bits = [row["bits_a_token"] for row in found]
@@ -81,15 +81,18 @@ def _written(rows: Sequence[Row]) -> list[str]:
             _said(epsilon), f"{found[0]['n_train']:,}",
             mean_row_score(found, "exposure").said(is_bold=True),
             mean_row_score(found, "control_exposure").said(2), f"{sum(bits) / len(bits):.2f}",
-            _accounts(found[0]), _minutes(found),
+            _accounts(found[0]), _of_copies(found[0]), _minutes(found),
         ))  # fmt: skip
     first = rows[0]
     return [
         "## A language model",
         "",
         f"Exposure in bits of {len(first['formats'])} canaries a model, each planted "
-        f"{first['insertions']} times: the promise of ε is of each of those texts by itself, and "
-        f"{first['insertions']} times as weak for all of them. A canary planted nowhere has "
+        f"{first['insertions']} times. The promise of ε is of each of those texts by itself. Of a "
+        "canary, all its copies or none, less is promised, and less than that many times ε: the "
+        "ε of all copies is that of the same noise at the same δ, by the distribution of the "
+        "privacy loss. Where it is dozens, nothing is promised: the odds may change by a factor of "
+        "e to that power. A canary planted nowhere has "
         f"{first.scores['exposure'].chance:.2f} bits on average.",
         "", *markdown_table(head, lines), "",
     ]  # fmt: skip
@@ -109,6 +112,12 @@ def _loss(rows: Sequence[Row], measure: str) -> str:
 def _accounts(row: Row) -> str:
     told = [row[f"epsilon_{name}"] for name in ("opacus", "dp_accounting", "tight")]
     return ", ".join(f"{each:.3f}" for each in told if each is not None)
+
+
+def _of_copies(row: Row) -> str:
+    """Return the ε of a canary with all its copies; empty where a row is older than that."""
+    told = row.facts.get("epsilon_canary")
+    return "" if told is None else f"{told:.1f}"
 
 
 def _minutes(rows: Sequence[Row]) -> str:

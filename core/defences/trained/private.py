@@ -215,7 +215,8 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
         "Abadi et al. (2016); Corò (2022), §3.5.1",
         "core.attacks.membership.memorisation.private:train_model",
         guarantee=_GUARANTEE,
-        takes="minutes a model, and bits a token; a text that stands there m times has m times ε",
+        takes="minutes a model, and bits a token; of a text that stands there m times less is "
+        "promised: more than m times the ε",
         formula=_FORMULA,
         colour="#E69F00",
         symbol="square",

@@ -148,7 +148,8 @@ def run_private(
 ) -> tuple[EpochFound, Privacy | None]:
     """Plant canaries, train with differential privacy, and measure the model at the end.
 
-    A canary that is planted m times is m texts: it is promised m·ε, not ε.
+    A canary that is planted m times is m texts. Of all of them together less is promised than ε,
+    and less than m·ε: `Privacy.of_copies` tells what.
 
     Parameters
     ----------
