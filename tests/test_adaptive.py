@@ -11,6 +11,7 @@ import torch
 from test_constrained import classifier, stop_at
 
 from core.defences.trained.adaptive import AdaptivePretraining
+from core.defences.trained.under_noise import objectives
 from core.defences.trained.under_noise.masked_network import MaskedHead
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.encoders.transformer import TransformerEncoder
@@ -70,6 +71,26 @@ def test_a_neighbour_goes_on_and_a_classifier_begins_with_what_was_adapted(
     service = {k.removeprefix("service."): v for k, v in still.network_.state_dict().items()}
     for name, weight in two.weights().items():
         assert service[name].numpy() == pytest.approx(weight, abs=1e-6), name
+
+
+@pytest.mark.parametrize(("objective", "name"), [
+    ("vanilla", "token_loss"), ("probability", "probability_loss"), ("denoising", "token_loss"),
+])  # fmt: skip
+def test_it_is_trained_by_the_loss_that_the_registry_names(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], objective: str,
+    name: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    assert OBJECTIVES[objective].path.endswith(f":{name}")
+    n_targets: list[int] = []
+    whole = getattr(objectives, name)
+
+    def noted(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        n_targets.append(targets.shape[1])
+        return whole(logits, targets)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(objectives, name, noted)
+    pretraining(tiny_bert, objective=objective, tokens=1000).fit(tiny_encoder, small_texts)
+    assert n_targets and {*n_targets} == {10 if objective == "probability" else 1}
 
 
 def test_a_loss_that_runs_away_is_stopped_and_leaves_nothing(

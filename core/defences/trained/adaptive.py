@@ -24,7 +24,6 @@ from core.defences.trained.under_noise.masked_network import (
     Parts,
 )
 from core.defences.trained.under_noise.masking import Masking
-from core.defences.trained.under_noise.objectives import probability_loss
 from core.defences.trained.under_noise.pieces import Pieces, cut_by_length, lay_out
 from core.defences.trained.under_noise.readers import Received, open_service
 from core.defences.trained.under_noise.registry import OBJECTIVES
@@ -239,7 +238,10 @@ class AdaptivePretraining:
         task = masking.task(batch, side, pieces.marks, rng)
         device = pick_device()
         logits = network(Received(batch, task.vectors), torch.from_numpy(task.places).to(device))
-        return probability_loss(logits, torch.from_numpy(task.targets).to(device))
+        loss: Tensor = OBJECTIVES[self.objective].kind(
+            logits, torch.from_numpy(task.targets).to(device)
+        )
+        return loss
 
     @torch.no_grad()
     def _held_out_loss(self, network: nn.Module, side: UserSide, held: Pieces) -> float:

@@ -38,7 +38,7 @@ class ReaderEntry(Entry):
 
 @dataclass(frozen=True)
 class ObjectiveEntry(Entry):
-    """What a user should know of a loss of privacy-adaptive pretraining."""
+    """What a user should know of a loss of privacy-adaptive pretraining, which its `kind` takes."""
 
     @property
     def cost(self) -> str:
