@@ -74,20 +74,22 @@ def adaptive_study(small: dict[str, Any], texts: str, **more: Any) -> AdaptiveSt
 def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
     small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[bool] = []
+    begun: list[int] = []
     whole = tuned_networks._adapt
 
     def noted(cell: Any, told: Any, place: Any, former: Any) -> Any:
-        begun.append(former is not None)
+        begun.append(0 if former is None else former.passed)
         return whole(cell, told, place, former)
 
     monkeypatch.setattr(tuned_networks, "_adapt", noted)
     rows = run_study("adaptive", adaptive_study(small, texts), tmp_path)
     assert not any(row.error for row in rows), [row.error for row in rows]
-    assert begun == [False, True]
+    assert begun == [0, 108], "all texts were taken, and twelve are held out"
     assert [row["eta"] for row in rows] == [81.5, 65.0], "from the least noise to the most"
     first, second = rows
     assert second["all_tokens_seen"] == first["tokens_seen"] + second["tokens_seen"]
+    assert first["distinct_tokens_seen"] < first["tokens_seen"], "the texts are few"
+    assert second["distinct_tokens_seen"] == first["distinct_tokens_seen"], "and come again"
     assert first["paper_tokens"] == 1_000_000 * 256 * 128
     assert len(first["loss_by_tokens"]) == 3
     for row in rows:
@@ -100,6 +102,8 @@ def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
         assert row["pretraining_minutes"] >= 0 and row["n"] == 40
     said = adaptive.markdown(rows)
     assert "Denoising MLM" in said and "loss at tokens" in said and "61.0" not in said
+    seen = f"({second['all_tokens_seen']:,}; {second['distinct_tokens_seen']:,})"
+    assert f"| {second['tokens_seen']:,} {seen} |" in said
 
 
 def test_both_studies_share_what_they_fine_tune(

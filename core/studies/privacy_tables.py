@@ -82,7 +82,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
 
 
 _ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
-                 "won back, %", "tokens seen (with neighbours)", "of the paper's",
+                 "won back, %", "tokens seen (with neighbours; distinct)", "of the paper's",
                  "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
                  "Q21: won back, %")  # fmt: skip
 
@@ -101,13 +101,20 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
             f"{_mean(same, 'null_accuracy').value:.1f}",
             _mean(same, "gain").said(),
             _mean(same, "won_back").said(0),
-            f"{first['tokens_seen']:,} ({first['all_tokens_seen']:,})",
+            _seen(first),
             f"1 in {first['paper_tokens'] / first['all_tokens_seen']:,.0f}",
             _minutes(same, "pretraining_minutes"),
             at or "",
             *("" if each is None else f"{each:.1f}" for each in (plain, theirs)),
             _won_there(NULL.get((task, "transformer")), plain, theirs),
         )
+
+
+def _seen(row: Row) -> str:
+    """Return the tokens seen at this η; with its neighbours' and, of these, distinct ones."""
+    distinct = row.facts.get("distinct_tokens_seen")  # rows of former versions do not tell it
+    told = "" if distinct is None else f"; {distinct:,}"
+    return f"{row['tokens_seen']:,} ({row['all_tokens_seen']:,}{told})"
 
 
 def _won_there(null: float | None, plain: float | None, adapted: float | None) -> str:

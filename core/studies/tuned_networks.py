@@ -66,6 +66,10 @@ class Adapted:
         Seen at this η.
     all_tokens : int
         With those at the η that it was continued from.
+    distinct_tokens : int
+        Of these, the tokens of texts that were not seen before.
+    passed : int
+        Texts that were taken for them.
     curve : list of dict
         The loss on held-out texts by tokens seen at this η.
     """
@@ -73,6 +77,8 @@ class Adapted:
     weights: dict[str, NDArray[Any]]
     tokens: int
     all_tokens: int
+    distinct_tokens: int
+    passed: int
     minutes: float
     curve: list[dict[str, float]]
 
@@ -125,7 +131,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
 def adapted_for(cell: Cell, folder: Path) -> Adapted:
     """Return the weights that a cell is fine-tuned from, trained now unless they were before.
 
-    Each η is continued from its neighbour with less noise.
+    Each η is continued from its neighbour with less noise, on the texts after those of its.
     """
     told = {name: cell[name] for name in _PRETRAINING if name in cell}
     place = folder / "adapted" / _key(told)
@@ -138,9 +144,12 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
         if found is None:
             found = _adapt(cell, told, place, former)
     arrays, meta = found
-    before = 0 if former is None else former.all_tokens
-    seen = int(meta["tokens_seen"])
-    return Adapted(arrays, seen, before + seen, meta["minutes"], meta["curve"])
+    before = (0, 0) if former is None else (former.all_tokens, former.distinct_tokens)
+    seen, new = int(meta["tokens_seen"]), int(meta["new_tokens"])
+    return Adapted(
+        arrays, seen, before[0] + seen, before[1] + new, meta["passed"], meta["minutes"],
+        meta["curve"],
+    )  # fmt: skip
 
 
 def _tune(
@@ -187,6 +196,7 @@ def _adapt(
     ).fit(
         _encoder(cell["encoder"]), _sentences(cell["other"]),
         start=None if former is None else former.weights,
+        passed=0 if former is None else former.passed,
         checkpoint_dir=run, on_progress=clock.report,
     )  # fmt: skip
     arrays, meta = pretraining.state()
