@@ -62,7 +62,7 @@ class AdaptiveStudy(ConstrainedStudy):
                        "objective_settings": self._settings(),
                        "pretraining_seed": self.pretraining_seed}  # fmt: skip
         return [
-            {**task, **self.tuning("transformer"), **pretraining, "defence": mechanism,
+            {**task, **self.tuning("transformer", mechanism), **pretraining, "defence": mechanism,
              "objective": objective, "etas": etas[: i + 1], "defence_settings": {"eta": eta},
              "seed": seed}
             for mechanism in self.mechanisms

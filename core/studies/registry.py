@@ -165,6 +165,7 @@ STUDIES: dict[str, StudyEntry] = {
         "classifiers that only ever see noise: what they are worth",
         "Qu et al. (2021), Tables 4 and 5",
         "core.studies.constrained:ConstrainedStudy",
+        version=2,
     ),
     "adaptive": StudyEntry(
         "Pretraining under noise",

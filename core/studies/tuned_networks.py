@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.constrained import ConstrainedClassifier
+from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 from core.durable import make_folder
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
@@ -35,8 +35,8 @@ from core.tasks.examples import Examples, read_examples
 from core.tasks.outcomes import Hits
 from core.training.record import WorkClock
 
-__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "tuned_for", "without_noise",
-           "without_pretraining"]  # fmt: skip
+__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "same_without_noise", "tuned_for",
+           "without_noise", "without_pretraining"]  # fmt: skip
 
 _TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
            "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
@@ -96,8 +96,28 @@ def examples_of(name: str, place: str) -> Examples:
 
 
 def without_noise(cell: Cell) -> Cell:
-    """Return what the same network is fine-tuned on without a constraint."""
-    return without_pretraining(cell) | {"defence": "none", "defence_settings": {}}
+    """Return the fine-tuning of the same reader as a whole, without a constraint."""
+    rate = {"learning_rate": usual_rate("none", cell["reader"])}
+    return without_pretraining(cell) | {
+        "defence": "none",
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], **rate},
+    }
+
+
+def same_without_noise(cell: Cell) -> Cell:
+    """Return the training of the same network on what leaves under the constraint, without noise.
+
+    Of word pieces that is the fine-tuning of the reader as a whole. Of the vector of a whole text
+    it is that of the head alone, as under noise: what noise costs is not what the encoder's being
+    frozen costs.
+    """
+    if cell["defence"] != "sequence_representation":
+        return without_noise(cell)
+    return without_pretraining(cell) | {
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], "is_noisy": False},
+    }
 
 
 def without_pretraining(cell: Cell) -> Cell:
