@@ -33,9 +33,9 @@ _HEAD = ("network", "sends", "η", "accuracy [95 %]", "without noise", "change b
 
 _BESIDE = (
     "Without noise: the same network, trained on what users send with no noise on it. Null "
-    "privacy: the network fine-tuned as a whole on texts as they are, which is the same where users send "
-    "word pieces. Of a vector of a whole text only a small head is trained: what freezing the "
-    "encoder costs is in the change from null privacy, and not in the change by noise."
+    "privacy: the network fine-tuned as a whole on texts as they are, which is the same where "
+    "users send word pieces. Of a vector of a whole text only a small head is trained: what "
+    "freezing the encoder costs is in the change from null privacy, and not in that by noise."
 )
 
 
