@@ -35,6 +35,7 @@ from core.errors import (
 from core.protocols import OnProgress, TrainedDefence, Vectors, no_progress
 from core.registry import looks_of
 from core.specs import DefenceSpec, settings_of
+from core.store import load_artifact, save_artifact
 from core.text import Vocabulary
 from core.training.adversary import LabelAdversary, StandardScale, guard, reverse
 
@@ -308,7 +309,12 @@ def test_a_run_that_is_stopped_ends_as_one_that_was_not(tmp_path: Path) -> None:
     }  # fmt: skip
     with pytest.raises(StoppedError):
         again.fit(Planted(), texts, on_progress=stop, **fit)
+    arrays, meta = load_artifact(tmp_path)
+    meta["log"]["seconds"] = 1000.0  # as if what was done before it was stopped had taken long
+    save_artifact(tmp_path, arrays, meta)
     again.fit(Planted(), texts, **fit)
+    assert 1000 < again.seconds_ < 2000, "what it took before counts"
+    assert 0 < whole.seconds_ < 1000
     assert again.during_ == whole.during_ and len(again.during_) == 4
     one, other = (each.protect(Planted()) for each in (whole, again))
     assert one.fingerprint == other.fingerprint

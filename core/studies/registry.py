@@ -165,6 +165,7 @@ STUDIES: dict[str, StudyEntry] = {
         "classifiers that only ever see noise: what they are worth",
         "Qu et al. (2021), Tables 4 and 5",
         "core.studies.constrained:ConstrainedStudy",
+        version=2,
     ),
     "adaptive": StudyEntry(
         "Pretraining under noise",
@@ -186,7 +187,8 @@ STUDIES: dict[str, StudyEntry] = {
         "what an adversary reads while an encoder is trained against it, and fresh ones after it",
         "Song & Raghunathan (2020), §7, Fig. 6 and 7; Belrose et al. (2023)",
         "core.studies.adversarial:AdversarialStudy",
-        beside=("msp",),
+        version=2,
+        beside=("search", "msp"),
     ),
     "membership-classifiers": StudyEntry(
         "Membership, classifiers",

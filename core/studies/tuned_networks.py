@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.constrained import ConstrainedClassifier
+from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 from core.durable import make_folder
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
@@ -35,8 +35,8 @@ from core.tasks.examples import Examples, read_examples
 from core.tasks.outcomes import Hits
 from core.training.record import WorkClock
 
-__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "tuned_for", "without_noise",
-           "without_pretraining"]  # fmt: skip
+__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "same_without_noise", "tuned_for",
+           "without_noise", "without_pretraining"]  # fmt: skip
 
 _TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
            "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
@@ -66,6 +66,10 @@ class Adapted:
         Seen at this η.
     all_tokens : int
         With those at the η that it was continued from.
+    distinct_tokens : int
+        Of these, the tokens of texts that were not seen before.
+    passed : int
+        Texts that were taken for them.
     curve : list of dict
         The loss on held-out texts by tokens seen at this η.
     """
@@ -73,6 +77,8 @@ class Adapted:
     weights: dict[str, NDArray[Any]]
     tokens: int
     all_tokens: int
+    distinct_tokens: int
+    passed: int
     minutes: float
     curve: list[dict[str, float]]
 
@@ -90,8 +96,28 @@ def examples_of(name: str, place: str) -> Examples:
 
 
 def without_noise(cell: Cell) -> Cell:
-    """Return what the same network is fine-tuned on without a constraint."""
-    return without_pretraining(cell) | {"defence": "none", "defence_settings": {}}
+    """Return the fine-tuning of the same reader as a whole, without a constraint."""
+    rate = {"learning_rate": usual_rate("none", cell["reader"])}
+    return without_pretraining(cell) | {
+        "defence": "none",
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], **rate},
+    }
+
+
+def same_without_noise(cell: Cell) -> Cell:
+    """Return the training of the same network on what leaves under the constraint, without noise.
+
+    Of word pieces that is the fine-tuning of the reader as a whole. Of the vector of a whole text
+    it is that of the head alone, as under noise: what noise costs is not what the encoder's being
+    frozen costs.
+    """
+    if cell["defence"] != "sequence_representation":
+        return without_noise(cell)
+    return without_pretraining(cell) | {
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], "is_noisy": False},
+    }
 
 
 def without_pretraining(cell: Cell) -> Cell:
@@ -125,7 +151,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
 def adapted_for(cell: Cell, folder: Path) -> Adapted:
     """Return the weights that a cell is fine-tuned from, trained now unless they were before.
 
-    Each η is continued from its neighbour with less noise.
+    Each η is continued from its neighbour with less noise, on the texts after those of its.
     """
     told = {name: cell[name] for name in _PRETRAINING if name in cell}
     place = folder / "adapted" / _key(told)
@@ -138,9 +164,12 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
         if found is None:
             found = _adapt(cell, told, place, former)
     arrays, meta = found
-    before = 0 if former is None else former.all_tokens
-    seen = int(meta["tokens_seen"])
-    return Adapted(arrays, seen, before + seen, meta["minutes"], meta["curve"])
+    before = (0, 0) if former is None else (former.all_tokens, former.distinct_tokens)
+    seen, new = int(meta["tokens_seen"]), int(meta["new_tokens"])
+    return Adapted(
+        arrays, seen, before[0] + seen, before[1] + new, meta["passed"], meta["minutes"],
+        meta["curve"],
+    )  # fmt: skip
 
 
 def _tune(
@@ -187,6 +216,7 @@ def _adapt(
     ).fit(
         _encoder(cell["encoder"]), _sentences(cell["other"]),
         start=None if former is None else former.weights,
+        passed=0 if former is None else former.passed,
         checkpoint_dir=run, on_progress=clock.report,
     )  # fmt: skip
     arrays, meta = pretraining.state()
