@@ -147,8 +147,8 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
             ),
             "unbeaten": columns.CheckboxColumn(
                 "Not surely beaten",
-                help="No other, at the worse ends of its intervals, is as useful as this one at the "
-                "better ends and leaks no more",
+                help="No other, at the worse ends of its intervals, is as useful as this one at "
+                "the better ends and leaks no more",
             ),
         },
     )
