@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -83,15 +84,18 @@ def tradeoff_figure(
 
 
 def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
-    style(figure, height=520)
+    style(figure, height=560)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
+        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0},
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         clickmode="event+select",
     )
-    figure.update_xaxes(title=f"useful: {useful} →", gridcolor=GRID, zeroline=False)
+    title = "<br>".join(wrap(f"useful: {useful} →", _TITLE_WIDTH))
+    figure.update_xaxes(title=title, gridcolor=GRID, zeroline=False)
+    # Guessing members reaches a half: nothing stands between that and zero.
+    start = "normal" if reads == "membership" else "tozero"
     figure.update_yaxes(
-        title=f"leaks: {READS[reads]} →", gridcolor=GRID, zeroline=False, rangemode="tozero"
+        title=f"leaks: {READS[reads]} →", gridcolor=GRID, zeroline=False, rangemode=start
     )
 
 
@@ -106,6 +110,9 @@ _UNITS = {
     "recall@1": "found first, per cent",
 }
 
+_TITLE_WIDTH = 44
+"""Letters of a line that a telephone shows below a figure."""
+
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 
 
@@ -116,7 +123,8 @@ def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
     """Draw what some setting surely reaches, and the band down to what none does."""
     if len(edge.surely) < 2:
         return
-    band = _path([*edge.surely, *reversed(edge.perhaps)]) + " Z"
+    corner = (edge.perhaps[-1][0], edge.surely[-1][1])
+    band = _path([*edge.surely, corner, *reversed(edge.perhaps)]) + " Z"
     common = {"type": "path", "layer": "below", "showlegend": True, "xref": "x", "yref": "y"}
     figure.add_shape(
         path=band, fillcolor=_BAND, line={"width": 0}, name="the best lies here, 95 %", **common
@@ -140,7 +148,7 @@ def _ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -
         y=[leak_of(point, reads).value],
         mode="markers+text",
         text=[f"<b>{letter}</b>"],
-        textposition="top left" if letter == "A" else "bottom right",
+        textposition="top left" if letter == "A" else "top right",
         textfont={"size": 15},
         marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
         hoverinfo="skip",

@@ -153,12 +153,14 @@ def _words(read: Mapping[str, Reading]) -> None:
     """Draw which words both settings give away, and which only one."""
     a, b = (dict.fromkeys(word.word for word in reading.hits) for reading in read.values())
     both = [word for word in a if word in b]
+    told = {
+        "Both give away": both,
+        "Only A gives away": [word for word in a if word not in b],
+        "Only B gives away": [word for word in b if word not in a],
+    }
     with st.container(border=True, key="side-words"):
-        st.html(
-            markup.read_words("Both give away", both, "no word")
-            + markup.read_words("Only A gives away", [w for w in a if w not in b], "no word")
-            + markup.read_words("Only B gives away", [w for w in b if w not in a], "no word")
-        )
+        for place, (title, words) in zip(st.columns(len(told)), told.items(), strict=True):
+            place.html(markup.read_words(title, words, "no word"))
         st.caption(
             "Of one sentence, read live by an attacker who does not know the defence; the figure "
             "above is of many, and of attackers who do."
