@@ -32,8 +32,9 @@ explain.how_it_is_computed(found)
 st.header("Two settings on your sentence, side by side", anchor=False)
 sentence_input()
 sample_buttons()
-sides.link_and_noise(address)
+buttons = st.container(horizontal=True, gap="xsmall")
 sides.side_by_side(found, task, reads, sides.text_or_none(text()))
+sides.link_and_noise(buttons, address)  # which holds what was composed just now
 
 st.header("The numbers", anchor=False)
 views.table(found, task, reads)

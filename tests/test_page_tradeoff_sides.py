@@ -63,7 +63,7 @@ def test_rows_of_words_alone_offer_no_choice_and_say_what_is_missing(visit: Open
 
 
 def test_headline_tables_and_costs_follow_what_the_attacker_is_after(all_kinds: Open) -> None:
-    page = all_kinds(text=TEXT)
+    page = all_kinds(text=TEXT, keep="80")
     assert reader(page).options == ["Words", "An attribute", "Membership"]  # type: ignore[attr-defined]
     assert page.title[0].value.startswith("Gaussian noise, σ 0.05")
     assert "recovers words with an F1 of **20 [19, 21]** instead of **60" in told(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -36,19 +37,18 @@ from dashboard.tradeoff.tried import Tried, tried
 __all__ = ["link_and_noise", "side_by_side", "text_or_none"]
 
 
-def link_and_noise(address: Address) -> None:
-    """Draw the address of the present view, and the button that draws the noise anew."""
-    with st.container(horizontal=True, gap="xsmall"):
-        st.button(
-            "Draw the noise again",
-            key="draw_again",
-            icon=":material/casino:",
-            on_click=draw_again,
-            help="Noise is drawn once for both settings and stays, so that what differs is the "
-            "defence; this draws another",
-        )
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link()
+def link_and_noise(slot: Any, address: Address) -> None:
+    """Draw the button that draws the noise anew, and the address of the present view."""
+    slot.button(
+        "Draw the noise again",
+        key="draw_again",
+        icon=":material/casino:",
+        on_click=draw_again,
+        help="Noise is drawn once for both settings and stays, so that what differs is the "
+        "defence; this draws another",
+    )
+    with slot.popover("Link", icon=":material/link:", help="An address that opens this view"):
+        address.show_link()
 
 
 def side_by_side(found: Tradeoff, task: str, reads: str, text: str | None) -> None:
