@@ -58,7 +58,7 @@ def test_rows_of_words_alone_offer_no_choice_and_say_what_is_missing(visit: Open
     assert "Measured behind each defence: words recovered, F1. Not measured: an attribute" in told(
         page
     )
-    assert "python -m core study tradeoff --spec" in told(page)
+    assert "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json" in told(page)
     assert set(page.dataframe[1].value["a text"]) == {"not timed"}
 
 
@@ -117,11 +117,12 @@ def test_the_text_that_is_shown_is_the_one_that_is_attacked(all_kinds: Open) -> 
 
 
 def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:
-    page = all_kinds(text=TEXT, point="adversarial:lambda_w=0.5")
+    page = all_kinds(text=TEXT, point="adversarial:against=words,weight=0.5")
     assert "Adversarial training is trained" in told(page) and not page.error
-    assert "python -m core defend --defence adversarial --texts FILE --out DIR" in [
-        block.value for block in page.code
-    ]
+    assert (
+        "python -m core defend --defence adversarial --set against=words --set weight=0.5 "
+        "--texts FILE --out DIR"
+    ) in [block.value for block in page.code]
     assert "Both give away" not in html(page), "one side alone was attacked"
 
 

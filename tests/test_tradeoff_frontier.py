@@ -7,6 +7,7 @@ import pytest
 from core.errors import InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
+from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import choose, reads_of
 from core.studies.tradeoff_frontier import frontier, steps
 from core.studies.tradeoff_setting import (
@@ -180,9 +181,14 @@ def test_a_chain_tells_what_can_follow() -> None:
 
 
 def test_trained_and_unknown_defences_are_named_and_say_why_they_cannot_be_tried() -> None:
-    assert why_not_tried("text_to_text+int8") == "" == training_command("int8")
+    assert why_not_tried("text_to_text+int8") == ""
+    assert training_command(read_setting("text_to_text+int8")) == ""
     assert "Adversarial training is trained" in why_not_tried("adversarial+gaussian")
-    assert training_command("adversarial").startswith("python -m core defend --defence adversarial")
+    settings = {"adversarial.against": "attribute", "adversarial.weight": 0.3}
+    assert training_command(DefenceSpec.of("adversarial+gaussian", settings)) == (
+        "python -m core defend --defence adversarial --set against=attribute --set weight=0.3 "
+        "--texts FILE --label-column COLUMN --out DIR"
+    )
     assert entry_shown("adversarial+gaussian").title == "Adversarial training, then Gaussian noise"
     assert entry_shown("yesterdays").title == "yesterdays" and why_not_tried("yesterdays")
     found = study(*(point(n, (70, 1), (20, 1)) for n in ("adversarial", "leace+int8", "old")))

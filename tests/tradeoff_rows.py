@@ -40,7 +40,7 @@ ROWS = [
     row("gaussian", 86, 20, 39, 60, sigma=0.05),
     row("binary", 87, 50, 12, facts=TIMED),
     row("text_to_text+int8", 85, 45, 30, 52, facts=TIMED, **{"text_to_text.eta": 60.0}),
-    row("adversarial", 88, 30, 25, facts={"training_minutes": 23.0}, lambda_w=0.5),
+    row("adversarial", 88, 30, 25, facts={"training_minutes": 23.0}, against="words", weight=0.5),
     row("leace", 88, 58, 11, facts={"training_minutes": 0.1}),
     row("custext", 86, 40, 20, epsilon=4.0, mapping="aggressive"),
 ]

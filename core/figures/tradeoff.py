@@ -29,6 +29,8 @@ _ATTACKERS = {
     "tuned": "tuned classifier",
     "search": "re-embedding search",
     "tokens": "reader of released tokens",
+    "mlp": "network of one hidden layer",
+    "knn": "nearest neighbours",
 }
 
 

@@ -106,8 +106,8 @@ def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words
     base = found.undefended
     open_to = attacked(found, task, reads)
     kept = [p for p in open_to if not _is_base(p) and keeps(p, base, task, share)]
-    promising = _least([p for p in kept if promises(p)], reads)
-    measured = _least([p for p in kept if not promises(p)], reads)
+    promising = _least([p for p in kept if promises(p, reads)], reads)
+    measured = _least([p for p in kept if not promises(p, reads)], reads)
     best = _least([p for p in (promising, measured) if p is not None], reads)
     alike = [] if best is None else [
         p for p in kept

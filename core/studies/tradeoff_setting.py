@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.defences.entries import DefenceEntry, chain_of, settings_by_stage
-from core.defences.registry import DEFENCES, ChainEntry, stages_of
+from core.defences.registry import DEFENCES, ChainEntry, entry_of, stages_of
 from core.defences.told import read_defence
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
@@ -82,9 +82,9 @@ def entry_shown(defence: str) -> DefenceEntry:
     """Return what is known of a defence, a trained one or a chain; of an unknown one its name."""
     known = {**DEFENCES, **TRAINED_DEFENCES}
     try:
-        if defence in known:
-            return known[defence]
-        return chain_of(stages_of(defence), known)
+        if len(stages_of(defence)) > 1 and all(s in known for s in stages_of(defence)):
+            return chain_of(stages_of(defence), known)
+        return known[defence] if defence in known else entry_of(defence)
     except InvalidInputError:  # rows of other versions may name what this one does not have
         return DefenceEntry(defence, "", "", "", "vector")
 
@@ -118,11 +118,20 @@ def first_of(spec: DefenceSpec) -> DefenceSpec:
     return DefenceSpec.of(first, settings_by_stage(entry, dict(spec.settings))[first])
 
 
-def promises(point: Point) -> bool:
-    """Whether a defence at its settings promises anything."""
-    return point.promises and not _tells_its_set(
-        DefenceSpec.of(point.defence, dict(point.settings))
-    )
+def promises(point: Point, reads: str = "words") -> bool:
+    """Whether a defence at its settings promises anything of what is read.
+
+    One that protects a model's training texts promises nothing of vectors.
+    """
+    entry = entry_shown(point.defence)
+    if entry.acts_on == _MODEL and reads != "membership":
+        return False
+    spec = DefenceSpec.of(point.defence, dict(point.settings))
+    return bool(entry.guarantee) and not _tells_its_set(spec)
+
+
+_MODEL = "model"
+"""What a defence acts on that leaves vectors as they are."""
 
 
 def promise_said(spec: DefenceSpec) -> str:
@@ -145,6 +154,11 @@ def why_not_tried(defence: str) -> str:
     ''
     """
     unknown = [name for name in stages_of(defence) if name not in DEFENCES]
+    if entry_shown(defence).acts_on == _MODEL:
+        return (
+            "It protects the texts that a classifier was trained on. The vector of a sentence "
+            "stays as it is, so there is nothing to try on one."
+        )
     trained = [TRAINED_DEFENCES[name].title for name in unknown if name in TRAINED_DEFENCES]
     if trained:
         return (
@@ -155,19 +169,24 @@ def why_not_tried(defence: str) -> str:
     return "It is trained, or of another version: it cannot be tried here." if unknown else ""
 
 
-def training_command(defence: str) -> str:
+def training_command(spec: DefenceSpec) -> str:
     """Return the command that trains a defence; empty where nothing is trained.
 
     Examples
     --------
-    >>> training_command("leace+int8")
+    >>> training_command(DefenceSpec(name="leace+int8"))
     'python -m core defend --defence leace --texts FILE --label-column COLUMN --out DIR'
     """
-    for name in stages_of(defence):
+    stages = stages_of(spec.name)
+    for name in stages:
         entry = TRAINED_DEFENCES.get(name)
         if entry is not None:
-            label = "--label-column COLUMN " if entry.needs_labels else ""
-            return f"python -m core defend --defence {name} --texts FILE {label}--out DIR"
+            head = f"{name}." if len(stages) > 1 else ""
+            own = {k.removeprefix(head): v for k, v in spec.settings if k.startswith(head)}
+            told = "".join(f" --set {k}={_number(v)}" for k, v in own.items() if "." not in k)
+            is_labelled = entry.needs_labels or own.get("against") == "attribute"
+            label = " --label-column COLUMN" if is_labelled else ""
+            return f"python -m core defend --defence {name}{told} --texts FILE{label} --out DIR"
     return ""
 
 

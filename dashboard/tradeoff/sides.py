@@ -75,7 +75,7 @@ def _side(found: Tradeoff, task: str, reads: str, side: str, text: str | None) -
     st.html(markup.facts(_facts(found, name, task, reads)))
     if told := why_not_tried(spec.name):
         st.info(told, icon=":material/model_training:")
-        if command := training_command(spec.name):
+        if command := training_command(spec):
             st.code(command, language="sh", wrap_lines=True)
         return None
     if text is None:

@@ -18,11 +18,14 @@ from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minute
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from dashboard.charts import chart_config
-from dashboard.leakage import command_of
 from dashboard.tradeoff import state
 from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.finding import missing_said, read_said
 from dashboard.tradeoff.promised import odds_promised
+
+_MEASURE_ALL = (
+    "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
+)
 
 __all__ = ["all_tasks", "figure_key", "picture", "table"]
 
@@ -54,7 +57,7 @@ def picture(found: Tradeoff, task: str, reads: str) -> None:
         + (f" {left_out} settings were not measured for this." if left_out else "")
     )
     if missing := missing_said(found):
-        st.caption(f"{missing} This measures it: `{command_of('tradeoff')}`")
+        st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
 
 
 def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
