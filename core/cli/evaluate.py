@@ -103,7 +103,7 @@ def _measured(
     turned.vocabulary_ = attack_vocabulary(attack, encoder)
     found = evaluate(turned, turned.changed, texts, on_progress=on_progress, **told)
     machine: dict[str, Any] = {name: str(getattr(encoder, name, getattr(found, name)))
-               for name in ("device", "precision", "backend")}  # fmt: skip
+                               for name in ("device", "precision", "backend")}  # fmt: skip
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     training = dict(getattr(attack, "training_", None) or {})
     return replace(found, attack=spec.name, settings=settings, training=training, **machine)
