@@ -88,6 +88,11 @@ def test_an_address_asks_for_members_and_those_not_attacked_are_left_out(all_kin
     assert page.title[0].value.startswith("Text to text, then 8-bit quantising, η 60")
 
 
+def test_a_plus_that_was_typed_into_an_address_joins_a_chain(visit: Open) -> None:
+    page = visit(text=TEXT, against=CHAIN.replace("+", " "))
+    assert page.selectbox(key=state.AGAINST_KEY).value == CHAIN and not page.warning
+
+
 def test_an_address_may_not_ask_for_what_was_not_measured(visit: Open) -> None:
     page = visit(reads="attribute")
     assert "reads=attribute. reads can be words" in told(page) and len(page.dataframe) == 2
