@@ -205,5 +205,7 @@ def test_a_projected_vector_is_led_back_and_read(visit: Open) -> None:
     page = visit(text=TEXT, point="random_projection:dimension=192", against="text_to_text:eta=90")
     shown = html(page)
     assert not page.error and "who knows this defence" in shown
+    page.selectbox(key=state.AGAINST_KEY).set_value(state.OWN).run()
+    shown = html(composing(page, "text_to_text", "truncation"))
     assert "who was not trained for this defence" in shown, "a changed text is not led back"
     assert "Both give away" in shown

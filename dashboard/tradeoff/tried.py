@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from core.attacks.inversion.lifted import Lift
@@ -63,9 +64,11 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
         if back is not None:
             read = answers.unprepared_reading(_ATTACK, text, back(found.vector))
             return Tried(found, read, len(known))
-    if found.vector.shape[1] != encoder.dimension or not entry.keeps_space:
+    if not entry.keeps_space:
         return Tried(found, None, 0)
-    return Tried(found, answers.unprepared_reading(_ATTACK, text, found.vector), 0)
+    n_cut = encoder.dimension - found.vector.shape[1]  # zeros stand for what was cut
+    vector = np.pad(found.vector, ((0, 0), (0, n_cut)))
+    return Tried(found, answers.unprepared_reading(_ATTACK, text, vector), 0)
 
 
 _BACK: Kept[tuple[DefenceSpec, int], tuple[Lift | None]] = Kept("_ways_back", 8)
