@@ -22,7 +22,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import save_attack
-from core.defences.registry import DEFENCES
+from core.defences.registry import DEFENCES, all_defences
 from core.encoders.registry import ENCODERS
 from core.encoders.transformer import TransformerEncoder
 from core.figures.inversion import shipped_scores
@@ -263,4 +263,4 @@ def test_the_defence_is_drawn_in_its_colour_under_its_name() -> None:
     mine = replace(found.points[1], defence=DEFENCE)
     figure = tradeoff_figure(replace(found, points=(found.undefended, mine)), found.tasks[0])
     (line,) = [trace for trace in figure.data if trace.name == "Clipping"]
-    assert (line.marker.color, line.marker.symbol) == look_of(DEFENCES, DEFENCE)
+    assert (line.marker.color, line.marker.symbol) == look_of(all_defences(), DEFENCE)

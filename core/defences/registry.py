@@ -18,10 +18,10 @@ from core.registry import Look, find, look_of, make
 from core.specs import DefenceSpec
 
 __all__ = [
-    "ALL_DEFENCES",
     "DEFENCES",
     "ChainEntry",
     "DefenceEntry",
+    "all_defences",
     "entry_of",
     "guarantee_of",
     "look_of_defence",
@@ -205,8 +205,9 @@ DEFENCES: dict[str, DefenceEntry] = {
 }
 
 
-ALL_DEFENCES: dict[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES}
-"""Those too that have to be trained first, and those that protect a model's training texts."""
+def all_defences() -> dict[str, DefenceEntry]:
+    """Return those too that are trained first, and those that protect a model's training texts."""
+    return {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES}
 
 
 def entry_of(name: str) -> DefenceEntry:
@@ -217,8 +218,9 @@ def entry_of(name: str) -> DefenceEntry:
     InvalidInputError
         There is no such defence, or one cannot follow the other.
     """
-    is_known = all(stage in ALL_DEFENCES for stage in stages_of(name))
-    return _entry_among(ALL_DEFENCES if is_known else DEFENCES, name)
+    known = all_defences()
+    is_known = all(stage in known for stage in stages_of(name))
+    return _entry_among(known if is_known else DEFENCES, name)
 
 
 def _entry_among(registry: Mapping[str, DefenceEntry], name: str) -> DefenceEntry:
@@ -251,8 +253,8 @@ def look_of_defence(name: str) -> Look:
     entry = entry_of(name)
     if isinstance(entry, ChainEntry):
         first, last = entry.stages[0], entry.stages[-1]
-        return Look(look_of(ALL_DEFENCES, first).colour, look_of(ALL_DEFENCES, last).symbol)
-    return look_of(ALL_DEFENCES, name)
+        return Look(look_of(all_defences(), first).colour, look_of(all_defences(), last).symbol)
+    return look_of(all_defences(), name)
 
 
 def make_defence(spec: DefenceSpec | str) -> Defence:

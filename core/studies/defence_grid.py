@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.defences.registry import ALL_DEFENCES, stages_of
+from core.defences.registry import all_defences, stages_of
 from core.defences.told import read_defence
 from core.defences.trained.registry import MODEL_DEFENCES, TRAINED_DEFENCES
 from core.errors import InvalidInputError
@@ -77,7 +77,7 @@ def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     found: dict[DefenceSpec, None] = {}
     for each in told:
         in_grid = [spec for spec in (*GRID, *NEWER, *TRAINED) if spec.name == each]
-        specs = in_grid or [_whole(read_defence(each, option="--defences", known=ALL_DEFENCES))]
+        specs = in_grid or [_whole(read_defence(each, option="--defences", known=all_defences()))]
         found.update(dict.fromkeys(specs))
     return list(found)
 

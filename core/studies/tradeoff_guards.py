@@ -14,7 +14,7 @@ from core.attacks.inversion.shipped import shipped_held_out
 from core.corpora.near_duplicates import near_duplicates
 from core.defences.chain import Chain
 from core.defences.entries import ChainEntry, settings_by_stage
-from core.defences.registry import ALL_DEFENCES, entry_of, make_defence
+from core.defences.registry import all_defences, entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder
@@ -69,7 +69,7 @@ class Guard:
         later = {stage: make_defence(DefenceSpec.of(stage, own[stage]))
                  for stage in entry.stages[1:]}  # fmt: skip
         stages = {entry.stages[0]: self.trained, **later}
-        return Chain(tuple((ALL_DEFENCES[name].acts_on, each) for name, each in stages.items()))
+        return Chain(tuple((all_defences()[name].acts_on, each) for name, each in stages.items()))
 
     def protect(self, encoder: Encoder) -> Encoder:
         """Return an encoder behind the defence."""
