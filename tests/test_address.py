@@ -8,8 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
+from core.studies.private_points import PrivateTraining
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
-from core.studies.training_points import Adversarial, Pretrained, PrivateTraining, UnderNoise
+from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from dashboard import cache, encoder_choice
 from dashboard.address import Address, NotOffered, Parameter
 from dashboard.attributes import state as attributes

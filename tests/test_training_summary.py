@@ -23,8 +23,9 @@ from core.figures.training import trap_figure
 from core.figures.training_noise import adapted_figure, loss_figure, utility_figure
 from core.figures.training_private import exposure_figure, private_figure
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
+from core.studies.private_points import PrivateTraining
 from core.studies.rows import Row
-from core.studies.training_points import Adversarial, Pretrained, PrivateTraining, UnderNoise
+from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from core.studies.training_summary import FILES, load_part
 
 

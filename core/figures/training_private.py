@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
 from core.results import Score
-from core.studies.training_points import PrivateHead, PrivateModel
+from core.studies.private_points import PrivateHead, PrivateModel
 
 __all__ = ["epsilon_said", "exposure_figure", "private_figure"]
 

@@ -13,6 +13,7 @@ from core.results import Score
 from core.studies.adversarial_tables import settings_in, verdicts
 from core.studies.named_texts import NamedTexts
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL
+from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
@@ -21,10 +22,6 @@ from core.studies.training_points import (
     Adversarial,
     Constrained,
     Pretrained,
-    PrivateHead,
-    PrivateModel,
-    PrivateTraining,
-    Spent,
     UnderNoise,
 )
 

@@ -11,7 +11,7 @@ import streamlit as st
 from core.attacks.inversion.export import table_csv
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.figures.training_private import epsilon_said, exposure_figure, private_figure
-from core.studies.training_points import PrivateHead, PrivateModel, PrivateTraining, Spent
+from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
 from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
