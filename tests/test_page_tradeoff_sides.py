@@ -88,6 +88,11 @@ def test_an_address_asks_for_members_and_those_not_attacked_are_left_out(all_kin
     assert page.title[0].value.startswith("Text to text, then 8-bit quantising, η 60")
 
 
+def test_a_plus_that_was_typed_into_an_address_joins_a_chain(visit: Open) -> None:
+    page = visit(text=TEXT, against=CHAIN.replace("+", " "))
+    assert page.selectbox(key=state.AGAINST_KEY).value == CHAIN and not page.warning
+
+
 def test_an_address_may_not_ask_for_what_was_not_measured(visit: Open) -> None:
     page = visit(reads="attribute")
     assert "reads=attribute. reads can be words" in told(page) and len(page.dataframe) == 2
@@ -98,7 +103,8 @@ def test_two_settings_stand_side_by_side_and_the_words_are_parted(all_kinds: Ope
     assert page.selectbox(key=state.POINT_KEY).value == "gaussian:sigma=0.05"
     assert page.selectbox(key=state.AGAINST_KEY).value == "none"
     shown = html(page)
-    assert shown.count("What an attacker reads who was not trained") == 2
+    assert "What an attacker reads who knows this defence, and led the vector back" in shown
+    assert "learnt from 2,000 sentences" in shown and "What an attacker reads</p>" in shown
     for title in ("Both give away", "Only A gives away", "Only B gives away"):
         assert title in shown
     page.selectbox(key=state.AGAINST_KEY).set_value("gaussian:sigma=0.05").run()
@@ -193,3 +199,13 @@ def test_the_noise_is_drawn_again_on_demand(visit: Open) -> None:
     assert html(page) == before
     page.button(key="draw_again").click().run()
     assert html(page) != before
+
+
+def test_a_projected_vector_is_led_back_and_read(visit: Open) -> None:
+    page = visit(text=TEXT, point="random_projection:dimension=192", against="text_to_text:eta=90")
+    shown = html(page)
+    assert not page.error and "who knows this defence" in shown
+    page.selectbox(key=state.AGAINST_KEY).set_value(state.OWN).run()
+    shown = html(composing(page, "text_to_text", "truncation"))
+    assert "who was not trained for this defence" in shown, "a changed text is not led back"
+    assert "Both give away" in shown

@@ -79,7 +79,8 @@ def test_its_table_has_the_rows_that_it_asks_for(
     monkeypatch.setattr(f"{module}.content_of", lambda corpus: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
     monkeypatch.setattr(f"{module}.contents_of", lambda *texts: [], raising=False)
-    monkeypatch.setattr(f"{module}._auxiliary_digest", lambda reference: "", raising=False)
+    monkeypatch.setattr("core.studies.tradeoff_cells.auxiliary_digest", lambda reference: "")
+    monkeypatch.setattr("core.studies.tradeoff_cells.contents_of", lambda *texts: [])
     table = path.with_name(path.name.replace(".spec", ""))
     asked = [{k: v for k, v in cell.items() if k not in ASIDE} for cell in study.cells()]
     # The page of the trade-off has its rows among the assets.

@@ -102,8 +102,8 @@ def _measured(
     turned = turned_on(attack, encoder, defence, spec, on_progress)
     turned.vocabulary_ = attack_vocabulary(attack, encoder)
     found = evaluate(turned, turned.changed, texts, on_progress=on_progress, **told)
-    machine = {name: str(getattr(encoder, name, getattr(found, name)))
-               for name in ("device", "precision", "backend")}  # fmt: skip
+    machine: dict[str, Any] = {name: str(getattr(encoder, name, getattr(found, name)))
+                               for name in ("device", "precision", "backend")}  # fmt: skip
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     training = dict(getattr(attack, "training_", None) or {})
     return replace(found, attack=spec.name, settings=settings, training=training, **machine)

@@ -29,6 +29,7 @@ _ATTACKERS = {
     "tuned": "tuned classifier",
     "search": "re-embedding search",
     "tokens": "reader of released tokens",
+    "posterior": "reader who knows the mechanism",
     "mlp": "network of one hidden layer",
     "knn": "nearest neighbours",
 }

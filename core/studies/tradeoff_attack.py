@@ -7,6 +7,8 @@ All are judged by `evaluate` on the same targets and words:
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
+- `posterior`: those of the likeliest tokens under what is released, by what the mechanism does and
+  how tokens are used in the attacker's own texts;
 - `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
   defences that are trained, whose adversary is a classifier, as one of another family that begins
   with nothing but protected vectors.
@@ -25,6 +27,7 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
@@ -56,8 +59,8 @@ __all__ = [
     "releases_tokens",
 ]
 
-ATTACKERS = ("tuned", "search", "tokens")
-"""In the order in which they are met; `tokens` attacks what releases tokens."""
+ATTACKERS = ("tuned", "search", "tokens", "posterior")
+"""In the order in which they are met; the last two attack what releases tokens."""
 
 FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
@@ -101,8 +104,7 @@ def attack_scores(
         elif name == FRESH:
             found[name] = (_fresh(scene), scene.protected)
         elif releases_tokens(cell["defence"]):
-            released = _released(cell, encoder)
-            found[name] = (TokenReader(base.vocabulary_).fit(released), released)
+            found[name] = _reader(name, cell, encoder, base, texts)
         else:
             continue
         attack, attacked = found[name]
@@ -120,6 +122,9 @@ def attack_scores(
     told = attackers_told(found, len(texts.known))
     if "tokens" in told:
         told["tokens"]["n_known"] = 0  # nothing is trained
+    if "posterior" in told:
+        reader: Any = found["posterior"][0]
+        told["posterior"]["reading"] = reader.reading_
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
@@ -242,6 +247,17 @@ def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:
     identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
     opened = require_white_box(encoder, "The reader of tokens")
     return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+
+
+def _reader(
+    name: str, cell: Cell, encoder: Encoder, base: ProbeMLCAttack, texts: AttackersTexts
+) -> tuple[InversionAttack, Encoder]:
+    """Return who reads released tokens, and what is read: as they are, or knowing the mechanism."""
+    released = _released(cell, encoder)
+    if name == "tokens":
+        return TokenReader(base.vocabulary_).fit(released), released
+    knowing: Any = PosteriorReader(base.vocabulary_, _privatizer(cell, encoder, 6))
+    return knowing.fit(released, texts.known, texts.held), released
 
 
 def released_texts(cell: Cell, encoder: Encoder, texts: Sequence[str]) -> list[str]:

@@ -1,25 +1,28 @@
 """One sentence under a defence or a chain: what is released of it, and the vector that is stored.
 
-Both are of the same draw: the vector is that of the text which is shown.
+Both are of the same draw: the vector is that of the text which is shown. What changes vectors alone
+is led back by a linear map, which an attacker learns from texts of their own behind the defence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from core.attacks.inversion.lifted import Lift
 from core.defences.chain import Chain
 from core.defences.metric_dp.mechanisms import privatizer_of
 from core.defences.protected import generator_of
-from core.defences.registry import entry_of, make_defence
+from core.defences.registry import ChainEntry, entry_of, make_defence
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
-from core.protocols import Encoder, Vectors
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.specs import DefenceSpec
 
-__all__ = ["Defended", "defended"]
+__all__ = ["Defended", "defended", "way_back"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +59,7 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
         A setting that does not fit the encoder, or noise that float32 has no room for.
     """
     entry = entry_of(spec.name)
-    own = {"seed": seed} if entry.takes_seed else {}
-    made: Any = make_defence(DefenceSpec.of(spec.name, own | dict(spec.settings)))
+    made: Any = make_defence(_seeded(spec, seed))
     stages = made.stages if isinstance(made, Chain) else ((entry.acts_on, made),)
     changing = [stage for kind, stage in stages if kind == "text"]
     rest = Chain(tuple(each for each in stages if each[0] != "text"))
@@ -69,6 +71,50 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
             f"{spec.name} leaves numbers that float32 has no room for. Take a weaker setting."
         )
     return Defended(released, tokens, vector)
+
+
+def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> Lift | None:
+    """Return what leads protected vectors back, learnt from (n, d) vectors behind the defence.
+
+    None where the defence changes more than the vector: then other texts would have to be encoded.
+
+    Parameters
+    ----------
+    seed : int
+        As `defended` had it: the attacker knows a matrix, and draws noise of their own.
+    """
+    entry = entry_of(spec.name)
+    parts = entry.of.values() if isinstance(entry, ChainEntry) else (entry,)
+    if any(part.acts_on != "vector" for part in parts):
+        return None
+    noise = DefenceSpec.of(spec.name, {"seed": seed + 1} if entry.draws_noise else {})
+    own = {**dict(_seeded(spec, seed).settings), **dict(noise.settings)}
+    protected = make_defence(DefenceSpec.of(spec.name, own)).protect(_Known(encoder, known))
+    changed = protected.encode([""] * len(known))
+    return Lift.fit(changed, known)
+
+
+class _Known:
+    """Gives vectors that are known, for as many texts, whatever these are."""
+
+    def __init__(self, encoder: Encoder, vectors: Vectors) -> None:
+        self.name, self.fingerprint = encoder.name, encoder.fingerprint
+        self.dimension, self._vectors = encoder.dimension, vectors
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        assert len(texts) == len(self._vectors)
+        return self._vectors
+
+
+def _seeded(spec: DefenceSpec, seed: int) -> DefenceSpec:
+    """Return a spec with a seed for all that is drawn, the matrix of a projection named apart."""
+    entry = entry_of(spec.name)
+    parts = entry.of if isinstance(entry, ChainEntry) else {spec.name: entry}
+    own: dict[str, Any] = {"seed": seed} if entry.takes_seed else {}
+    for name, part in parts.items():
+        if isinstance(entry, ChainEntry) and part.takes_seed and not part.draws_noise:
+            own[f"{name}.seed"] = seed
+    return DefenceSpec.of(spec.name, own | dict(spec.settings))
 
 
 def _released(

@@ -101,7 +101,7 @@ def setting_picker(found: Tradeoff, side: str) -> str:
     unmeasured = [] if here in (*names, state.OWN, None) else [str(here)]
     chosen = st.selectbox(
         _LABELS[side],
-        [*names, *unmeasured, state.OWN],
+        [state.OWN, *names, *unmeasured],
         key=key,
         format_func=lambda name: _option_said(found, name),
         on_change=state.pick if side == "A" else None,

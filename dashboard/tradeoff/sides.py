@@ -125,18 +125,28 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     if found.reading is None:
         st.html(markup.label("The sentence") + markup.quoted(text))
         st.caption(
-            "No attack here reads words from projected vectors without having learnt from such "
-            "vectors; the figure's attacker has. Not knowing the matrix is no protection: it "
-            "keeps distances nearly as they were, so that like texts still lie together, and some "
-            "texts with their vectors are enough to learn from."
+            "No attack here reads words from such vectors without having learnt from them; the "
+            "figure's attacker has. That is no protection: some texts with their vectors are "
+            "enough to learn from."
         )
         return found
-    cut = " (zeros for what is cut)" if found.is_padded else ""
-    st.html(markup.label(f"What an attacker reads who was not trained for this defence{cut}"))
+    st.html(markup.label(_who(spec, found)))
     st.html(markup.marked_sentence(found.reading))
     st.html(markup.wrong_words(found.reading))
     st.html(markup.legend([found.reading]))
     return found
+
+
+def _who(spec: DefenceSpec, found: Tried) -> str:
+    """Return who reads the sentence."""
+    if entry_shown(spec.name).is_baseline:
+        return "What an attacker reads"
+    if found.n_known:
+        return (
+            "What an attacker reads who knows this defence, and led the vector back by a map "
+            f"learnt from {found.n_known:,} sentences behind it"
+        )
+    return "What an attacker reads who was not trained for this defence"
 
 
 def _say_unknown(tokens: tuple[str, ...]) -> None:
@@ -162,8 +172,8 @@ def _words(read: Mapping[str, Reading]) -> None:
         for place, (title, words) in zip(st.columns(len(told)), told.items(), strict=True):
             place.html(markup.read_words(title, words, "no word"))
         st.caption(
-            "Of one sentence, read live by an attacker who does not know the defence; the figure "
-            "above is of many, and of attackers who do."
+            "Of one sentence, read live by a quick attacker; the figure above is of many, and of "
+            "attackers who were trained for the defence."
         )
 
 

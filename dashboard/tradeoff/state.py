@@ -85,6 +85,7 @@ def _side(found: Tradeoff, name: str, side: str, default: str | None) -> Paramet
     measured = {name_of(point) for point in found.points}
 
     def read(text: str) -> str:
+        text = text.replace(" ", "+")  # a plus that was typed into an address arrives as a space
         if text in measured:  # a trained one, too, which no visitor can make
             return text
         spec = read_setting(text, name)

@@ -153,10 +153,15 @@ def _picture(found: Adversarial, settings: Sequence[Setting]) -> None:
         if settings and settings[0].hides == "words"
         else ""
     )
+    control = (
+        " With λ = 0 the adversary reads along, and nothing is hidden from it."
+        if any(setting.during and not setting.weight for setting in settings)
+        else ""
+    )
     st.caption(
         "Green ring: what the last epoch of training promised. Filled: what the strongest fresh "
-        "attacker reads, with its interval. The bar between is the trap. Dotted: guessing. With "
-        "λ = 0 the adversary reads along, and nothing is hidden from it." + words
+        f"attacker reads, with its interval. The bar between is the trap. Dotted: guessing."
+        f"{control}{words}"
     )
 
 

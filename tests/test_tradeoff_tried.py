@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.lifted import Lift
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.studies.tradeoff_setting import read_setting
+from core.studies.tradeoff_tried import defended, way_back
+
+TEXT = "The minister and the doctor near Berlin."
+
+
+@pytest.mark.parametrize(
+    "name", ["none", "gaussian:sigma=0.1", "int8", "token_representation:eta=50",
+             "text_to_text:eta=20", "text_to_text:eta=20+int8", "santext:epsilon=3+gaussian",
+             "truncation:dimension=8+int8", "random_projection:dimension=8"],
+)  # fmt: skip
+def test_the_same_draw_gives_the_same_and_another_seed_another(
+    tiny_encoder: TransformerEncoder, name: str
+) -> None:
+    spec = read_setting(name)
+    one, again, other = (defended(tiny_encoder, spec, TEXT, seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.vector, again.vector) and one.text == again.text
+    is_certain = name in ("none", "int8", "truncation:dimension=8+int8")
+    assert np.array_equal(one.vector, other.vector) == is_certain
+    assert (one.text is not None) == name.startswith(("text_to_text", "santext"))
+
+
+def test_the_vector_is_that_of_the_text_that_is_released(tiny_encoder: TransformerEncoder) -> None:
+    found = defended(tiny_encoder, read_setting("text_to_text:eta=20"), TEXT, 3)
+    assert found.text is not None
+    assert np.allclose(found.vector, tiny_encoder.encode([found.text]), atol=1e-6)
+    (ids,) = tiny_encoder.token_ids([TEXT])
+    assert [old for old, _ in found.tokens] == [tiny_encoder.tokens[i] for i in ids]
+    assert found.text.split() == [new for _, new in found.tokens]
+    assert [new for _, new in found.tokens] != [old for old, _ in found.tokens]
+
+
+def test_two_changes_of_the_text_leave_no_pairs_of_tokens(tiny_encoder: TransformerEncoder) -> None:
+    found = defended(tiny_encoder, read_setting("santext:epsilon=3+text_to_text"), TEXT, 3)
+    assert found.text and found.tokens == ()
+
+
+def test_what_does_not_fit_is_told(tiny_encoder: TransformerEncoder) -> None:
+    with pytest.raises(InvalidInputError, match="no room for"):
+        defended(tiny_encoder, read_setting("gaussian:sigma=1e308"), TEXT, 0)
+    with pytest.raises(InvalidInputError, match="dimension must lie"):
+        defended(tiny_encoder, read_setting("truncation:dimension=999"), TEXT, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["random_projection:dimension=24", "random_projection:dimension=24+int8", "int8"]
+)
+def test_a_map_learnt_behind_the_defence_leads_a_vector_back(
+    tiny_encoder: TransformerEncoder, small_texts: list[str], name: str
+) -> None:
+    spec, known = read_setting(name), tiny_encoder.encode(small_texts)
+    back = way_back(tiny_encoder, spec, known, seed=5)
+    assert back is not None
+    text = "Letter with doctor from Vienna and silver."
+    (own,) = tiny_encoder.encode([text])
+    (led,) = back(defended(tiny_encoder, spec, text, 5).vector)
+    mean = known.mean(0)
+    assert np.linalg.norm(led - own) < 0.5 * np.linalg.norm(own - mean)
+    strange = way_back(tiny_encoder, spec, known, seed=6)  # another matrix leads elsewhere
+    if name != "int8":
+        assert strange is not None
+        (far,) = strange(defended(tiny_encoder, spec, text, 5).vector)
+        assert np.linalg.norm(far - own) > 2 * np.linalg.norm(led - own)
+
+
+def test_an_attacker_draws_noise_of_their_own(
+    tiny_encoder: TransformerEncoder, small_texts: list[str]
+) -> None:
+    spec, known = read_setting("gaussian:sigma=0.3"), tiny_encoder.encode(small_texts)
+    back = way_back(tiny_encoder, spec, known, seed=5)
+    assert back is not None
+
+    def learnt_with(seed: int) -> np.ndarray:
+        noise = np.random.default_rng(seed).standard_normal(known.shape, np.float32)
+        return Lift.fit(known + 0.3 * noise, known).weight
+
+    assert np.allclose(back.weight, learnt_with(6), atol=1e-6)
+    assert not np.allclose(back.weight, learnt_with(5), atol=1e-6), "not the target's own"
+    assert way_back(tiny_encoder, read_setting("text_to_text+int8"), known, 5) is None
