@@ -94,6 +94,12 @@ PAGES = {
             "balance",
             "What each defence saves, and what it costs in usefulness.",
         ),
+        _page(
+            "training",
+            "Training",
+            "model_training",
+            "Whether training for privacy holds against attackers who come after it.",
+        ),
     ],
 }
 st.set_page_config(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core.studies.representation_summary import Representations
     from core.studies.rows import Row
     from core.studies.tradeoff_summary import Tradeoff
+    from core.studies.training_summary import Summary
 
 __all__ = [
     "attack",
@@ -51,6 +52,7 @@ __all__ = [
     "token_counts",
     "token_statistics",
     "tradeoff",
+    "training",
 ]
 
 _LOADING = threading.RLock()
@@ -278,6 +280,14 @@ def memorisation() -> Memorisation:
     from core.studies import memorisation_summary
 
     return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def training(study: str) -> Summary:
+    """Return what one of the studies of training for privacy measured."""
+    from core.studies import training_summary
+
+    return training_summary.load_part(study, training_summary.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

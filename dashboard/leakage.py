@@ -43,6 +43,7 @@ ON_VIEW = {
     "membership": "This page asks whose texts a model was trained on. What is read from vectors: ",
     "memorisation": "This page asks what a model kept of the texts that it was trained on. What is "
     "read from vectors: ",
+    "training": "This page asks what training saves, of texts of its own. Without any: ",
 }
 """What stands before the line of pages that show something else, or more."""
 

@@ -110,6 +110,7 @@ for name, icon, told in (
     ("memorisation", "psychology", "**Memorisation**: whether a model keeps a secret"),
     ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
     ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
+    ("training", "model_training", "**Training**: whether training for privacy holds"),
     ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
 ):
     page = Path(__file__).with_name(f"{name}.py")

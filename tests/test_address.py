@@ -8,7 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
+from core.studies.private_points import PrivateTraining
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from dashboard import cache, encoder_choice
 from dashboard.address import Address, NotOffered, Parameter
 from dashboard.attributes import state as attributes
@@ -23,6 +25,7 @@ from dashboard.names import state as names
 from dashboard.projection import state as projection
 from dashboard.representations import state as representations
 from dashboard.tradeoff import state as tradeoff
+from dashboard.training import state as training
 
 TEXT = "The harbour master counted 12 ships & left? é ü 🦊\nA second line."
 
@@ -71,11 +74,29 @@ def of_membership() -> Address:
     return membership.address(measured)  # type: ignore[arg-type]
 
 
+def of_training() -> Address:
+    """Of what was measured only what an address may name."""
+
+    def points(kind: type, **facts: Any) -> Any:
+        points = tuple(SimpleNamespace(**facts, task=task) for task in ("sst2", "mrpc"))
+        return kind(points=points, provenances=())
+
+    settings = [SimpleNamespace(encoder=name, hides="words") for name in ("minilm", "dual")]
+    heads = (SimpleNamespace(task="news"),)
+    return training.address({
+        "adversary": Adversarial(tuple(settings), (), {}, "author", 2, 1, 1, 1, 1, ()),  # type: ignore[arg-type]
+        "noise": points(UnderNoise, reader="bilstm"),
+        "pretraining": points(Pretrained, mechanism="text_to_text", eta=98.5),
+        "private": PrivateTraining(heads, (), 1e-5, ()),  # type: ignore[arg-type]
+    })  # fmt: skip
+
+
 PAGES: dict[str, Callable[[], Address]] = {
     "names": lambda: names.address(names_controls.samples(), names_controls.attacks_on_offer()),
     "attributes": lambda: attributes.address(["articles", "collections"]),
     "membership": of_membership,
     "memorisation": memorisation.address,
+    "training": of_training,
     "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json")),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
@@ -97,6 +118,11 @@ VIEWS: dict[str, dict[str, Any]] = {
         "memorise_canary": "Tarnquell & {digits:3}? é 🦊", "memorise_insertions": 4,
         "memorise_epochs": 20, "memorise_model": "transformer", "memorise_corpus": "lee",
         "memorise_n": 500, "memorise_tokens": "words", "memorise_draw": 100, "memorise_models": 2,
+    },
+    "training": {
+        "training_part": "private", "training_hides": "attribute", "training_encoder": "dual",
+        "training_task": "news", "training_network": "bilstm", "training_sends": "text_to_text",
+        "training_eta": "98.5", "training_weight": "10",
     },
     "tradeoff": {
         "sentence": TEXT, "task": "TREC", "share_to_keep": 80,
@@ -211,7 +237,10 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     told.encode("utf-8")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in {"encoder", "membership"}])
+WITHOUT_TEXT = {"encoder", "membership", "training"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WITHOUT_TEXT])
 def test_hostile_text_is_taken_as_text(session: Session, page: str) -> None:
     for value in HOSTILE.values():
         texts = [p for p in PAGES[page]().parameters if free_text(p)]

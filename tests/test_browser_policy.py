@@ -15,7 +15,12 @@ from test_browser import (  # noqa: F401 - fixtures
 )
 from test_browser_projection import ROWS, opened, table, upload
 
-from core.studies import attribute_curves, membership_shipped, memorisation_summary
+from core.studies import (
+    attribute_curves,
+    membership_shipped,
+    memorisation_summary,
+    training_summary,
+)
 
 pytestmark = pytest.mark.browser
 BAIT = "www.evil.test/login http://evil.test a@evil.test"
@@ -23,6 +28,7 @@ MEASURED = {  # pages that draw nothing before somebody clicks, until their stud
     "/attributes": attribute_curves.SHIPPED.exists(),
     "/membership": membership_shipped.SHIPPED.exists(),
     "/memorisation": memorisation_summary.SHIPPED.exists(),
+    "/training": training_summary.SHIPPED.exists(),
 }
 DRAWN = ["/", "/inversion", "/representations", "/names", "/deniability", "/tradeoff"]
 DRAWN += [path for path, is_measured in MEASURED.items() if is_measured]

@@ -28,7 +28,7 @@ BAIT = [
 ]
 PAGES = [
     "overview", "inversion", "names", "attributes", "membership", "memorisation", "deniability",
-    "tradeoff", "projection",
+    "tradeoff", "training", "projection",
 ]  # fmt: skip
 MARKED_UP = [
     "markdown", "caption", "title", "header", "subheader", "error", "warning", "info", "success",

@@ -1,0 +1,45 @@
+"""What is said where a part of the page was not measured yet, and which command measures it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.studies.training_summary import FILES
+from dashboard.training.state import PARTS, STUDIES
+
+__all__ = ["QUESTION", "command_of", "unmeasured"]
+
+QUESTION = "Does training for privacy hold?"
+
+_ASKS = {
+    "adversary": "what an adversary reads while an encoder is trained against it, and what fresh "
+    "attackers read afterwards",
+    "noise": "what classifiers are worth that only ever see noise",
+    "pretraining": "how much of the accuracy that noise costs pretraining under noise wins back",
+    "private": "what differential privacy in training costs, and what it leaves of membership and "
+    "memory",
+}
+
+
+def command_of(part: str) -> str:
+    """Return the command that measures a part of the page."""
+    study = STUDIES[part]
+    return (
+        f"python -m core study {study} --spec docs/presets/{study}.spec.json --files DATA "
+        f"--out assets/training/{FILES[study]}"
+    )
+
+
+def unmeasured(slot: Any, part: str) -> None:
+    """Draw the question, that this part was not measured yet, and what would measure it."""
+    slot.title(QUESTION, anchor=False)
+    st.info(
+        f"**{PARTS[part]}**: not measured yet, {_ASKS[part]}. No rows come with this version, and "
+        "no figure is made up. In a checkout of Leakscope this command measures it, and the page "
+        "shows what it finds; `DATA` is a folder with the collections: `docs/data.md` says where "
+        "each comes from. What was stopped goes on when the same command runs again.",
+        icon=":material/hourglass_empty:",
+    )
+    st.code(command_of(part), language="sh", wrap_lines=True)

@@ -1,0 +1,109 @@
+"""Networks that only ever see noise (Tables 4 and 5): what they are worth at each η."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.attacks.inversion.export import table_csv
+from core.defences.registry import DEFENCES
+from core.defences.trained.under_noise.registry import READERS
+from core.figures.training_noise import utility_figure
+from core.studies.training_points import Constrained, UnderNoise
+from core.tasks.names import task_said
+from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
+from dashboard.training.state import offer
+
+__all__ = ["NO_PAPER", "PAPER", "show"]
+
+PAPER = (
+    "Hollow diamonds: Qu et al. (2021), on BERT's word embeddings, at the η of ours at which as "
+    "many tokens come back."
+)
+NO_PAPER = "Of this task the paper prints nothing."
+
+_TOKEN, _TEXT = "token_representation", "text_to_text"
+
+
+def show(slot: Any, found: UnderNoise) -> None:
+    """Draw the part: its finding in the slot, the curves, and their numbers."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        task = offer("task", "Task", found.tasks, task_said, "What the texts are sorted by")
+        reader = offer(
+            "network", "Network", found.readers_of(task), lambda name: READERS[name].title,
+            "What is trained on what users send: their word embeddings stay as they are",
+        )  # fmt: skip
+    points = found.of(task, reader)
+    _finding(slot, task, reader, points)
+    st.plotly_chart(
+        utility_figure(points),
+        key="training-noise",
+        config=chart_config("leakscope-under-noise"),
+        alt="Accuracy by η for each thing that users send, with that without noise; the table "
+        "below holds the same numbers",
+    )
+    st.caption(
+        "Left is private, up is useful. Filled: measured here, with 95 % intervals. "
+        + (PAPER if any(point.theirs is not None for point in points) else NO_PAPER)
+    )
+    rows = [_row(point) for point in points]
+    with st.expander("The numbers as a table", icon=":material/table:"):
+        st.dataframe(rows, key="training-noise-table", hide_index=True)
+        save_csv(lambda: table_csv(rows), "under-noise", about="A row for each η")
+
+
+def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
+    at = {(point.mechanism, point.eta): point for point in points}
+    etas = sorted({eta for mechanism, eta in at if mechanism == _TEXT and (_TOKEN, eta) in at})
+    above = [e for e in etas if at[_TEXT, e].accuracy.value > at[_TOKEN, e].accuracy.value]
+    slot.title(_title(etas, above), anchor=False)
+    null = next((point for point in points if math.isinf(point.eta)), None)
+    noisy = [point for point in points if math.isfinite(point.eta)]
+    told = []
+    if null is not None:
+        told.append(f"Without noise the {READERS[reader].title} reaches "
+                    f"**{null.accuracy.said()}** %.")  # fmt: skip
+    for mechanism in dict.fromkeys(point.mechanism for point in noisy):
+        own = [point for point in noisy if point.mechanism == mechanism]
+        low, high = own[0], own[-1]
+        said = f"{DEFENCES[mechanism].title}: **{low.accuracy.said()}** at η {low.eta:g}"
+        said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
+        told.append(f"{said}.")
+    missed = [eta for eta in etas if eta not in above]
+    if missed:
+        told.append(f"Not above at η {', '.join(f'{eta:g}' for eta in missed)}.")
+    slot.markdown(f"{plain(task_said(task))}: {' '.join(told)}")
+    some = points[0]
+    slot.caption(
+        f"Trained on {some.n_train:,} texts and tested on {some.accuracy.n:,}, under noise that is "
+        f"drawn afresh each time; {some.n_seeds} seed{'s' * (some.n_seeds != 1)}. Guessing the "
+        f"greater class reaches {some.accuracy.chance:.1f}. 95 % intervals in brackets."
+    )
+
+
+def _title(etas: Sequence[float], above: Sequence[float]) -> str:
+    if not etas:
+        return "What a network is worth that only ever sees noise"
+    if len(above) == len(etas):
+        return "Replacing words costs less than moving their vectors, at every η measured"
+    if not above:
+        return "Replacing words costs no less than moving their vectors, at any η measured"
+    return f"Replacing words costs less than moving their vectors at {len(above)} of {len(etas)} η"
+
+
+def _row(point: Constrained) -> dict[str, Any]:
+    return {
+        "sends": DEFENCES[point.mechanism].title,
+        "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
+        "accuracy, %": point.accuracy.said(),
+        "change by noise, points": "–" if point.by_noise is None else point.by_noise.said(),
+        "beside no constraint, points": "–" if point.change is None else point.change.said(),
+        "the paper's η": "–" if point.paper_eta is None else f"{point.paper_eta}",
+        "the paper's, %": "–" if point.theirs is None else f"{point.theirs:.1f}",
+        "texts trained on": point.n_train,
+    }

@@ -1,0 +1,228 @@
+"""Differential privacy in training: what it costs, and what it leaves of membership and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.attacks.inversion.export import table_csv
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.figures.training_private import epsilon_said, exposure_figure, private_figure
+from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
+from core.tasks.names import task_said
+from dashboard.calm import plain
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
+from dashboard.training.missing import QUESTION
+from dashboard.training.state import offer
+
+__all__ = ["show"]
+
+AFFORDABLE = {8.0: 2.0, 1.0: 5.0}
+"""Points of accuracy that an ε may cost."""
+
+MOST_FOUND = 0.55
+"""AUC of membership at ε = 1."""
+
+
+def show(slot: Any, found: PrivateTraining) -> None:
+    """Draw the part: its finding in the slot, accuracy and members found, memory, and ε."""
+    if found.heads:
+        task = offer("task", "Task", found.tasks, task_said, "What the texts are sorted by")
+        heads = found.of(task)
+        _finding(slot, found, heads)
+        _heads(heads)
+    else:
+        slot.title(QUESTION, anchor=False)
+    if found.models:
+        st.header("What a language model keeps of planted texts", anchor=False)
+        _models(found.models)
+    st.header("What was spent, by two accountants", anchor=False)
+    _accounts(found)
+
+
+def _finding(slot: Any, found: PrivateTraining, heads: Sequence[PrivateHead]) -> None:
+    promised = [head for head in heads if math.isfinite(head.epsilon)]
+    slot.title(_title(promised), anchor=False)
+    slot.markdown(f"{plain(task_said(heads[0].task))}, {_head_said(_best(heads))}:")
+    slot.markdown("\n".join(_lines(heads)))
+    goals = list(_goals(promised))
+    if goals:
+        slot.markdown(f"**The goals**, by the means: {'; '.join(goals)}.")
+    some = heads[0]
+    slot.caption(
+        f"Classifiers on frozen vectors, trained by DP-SGD on {some.n_train:,} texts and tested on "
+        f"{some.accuracy.n:,}; δ = {found.delta:g}. Members: of a classifier of the same recipe on "
+        f"{some.n_members:,} texts, by the strongest attack on single texts, chosen against us by "
+        f"that very AUC. {some.n_seeds} seed{'s' * (some.n_seeds != 1)}; 95 % intervals in "
+        "brackets."
+    )
+
+
+def _best(heads: Sequence[PrivateHead]) -> PrivateHead:
+    """Return one of the heads that lose least at the ε that promises most."""
+    least = min(head.epsilon for head in heads)
+    return max((h for h in heads if h.epsilon == least), key=lambda head: head.change.value)
+
+
+def _lines(heads: Sequence[PrivateHead]) -> list[str]:
+    """Return a line of Markdown for each ε of the head that the title is of."""
+    own = [head for head in heads if head.hidden == _best(heads).hidden]
+    return [
+        f"- {_promise_said(head)}: accuracy **{head.accuracy.said()}** %"
+        + ("" if math.isinf(head.epsilon) else f" ({head.change.said()} points)")
+        + f", members found with an AUC of **{head.auc.said(3)}**"
+        for head in reversed(own)
+    ]
+
+
+def _promise_said(head: PrivateHead) -> str:
+    return "No promise" if math.isinf(head.epsilon) else f"ε = {epsilon_said(head.epsilon)}"
+
+
+def _goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
+    """Yield whether each goal was met by the better of the heads, by its mean."""
+    for epsilon, most in AFFORDABLE.items():
+        own = [head for head in promised if head.epsilon == epsilon]
+        if own:
+            best = max(own, key=lambda head: head.change.value)
+            met = "met" if best.change.value >= -most else "missed"
+            yield f"at most {most:g} points at ε = {epsilon:g}: {met} ({_head_said(best)})"
+    at_one = [head for head in promised if head.epsilon == 1.0]
+    if at_one:
+        worst = max(at_one, key=lambda head: head.auc.value)
+        met = "met" if worst.auc.value <= MOST_FOUND else "missed"
+        yield f"an AUC of at most {MOST_FOUND:g} at ε = 1: {met} ({_head_said(worst)})"
+
+
+def _title(promised: Sequence[PrivateHead]) -> str:
+    if not promised:
+        return QUESTION
+    best = _best(promised)
+    return (
+        f"At ε = {epsilon_said(best.epsilon)} accuracy changes by {best.change.value:+.1f} points, "
+        f"and members are found with an AUC of {best.auc.value:.2f}"
+    ).replace("-", "−")
+
+
+def _head_said(head: PrivateHead) -> str:
+    return f"{head.head} head" if not head.hidden else f"head of {head.head}"
+
+
+def _heads(heads: Sequence[PrivateHead]) -> None:
+    st.plotly_chart(
+        private_figure(heads),
+        key="training-private",
+        config=chart_config("leakscope-private-training"),
+        alt="Above, accuracy by ε; below, how well members are told from others; the table below "
+        "holds the same numbers",
+    )
+    st.caption(
+        "Left is private. Above, up is useful; below, down is private, and on the dotted line an "
+        "attacker tosses a coin. ∞ is the same training without clipping and noise."
+    )
+    rows = [_head_row(head) for head in heads]
+    with st.expander("The numbers as a table", icon=":material/table:"):
+        st.dataframe(rows, key="training-heads", hide_index=True)
+        save_csv(lambda: table_csv(rows), "private-training", about="A row for each ε and head")
+
+
+def _head_row(head: PrivateHead) -> dict[str, Any]:
+    attacks = (CLASSIFIER_ATTACKS[name].title for name in head.strongest)
+    return {
+        "head": head.head,
+        "ε": epsilon_said(head.epsilon),
+        "accuracy, %": head.accuracy.said(),
+        "change, points": "–" if math.isinf(head.epsilon) else head.change.said(),
+        "members, AUC": head.auc.said(3),
+        "dealt by lot, AUC": head.control.said(3),
+        "strongest attack": ", ".join(attacks),
+        "texts trained on": head.n_train,
+        "members": head.n_members,
+    }
+
+
+def _models(models: Sequence[PrivateModel]) -> None:
+    some = models[0]
+    st.markdown(
+        f"{_memory_said(models)} {some.n_canaries} canaries were planted {some.insertions} times "
+        f"each among {some.n_train:,} sentences. The promise of ε is of each of those texts by "
+        f"itself; of a canary with all its copies less is promised{_copies_said(models)}."
+    )
+    st.plotly_chart(
+        exposure_figure(models),
+        key="training-exposure",
+        config=chart_config("leakscope-private-exposure"),
+        alt="Exposure of planted canaries by ε, beside canaries planted nowhere; the table below "
+        "holds the same numbers",
+    )
+    rows = [
+        {
+            "ε": epsilon_said(model.epsilon),
+            "exposure, bits": model.exposure.said(),
+            "planted nowhere, bits": model.controls.said(2),
+            "bits a token, held out": f"{model.bits_a_token:.2f}",
+            "ε of all copies": "–" if model.of_copies is None else f"{model.of_copies:.1f}",
+        }
+        for model in models
+    ]
+    with st.expander("Exposure as a table", icon=":material/table:"):
+        st.dataframe(rows, key="training-models", hide_index=True)
+        save_csv(lambda: table_csv(rows), "private-exposure", about="A row for each ε")
+
+
+def _copies_said(models: Sequence[PrivateModel]) -> str:
+    told = [
+        f"ε = {model.of_copies:.1f} where it is {epsilon_said(model.epsilon)} of one text"
+        for model in models
+        if model.of_copies is not None
+    ]
+    return f": {', '.join(told)}" if told else ""
+
+
+def _memory_said(models: Sequence[PrivateModel]) -> str:
+    before = next((model for model in models if math.isinf(model.epsilon)), None)
+    after = models[0]
+    if before is None or after is before:
+        return f"Exposure: **{after.exposure.said()}** bits."
+    return (
+        f"Without a promise a planted text has an exposure of **{before.exposure.said()}** bits, "
+        f"at ε = {epsilon_said(after.epsilon)} one of **{after.exposure.said()}**; planted "
+        f"nowhere, {after.exposure.chance:.2f} on average."
+    )
+
+
+def _accounts(found: PrivateTraining) -> None:
+    if math.isnan(found.apart):
+        st.markdown("Nothing was trained to keep to an ε.")
+        return
+    st.markdown(
+        "Two packages count the privacy that the same steps spent, by Rényi's divergence: they "
+        f"differ by at most **{100 * found.apart:.2g} %**. The third column counts more sharply: "
+        "what is promised is the first, and what was truly spent lies lower."
+    )
+    rows = [
+        *(_spent_row(f"{head.task}, {_head_said(head)}", head.epsilon, head.spent)
+          for head in found.heads if head.spent),
+        *(_spent_row(f"{head.task}, {_head_said(head)}, as attacked", head.epsilon, head.attacked)
+          for head in found.heads if head.attacked),
+        *(_spent_row("language model", model.epsilon, model.spent)
+          for model in found.models if model.spent),
+    ]  # fmt: skip
+    st.dataframe(rows, key="training-spent", hide_index=True)
+    save_csv(lambda: table_csv(rows), "accountants", about="A row for each training")
+
+
+def _spent_row(what: str, epsilon: float, spent: Spent) -> dict[str, Any]:
+    return {
+        "trained": what,
+        "ε asked for": epsilon_said(epsilon),
+        "opacus": f"{spent.opacus:.4f}",
+        "dp-accounting": f"{spent.dp_accounting:.4f}",
+        "privacy loss": "–" if spent.tight is None else f"{spent.tight:.4f}",
+        "noise σ": f"{spent.noise_multiplier:.3f}",
+        "steps": spent.n_steps,
+    }

@@ -1,0 +1,127 @@
+"""Journeys through the page of training in a real Chromium, with invented rows."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import started
+from test_browser import (  # noqa: F401 - fixtures
+    ROOT,
+    Visit,
+    browser,
+    fitting,
+    headline,
+    patience,
+    sync_api,
+    visit,
+    wait_until_healthy,
+)
+from training_rows import ship
+
+pytestmark = pytest.mark.browser
+
+WITH_ROWS = """
+import sys
+from pathlib import Path
+from core.studies import training_summary
+training_summary.SHIPPED = Path(sys.argv.pop(1))
+from streamlit.web.cli import main
+main()
+"""
+"""Streamlit in a process that takes other rows for those that ship."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of a dashboard with the rows of three of the four parts, and its log."""
+    folder = tmp_path_factory.mktemp("server")
+    rows = ship(folder / "rows", "adversarial", "constrained", "adaptive")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    environment = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-c", WITH_ROWS, str(rows), "run", "dashboard/serve.py"]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    command += ["--server.fileWatcherType", "none"]
+    address = f"http://127.0.0.1:{port}"
+    with log.open("w") as out, started(command, output=out, cwd=ROOT, env=environment) as process:
+        wait_until_healthy(address, process)
+        yield address, log
+        process.terminate()
+        process.wait(30)
+
+
+def drawn(page: sync_api.Page, key: str) -> sync_api.Locator:
+    figure = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
+    figure.wait_for()
+    return figure
+
+
+def test_each_part_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    page = fitting.open("/training").page
+    sync_api.expect(headline(page)).to_contain_text("a fresh attacker reads")
+    drawn(page, "training-trap")
+    assert fitting.overflow <= 0
+    page.get_by_role("radio", name="Under noise", exact=True).click()
+    drawn(page, "training-noise")
+    sync_api.expect(headline(page)).to_contain_text("Replacing words")
+    assert fitting.overflow <= 0
+    page.get_by_role("radio", name="Differential privacy").click()
+    sync_api.expect(page.get_by_text("not measured yet")).to_be_visible()
+    page.get_by_role("radio", name="Pretrained under noise").click()
+    drawn(page, "training-adapted")
+    drawn(page, "training-loss")
+
+
+def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+    page = visit.open(
+        "/training", part="adversary", hides="attribute", encoder="adversarial_lstm"
+    ).page
+    sync_api.expect(headline(page)).to_contain_text("the author looked hidden")
+    drawn(page, "training-trap")
+    page.get_by_role("radio", name="The words").click()
+    sync_api.expect(headline(page)).to_contain_text("the words looked hidden")
+    page.wait_for_function("() => !location.search.includes('hides=')")
+    page.get_by_text("The numbers as a table").click()
+    with page.expect_download() as download:
+        page.locator(".st-key-adversary-csv button").first.click()
+    download.value.save_as(tmp_path / "csv")
+    rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
+    assert [row["defence"] for row in rows] == ["no defence", "λ_w 0.3", "λ_w 3"]
+    assert all(re.match(r"\d", row["fresh: set prediction"]) for row in rows)
+
+
+def test_presented_the_controls_are_hidden(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/training", part="pretraining", sends="text_to_text").page
+    drawn(page, "training-adapted")
+    page.get_by_role("button", name="Present").click()
+    sync_api.expect(page.get_by_role("radio", name="Under noise", exact=True)).to_be_hidden()
+    drawn(page, "training-adapted")
+    page.get_by_role("button", name="Leave presentation").wait_for()
+    page.keyboard.press("Escape")
+    sync_api.expect(page.get_by_role("radio", name="Under noise", exact=True)).to_be_visible()
+
+
+def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/training", part="adversary", weight="10").page
+    page.get_by_role("button", name="Train an adversary now").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    again = page.get_by_role("button", name="Train again")
+    again.click()
+    page.wait_for_function("() => location.search.includes('job=')")
+    page.reload()
+    # However busy the machine is, and whatever jobs wait before it.
+    found = page.get_by_role("heading", name="In training F1", exact=False).last
+    sync_api.expect(page.get_by_text("where nothing was hidden from it")).to_be_visible(
+        timeout=240_000
+    )
+    sync_api.expect(found).to_contain_text("the fresh attacker reads F1")
+    drawn(page, "training-live")

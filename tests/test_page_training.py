@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from training_rows import adversarial_rows, private_rows, ship
+
+from core.assets import ROOT
+from core.cli import build_parser
+from core.cli.spec_file import with_spec
+from core.results import Interval, Score
+from core.studies import training_summary
+from core.studies.training_points import TrialRequest
+from core.studies.training_summary import FILES, SHIPPED
+from dashboard import cache
+from dashboard.training import state
+from dashboard.training.missing import QUESTION, command_of
+from dashboard.training.state import PARTS, STUDIES, key_of
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ship(tmp_path_factory.mktemp("training") / "rows")
+
+
+@pytest.fixture
+def opened(small_app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Open]:
+    def visit(shipped: Path = tmp_path / "none", **address: str) -> AppTest:
+        monkeypatch.setattr(training_summary, "SHIPPED", shipped)
+        cache.training.clear()
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/training.py").run()
+        assert not small_app.exception
+        return small_app
+
+    yield visit
+    cache.training.clear()
+
+
+def told(page: AppTest) -> str:
+    return " ".join(part.value for kind in ("markdown", "caption") for part in getattr(page, kind))
+
+
+def codes(page: AppTest) -> list[str]:
+    return [code.value for code in page.code]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_where_nothing_was_measured_each_part_says_so_and_which_command_does(
+    opened: Open, part: str
+) -> None:
+    page = opened(part=part)
+    assert page.title[0].value == QUESTION and not page.error
+    assert bool([b for b in page.button if b.key == "training-start"]) is (part == "adversary")
+    assert f"**{PARTS[part]}**: not measured yet" in page.info[0].value
+    assert command_of(part) in codes(page)
+    assert not page.dataframe and not page.get("plotly_chart"), "no figure is made up"
+
+
+def test_without_an_address_the_trap_is_what_is_missing_first(opened: Open) -> None:
+    assert "Against an adversary" in opened().info[0].value
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_shows_as_soon_as_its_file_is_there(
+    opened: Open, part: str, tmp_path: Path
+) -> None:
+    page = opened(ship(tmp_path / "some", STUDIES[part]))
+    assert page.session_state[key_of("part")] == part, "it opens on what was measured"
+    assert page.title[0].value != QUESTION and page.get("plotly_chart") and page.dataframe
+    assert "Leakscope 9.8.7" in told(page).replace("\\", ""), "where it comes from"
+    assert not page.info and not page.error
+    other = next(name for name in PARTS if name != part)
+    page.button_group(key=key_of("part")).set_value(other).run()
+    assert "not measured yet" in page.info[0].value and page.title[0].value == QUESTION
+
+
+def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
+    page = opened(rows)
+    assert page.title[0].value.startswith("In training the words looked hidden (F1 8)")
+    assert "a fresh attacker reads F1 34" in page.title[0].value
+    said = told(page)
+    assert "With λ_w 3, under which least was read in training" in said
+    assert "**8.3** [7.2, 9.4]" in said and "**34.5** [33.4, 35.6]" in said
+    assert "Guessing reaches 4.0 there and 4.0 here" in said
+    assert (
+        "**no setting surely did it**" in said and "The best at that price: λ_w 0.3 leaves" in said
+    )
+    assert "At any price: λ_w 3" in said
+    settings, epochs, goals = (frame.value for frame in page.dataframe)
+    assert list(settings["defence"]) == [
+        "no defence", "λ_w 0", "λ_w 0.3", "λ_w 3"
+    ]  # fmt: skip
+    assert {
+        "fresh: residual classifier, as it ships, tuned",
+        "fresh: residual classifier, trained anew",
+        "fresh: re-embedding search",
+        "fresh: set prediction",
+        "usefulness, points",
+    } <= set(settings.columns)
+    assert len(epochs) == 8
+    assert list(goals["goal"]) == ["not met"] * 4
+
+
+def test_an_attribute_stands_beside_leace(opened: Open, rows: Path) -> None:
+    page = opened(rows, hides="attribute", encoder="adversarial_lstm")
+    assert page.title[0].value.startswith("In training the author looked hidden (")
+    assert "% right); a fresh attacker is right about" in page.title[0].value
+    assert "LEACE, which takes off in closed form" in told(page) and "to a linear one" in told(page)
+    frame = page.dataframe[0].value
+    assert "LEACE" in set(frame["defence"])
+    stopped = frame[frame["defence"] == "λ_s 10"]
+    assert list(stopped["in training"]) == ["ran away and was stopped"]
+
+
+def test_where_fresh_attackers_read_no_more_no_trap_is_claimed(
+    opened: Open, tmp_path: Path
+) -> None:
+    page = opened(ship(tmp_path / "h", "adversarial", rows=adversarial_rows(holds=True)))
+    assert page.title[0].value.startswith("Fresh attackers do not surely read more")
+
+
+def test_a_goal_that_was_met_names_its_setting(opened: Open, tmp_path: Path) -> None:
+    found = adversarial_rows(encoders=("minilm",), holds=True)
+    for row in found:  # the strongest λ costs nothing
+        for name in [n for n in row.scores if n.startswith("change of ")]:
+            row.scores[name] = Score(-0.2, Interval(-0.9, 0.5), 500, 0.0)
+    page = opened(ship(tmp_path / "met", "adversarial", rows=found))
+    assert "at most: **met**. λ_w 3 leaves" in told(page).replace("\\", "")
+
+
+def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
+    opened: Open, rows: Path
+) -> None:
+    page = opened(rows, part="noise", task="sst2", network="bilstm")
+    assert page.title[0].value.endswith("at every η measured")
+    assert "Without noise the BiLSTM reaches" in told(page)
+    assert "Trained on 4,000 texts and tested on 872" in told(page)
+    assert "Hollow diamonds: Qu et al. (2021)" in told(page)
+    (frame,) = (frame.value for frame in page.dataframe)
+    assert list(frame["the paper's, %"])[:1] == ["84.1"] and "67.0" in set(frame["the paper's, %"])
+    page.button_group(key=key_of("task")).set_value("mrpc").run()
+    assert "Of this task the paper prints nothing" in told(page)
+
+
+def test_pretraining_says_what_it_won_back_and_that_it_is_a_subset(
+    opened: Open, rows: Path
+) -> None:
+    page = opened(rows, part="pretraining", task="sst2", sends="token_representation", eta="65")
+    assert page.title[0].value == "Pretraining under noise wins back 60 % of what the noise costs"
+    said = told(page)
+    assert "that meets the goal of 50 %" in said and "at its η 100, come to 44 %" in said
+    assert "pretrained on 4,000,000 tokens at this η, 8,000,000 with" in said
+    assert "7,800,000 of them of texts not seen before" in said
+    assert "the paper's saw 32,768,000,000, 4,096 times as many" in said
+    adapted, losses = (frame.value for frame in page.dataframe)
+    assert len(adapted) == 6 and len(losses) == 15
+    page.button_group(key=key_of("eta")).set_value("98.5").run()
+    assert "at η 98.5" in told(page) and not page.exception
+
+
+def test_privacy_says_what_it_costs_what_it_leaves_and_what_was_spent(
+    opened: Open, rows: Path
+) -> None:
+    page = opened(rows, part="private", task="sst2")
+    assert page.title[0].value.startswith("At ε = 1 accuracy changes by −2.4 points")
+    said = told(page)
+    assert "at most 2 points at ε = 8: met" in said and "at most 5 points at ε = 1: met" in said
+    assert "an AUC of at most 0.55 at ε = 1: met" in said
+    assert "No promise: accuracy" in said and "ε = 8.0 where it is 1 of one text" in said
+    assert "they differ by at most **0.3 %**" in said or "**0.4 %**" in said
+    heads, models, spent = (frame.value for frame in page.dataframe)
+    assert len(heads) == 6 and list(models["ε"]) == ["1", "8", "∞"] and len(spent) == 18
+    assert {"opacus", "dp-accounting", "privacy loss"} <= set(spent.columns)
+
+
+def test_language_models_alone_are_shown(opened: Open, tmp_path: Path) -> None:
+    page = opened(ship(tmp_path / "m", "private-training", rows=private_rows(tasks=())))
+    assert len(page.dataframe) == 2 and not page.error and page.get("plotly_chart")
+
+
+def test_a_damaged_file_is_told_calmly_and_the_other_parts_stand(
+    opened: Open, tmp_path: Path
+) -> None:
+    folder = ship(tmp_path / "damaged", "adversarial", "constrained")
+    path = folder / FILES["adversarial"]
+    table = json.loads(path.read_text(encoding="utf-8"))
+    for row in table["rows"]:
+        row.pop("when")
+    path.write_text(json.dumps(table), encoding="utf-8")
+    page = opened(folder, part="adversary")
+    assert "Make it anew" in page.error[0].value.replace("\\", "")
+    assert command_of("adversary") in codes(page) and page.title[0].value == QUESTION
+    page.button_group(key=key_of("part")).set_value("noise").run()
+    assert not page.error and page.get("plotly_chart")
+
+
+def test_what_an_address_may_not_ask_is_told(opened: Open, rows: Path) -> None:
+    page = opened(rows, part="nonsense", encoder="/etc/passwd", hides="names")
+    refused = page.warning[0].value.replace("\\", "")
+    assert "part=nonsense" in refused and "passwd" in refused and "hides=names" in refused
+    assert page.title[0].value.startswith("In training the words") and not page.error
+
+
+def test_presented_the_controls_are_gone_and_the_picture_stands(opened: Open, rows: Path) -> None:
+    page = opened(rows, part="noise")
+    page.button(key="present").click().run()
+    assert not page.get("button_group") and page.get("plotly_chart")
+    assert page.button(key="present-leave")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = TrialRequest(n_defence=120, n_known=60, n_targets=30, epochs=3)
+    monkeypatch.setattr(state, "USUAL", asked)
+
+
+def test_the_trap_is_sprung_here_and_now(opened: Open, small: None, leakscope_home: Path) -> None:
+    page = opened(weight="3")
+    page.button(key="training-start").click().run()
+    assert "job" in page.query_params and not page.exception
+    end = time.monotonic() + 180
+    while not page.subheader and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert not page.error and page.subheader[0].value.startswith("In training F1 ")
+    assert "where nothing was hidden from it (λ = 0)" in told(page)
+    (frame,) = (frame.value for frame in page.dataframe)
+    assert list(frame["defence"]) == ["no defence", *["λ_w 0"] * 4, *["λ_w 3"] * 4]
+    assert list(frame["when"])[-2:] == ["epoch 3", "fresh, afterwards"]
+    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == [], "nothing is kept"
+    page.button_group(key=key_of("weight")).set_value("10").run()
+    assert not page.subheader and page.button(key="training-start")
+    page.button_group(key=key_of("weight")).set_value("3").run()
+    assert page.subheader, "it is kept for this session"
+
+
+def test_a_reloaded_page_finds_its_training_again(opened: Open, small: None) -> None:
+    page = opened(weight="10")
+    page.button(key="training-start").click().run()
+    job = page.query_params["job"]
+    del page.session_state["_jobs"]  # as in a session that begins
+    page.session_state[key_of("weight")] = "1"
+    page.query_params.clear()
+    page.query_params["job"] = job
+    page.run()
+    assert page.session_state[key_of("weight")] == "10" and not page.exception
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_commands_of_the_page_are_understood(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    words: Sequence[str] = shlex.split(command_of(part))
+    asked = build_parser().parse_args(with_spec(list(words[3:])))
+    assert asked.out == (SHIPPED / FILES[STUDIES[part]]).relative_to(ROOT)

@@ -1,0 +1,279 @@
+"""What the page of training reads of the rows of four studies, and what its figures draw of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from training_rows import (
+    MADE,
+    ORIGIN,
+    adaptive_rows,
+    adversarial_rows,
+    constrained_rows,
+    private_rows,
+    ship,
+)
+
+from core.errors import ArtifactError
+from core.figures.style import LEAKED, MISSED
+from core.figures.training import trap_figure
+from core.figures.training_noise import adapted_figure, loss_figure, utility_figure
+from core.figures.training_private import exposure_figure, private_figure
+from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
+from core.studies.private_points import PrivateTraining
+from core.studies.rows import Row
+from core.studies.training_points import Adversarial, Pretrained, UnderNoise
+from core.studies.training_summary import FILES, load_part
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ship(tmp_path_factory.mktemp("training") / "rows")
+
+
+@pytest.fixture(scope="module")
+def adversarial(shipped: Path) -> Adversarial:
+    found = load_part("adversarial", shipped)
+    assert isinstance(found, Adversarial)
+    return found
+
+
+@pytest.fixture(scope="module")
+def constrained(shipped: Path) -> UnderNoise:
+    found = load_part("constrained", shipped)
+    assert isinstance(found, UnderNoise)
+    return found
+
+
+@pytest.fixture(scope="module")
+def adaptive(shipped: Path) -> Pretrained:
+    found = load_part("adaptive", shipped)
+    assert isinstance(found, Pretrained)
+    return found
+
+
+@pytest.fixture(scope="module")
+def private(shipped: Path) -> PrivateTraining:
+    found = load_part("private-training", shipped)
+    assert isinstance(found, PrivateTraining)
+    return found
+
+
+# Files
+
+
+@pytest.mark.parametrize("study", FILES)
+def test_a_missing_damaged_or_foreign_file_is_told(study: str, tmp_path: Path) -> None:
+    path = tmp_path / FILES[study]
+    with pytest.raises(ArtifactError, match=path.name):
+        load_part(study, tmp_path)
+    other = next(name for name in FILES if name != study)
+    path.write_text(json.dumps({"study": other, "rows": [{"n": 1}]}))
+    with pytest.raises(ArtifactError, match="Make it anew"):
+        load_part(study, tmp_path)
+    path.write_text(json.dumps({"study": study, "rows": [{"n": 1}]}))
+    with pytest.raises(ArtifactError, match="Make it anew"):
+        load_part(study, tmp_path)
+    path.write_text("{")
+    with pytest.raises(ArtifactError):
+        load_part(study, tmp_path)
+
+
+@pytest.mark.parametrize("study", FILES)
+def test_cells_that_failed_are_left_out_and_none_left_is_no_measurement(
+    study: str, tmp_path: Path
+) -> None:
+    rows = MADE[study]()
+    failed = Row(rows[0].cell, error="the disk is full")
+    ship(tmp_path, study, rows=[failed, *rows])
+    assert ORIGIN.commit in {p.commit for p in load_part(study, tmp_path).provenances if p}
+    ship(tmp_path, study, rows=[failed])
+    with pytest.raises(ArtifactError, match="Make it anew"):
+        load_part(study, tmp_path)
+
+
+# Against an adversary
+
+
+def test_the_trap_is_the_weight_that_hides_most_in_training(adversarial: Adversarial) -> None:
+    for encoder in adversarial.encoders:
+        for hides in adversarial.hidden_of(encoder):
+            settings, trap = adversarial.of(encoder, hides), adversarial.trap(encoder, hides)
+            assert trap is not None and trap.is_sprung
+            whole = [s for s in settings if s.weight and s.during and s.after]
+            assert trap.promised.value == min(s.during[-1].value for s in whole)
+            assert trap.read.value == max(score.value for score in trap.setting.after.values())
+    kinds = [(s.kind, s.weight) for s in adversarial.of("minilm", "attribute")]
+    assert kinds == [("none", 0.0), ("adversarial", 0.0), ("adversarial", 1.0),
+                     ("adversarial", 10.0), ("leace", 0.0)]  # fmt: skip
+    verdict = adversarial.verdict("minilm", "words")
+    assert verdict is not None and verdict.met is None
+    assert adversarial.label == "author" and adversarial.n_seeds == 2
+
+
+def test_a_defence_that_holds_springs_no_trap_and_one_without_training_has_none(
+    tmp_path: Path,
+) -> None:
+    found = load_part(
+        "adversarial", ship(tmp_path, "adversarial", rows=adversarial_rows(holds=True))
+    )
+    assert isinstance(found, Adversarial)
+    trap = found.trap("minilm", "words")
+    assert trap is not None and not trap.is_sprung
+    plain = [row for row in adversarial_rows() if row["defence_kind"] in ("none", "leace")]
+    found = load_part("adversarial", ship(tmp_path, "adversarial", rows=plain))
+    assert isinstance(found, Adversarial) and found.trap("minilm", "words") is None
+    assert trap_figure(found.of("minilm", "words"), found.families).data
+
+
+def test_the_trap_shows_what_was_promised_below_what_is_read(adversarial: Adversarial) -> None:
+    settings = adversarial.of("minilm", "attribute")
+    figure = trap_figure(settings, adversarial.families)
+    by = {trace.name: trace for trace in figure.data}
+    lines = [by[f"λ_s {weight}"] for weight in ("0", "1", "10")]
+    assert all(list(line.x) == list(range(1, 9)) and line.xaxis == "x" for line in lines)
+    assert len({(line.marker.symbol, line.line.dash) for line in lines}) == 3, "not colour alone"
+    read = by["read afterwards by the strongest fresh attacker"]
+    ring = by["promised by the last epoch in training"]
+    assert read.xaxis == ring.xaxis == "x2" and list(read.x) == [0, 1, 2, 3, 4]
+    assert list(ring.x) == [1, 2, 3], "LEACE and no defence promise nothing in training"
+    assert (read.marker.color, ring.marker.color) == (LEAKED, MISSED)
+    assert ring.marker.symbol == "circle-open"
+    for place, promised in zip(ring.x, ring.y, strict=True):
+        assert promised == settings[place].during[-1].value
+        assert read.y[place] == settings[place].strongest[1].value
+        assert read.error_y.array[place] > 0
+    assert list(figure.layout.xaxis2.ticktext) == ["none", "0", "1", "10", "LEACE"]
+    told = [note.text for note in figure.layout.annotations]
+    assert told.count("guessing 6") == 2, "in training and afterwards"
+    assert sum(shape.line.dash == "dot" for shape in figure.layout.shapes) == 2
+
+
+def test_a_weight_that_ran_away_stands_among_the_settings(adversarial: Adversarial) -> None:
+    stopped = [s for s in adversarial.settings if s.stopped]
+    assert stopped and all(not s.after and not s.during for s in stopped)
+    encoder = stopped[0].encoder
+    settings = adversarial.of(encoder, "attribute")
+    assert stopped[0] in settings
+    ticks = trap_figure(settings, adversarial.families).layout.xaxis2.ticktext
+    assert "10" not in ticks, "nothing was measured of it"
+
+
+# Under noise
+
+
+def test_accuracy_by_eta_stands_beside_the_paper_s_of_the_same_task(
+    constrained: UnderNoise,
+) -> None:
+    points = {(p.mechanism, p.eta): p for p in constrained.of("sst2", "transformer")}
+    null = points["none", math.inf]
+    assert null.theirs == NULL["sst2", "transformer"] and null.change is None
+    text = points["text_to_text", 65.0]
+    assert (text.paper_eta, text.theirs) == (
+        100, CONSTRAINED["sst2", "transformer", "text_to_text"][100]
+    )  # fmt: skip
+    assert points["text_to_text", 50.0].theirs is None, "no η of the paper's stands beside it"
+    assert text.change is not None
+    assert text.change.value == pytest.approx(text.accuracy.value - null.accuracy.value)
+    assert all(p.theirs is None for p in constrained.of("mrpc", "transformer"))
+    assert constrained.readers_of("sst2") == ["transformer", "bilstm"]
+
+
+def test_the_curves_are_ours_filled_and_the_paper_s_hollow(constrained: UnderNoise) -> None:
+    points = constrained.of("sst2", "transformer")
+    traces = utility_figure(points).data
+    ours = [t for t in traces if t.marker.symbol != "diamond-open"]
+    theirs = [t for t in traces if t.marker.symbol == "diamond-open"]
+    assert [t.name for t in ours] == [
+        "Sequence representation", "Token representation", "Text to text"
+    ]  # fmt: skip
+    assert all(list(t.x) == [50.0, 65.0, 98.5] and t.error_y.array[0] > 0 for t in ours)
+    assert len({t.marker.symbol for t in ours}) == 3
+    assert len(theirs) == 2 and all(list(t.x) == list(MATCHED) for t in theirs)
+    assert [t.showlegend for t in theirs] == [True, False], "named once"
+    told = " ".join(note.text for note in utility_figure(points).layout.annotations)
+    assert "the paper's 92.9" in told and "guessing 51" in told
+    other = utility_figure(constrained.of("mrpc", "bilstm"))
+    assert not [t for t in other.data if t.marker.symbol == "diamond-open"]
+
+
+def test_what_is_won_back_by_hand(adaptive: Pretrained) -> None:
+    by = {(p.eta, p.objective): p for p in adaptive.of("sst2", "token_representation")}
+    one = by[65.0, "denoising"]
+    # The invented networks win six tenths back, but for whole texts.
+    assert one.won_back.value == pytest.approx(60, abs=1.5)
+    assert one.gain.value == pytest.approx(one.accuracy.value - one.plain.value)
+    theirs = ADAPTED["sst2", "token_representation", "denoising"][100]
+    plain = CONSTRAINED["sst2", "transformer", "token_representation"][100]
+    assert one.they_won_back == pytest.approx(100 * (theirs - plain) / (92.89 - plain))
+    assert one.all_tokens == 2 * one.tokens == 8_000_000, "it goes on from its neighbour"
+    assert by[98.5, "denoising"].all_tokens == 4_000_000
+    other = adaptive.of("mrpc", "token_representation")[0]
+    assert other.they_won_back is None and other.theirs is None
+
+
+def test_each_loss_has_its_line_by_eta_and_by_tokens(adaptive: Pretrained) -> None:
+    points = adaptive.of("sst2", "text_to_text")
+    ours = [t for t in adapted_figure(points).data if t.marker.symbol != "diamond-open"]
+    assert [t.name for t in ours] == [
+        "not pretrained under noise", "Vanilla MLM", "Probability MLM", "Denoising MLM"
+    ]  # fmt: skip
+    assert all(list(t.x) == [65.0, 98.5] for t in ours)
+    assert len({(t.marker.symbol, t.line.dash) for t in ours}) == 4
+    here = [point for point in points if point.eta == 65.0]
+    lines = loss_figure(here).data
+    assert [t.name for t in lines] == ["Vanilla MLM", "Probability MLM", "Denoising MLM"]
+    assert list(lines[0].x) == [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000]
+
+
+# Differential privacy
+
+
+def test_no_promise_comes_last_and_both_accountants_are_read(private: PrivateTraining) -> None:
+    heads = private.of("sst2")
+    assert [(h.hidden, h.epsilon) for h in heads] == [
+        (0, 1.0), (0, 8.0), (0, math.inf), (256, 1.0), (256, 8.0), (256, math.inf)
+    ]  # fmt: skip
+    assert [m.epsilon for m in private.models] == [1.0, 8.0, math.inf]
+    assert heads[2].spent is None and heads[2].attacked is None
+    assert heads[0].spent is not None and heads[0].spent.opacus == pytest.approx(0.999)
+    assert private.apart == pytest.approx(0.003, abs=2e-3)
+    assert private.tasks == ["sst2", "news"] and private.delta == 1e-5
+    assert heads[0].change.value < heads[1].change.value < heads[2].change.value == 0
+
+
+def test_accuracy_stands_above_membership_and_a_coin_is_dotted(private: PrivateTraining) -> None:
+    figure = private_figure(private.of("sst2"))
+    assert [t.yaxis for t in figure.data] == ["y", "y2", "y", "y2"]
+    assert [t.showlegend for t in figure.data] == [True, False, True, False]
+    assert list(figure.layout.xaxis2.ticktext) == ["1", "8", "∞"]
+    assert {s.y0 for s in figure.layout.shapes if s.yref == "y2"} == {0.5}
+    planted, nowhere = exposure_figure(private.models).data
+    assert planted.marker.color == LEAKED and nowhere.marker.color == MISSED
+    assert planted.y[-1] > planted.y[0] > nowhere.y[0]
+
+
+def test_a_study_of_one_half_alone_is_read(tmp_path: Path) -> None:
+    found = load_part("private-training", ship(tmp_path, "private-training",
+                                               rows=private_rows(target="")))  # fmt: skip
+    assert isinstance(found, PrivateTraining) and found.heads and not found.models
+    found = load_part("private-training", ship(tmp_path, "private-training",
+                                               rows=private_rows(tasks=())))  # fmt: skip
+    assert isinstance(found, PrivateTraining) and found.models and not found.heads
+    none = private_rows(epsilons=(0.0,))
+    found = load_part("private-training", ship(tmp_path, "private-training", rows=none))
+    assert isinstance(found, PrivateTraining) and math.isnan(found.apart)
+
+
+def test_without_the_undisturbed_network_curves_are_drawn_all_the_same(tmp_path: Path) -> None:
+    rows = [row for row in constrained_rows() if row["defence"] != "none"]
+    found = load_part("constrained", ship(tmp_path, "constrained", rows=rows))
+    assert isinstance(found, UnderNoise)
+    assert len(utility_figure(found.of("sst2", "bilstm")).data) == 4
+    some = adaptive_rows(objectives=("denoising",), mechanisms=("text_to_text",), etas=(50.0,))
+    one = load_part("adaptive", ship(tmp_path, "adaptive", rows=some))
+    assert isinstance(one, Pretrained)
+    assert len(adapted_figure(one.of("sst2", "text_to_text")).data) == 4
