@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
@@ -453,8 +455,7 @@ def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_p
         make_training("head", {"epsilon": 0.0, **SMALL}).fit(_Toy(), texts, labels)
     with pytest.raises(InvalidInputError, match="study private-training"):
         make_training("language_model", {})
-    made.fit(_Toy(), texts, labels, checkpoint_dir=str(tmp_path / "run"))
-    assert not (tmp_path / "run" / "seed.json").exists()
+    made.fit(_Toy(), texts, labels)
     save_artifact(tmp_path / "kept", *made.state())
     back = PrivateTraining().load_state(*load_artifact(tmp_path / "kept"))
     assert back.privacy_ == made.privacy_ and back.classes_ == ("c0", "c1", "c2")
@@ -477,8 +478,45 @@ def test_a_killed_private_classifier_goes_on_with_the_seed_that_nobody_knows(
     with pytest.raises(KeyboardInterrupt):
         make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
     assert (tmp_path / "seed.json").stat().st_mode & 0o077 == 0
+    seed = str(json.loads((tmp_path / "seed.json").read_text())["seed"])
+    assert len(seed) > 60, "256 bits"
+    others = [path for path in files_of(tmp_path) if path.name != "seed.json"]
+    assert len(others) == 2 and all(seed not in each.read_text("latin-1") for each in others)
     done = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
     assert done.privacy_.n_steps == 20
+    assert files_of(tmp_path) == [], "what can tell the noise goes with the training"
+    again = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+    assert not np.array_equal(again.answer(_Toy(), texts), done.answer(_Toy(), texts))
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_training_whose_seed_is_gone_is_refused_with_its_remedy(tmp_path: Path) -> None:
+    """As older releases left one that had ended: the checkpoint stayed, with all that it tells."""
+    from core.defences.trained.private import make_training
+
+    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
+    run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
+    with pytest.raises(KeyboardInterrupt):
+        make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
+    (tmp_path / "seed.json").unlink()
+    with pytest.raises(ArtifactError, match=r"whose seed is gone.*Remove .*run"):
+        make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+    assert not (tmp_path / "seed.json").exists(), "no new seed is left for a run that is not its"
+    shutil.rmtree(tmp_path / "run")
+    make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+
+
+def test_a_private_classifier_needs_two_classes_and_a_seed_that_can_be() -> None:
+    from core.defences.trained.private import make_training
+
+    texts = [str(i) for i in range(N)]
+    with pytest.raises(InvalidInputError, match="two classes or more"):
+        make_training("head", SMALL).fit(_Toy(), texts, ["one"] * N)
+    with pytest.raises(InvalidInputError, match="seed must be 0 or more"):
+        make_training("head", {**SMALL, "seed": -1}).fit(_Toy(), texts, ["a", "b"] * (N // 2))
 
 
 def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(

@@ -20,7 +20,7 @@ from core.training.accounting import DELTA, MOST_EPSILON, Privacy, Promise
 from core.training.noise_source import digest_of_seed, seed_for
 from core.training.private import Noising, Poisson, poisson_rate, train_private
 
-__all__ = ["FEWEST", "HeadSettings", "TrainedHead", "fit_head", "standardised"]
+__all__ = ["FEWEST", "HeadSettings", "TrainedHead", "check_data", "fit_head", "standardised"]
 
 FEWEST = 20
 """Texts below which nothing can be learned that is not of one of them."""
@@ -138,7 +138,7 @@ def fit_head(
         opacus is not installed.
     """
     validate_settings(settings)
-    _check(vectors, labels, n_classes)
+    check_data(vectors, labels, n_classes)
     n = len(labels)
     promise = None
     if settings.epsilon:
@@ -175,7 +175,8 @@ def _loop(settings: HeadSettings, n: int, seed: int, data: str) -> Poisson:
     return loop
 
 
-def _check(vectors: Any, labels: Any, n_classes: int) -> None:
+def check_data(vectors: Any, labels: Any, n_classes: int) -> None:
+    """Raise InvalidInputError for arrays that no head can learn from."""
     if vectors.ndim != 2 or vectors.dtype != np.float32 or labels.shape != (len(vectors),):
         raise InvalidInputError(
             "A head needs float32 vectors, one a row, and a class for each; got the shapes "
