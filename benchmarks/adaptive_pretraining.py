@@ -107,7 +107,8 @@ def plainly(
     ours: AdaptivePretraining, encoder: WhiteBoxEncoder, texts: list[str], precision: str
 ) -> tuple[float, float]:
     """Train as one would first write it; return tokens a second and the held-out loss."""
-    pieces, held = ours._pieces(encoder, texts)
+    taken = ours.taken(encoder, texts)
+    pieces, held = taken.pieces, taken.held
     side, rng = UserSide(encoder, ours.mechanism, ETA), np.random.default_rng(ours.seed)
     torch.manual_seed(ours.seed)
     network = Plain(precision).to(pick_device()).train()

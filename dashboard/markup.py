@@ -21,6 +21,7 @@ __all__ = [
     "ordered_words",
     "privatised_sentence",
     "quoted",
+    "read_words",
     "token_legend",
     "wrong_words",
 ]
@@ -134,6 +135,15 @@ def _step(found: RecoveredWord, is_hit: bool) -> str:
     kind, told = ("ls-read", "recovered") if is_hit else ("ls-wrong", "wrong")
     word = f'<span class="ls-chip {kind}" dir="auto">{escape(found.word)}</span>'
     return f'<li>{word}<span class="ls-hidden"> {told}</span></li>'
+
+
+def read_words(title: str, words: Sequence[str], none: str) -> str:
+    """Return words that were read, under a heading; `none` where there are none."""
+    if not words:
+        return f'{label(title)}<p class="ls-label">{escape(none)}</p>'
+    items = "".join(f'<li class="ls-chip ls-read" dir="auto">{escape(w)}</li>' for w in words)
+    told = escape(title, quote=True)
+    return f'{label(title)}<ul class="ls-words" aria-label="{told}">{items}</ul>'
 
 
 def quoted(text: str) -> str:

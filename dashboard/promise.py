@@ -1,4 +1,4 @@
-"""What an η promises, as it stands beside every η that a page shows."""
+"""What an η or ε promises, as it stands beside every one that a page shows."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def _text_distances(on: EncoderSpec) -> TextDistances:
 
 
 def show_promises(promises: Promises, slot: Any = st) -> None:
-    """Draw what is promised: the headline in sight, all of it on hover."""
+    """Draw what is promised: headline and what is not promised in sight, all of it on hover."""
     denied = " A token that may have changed can be denied against these odds, no better."
     is_of_texts = promises.is_of_texts
     slot.markdown(
-        f"**What this η promises.** {plain(promises.headline)}{'' if is_of_texts else denied}",
+        f"**What this {promises.symbol} promises.** {plain(promises.headline)}"
+        f"{'' if is_of_texts else denied}{promises.also and f' {plain(promises.also)}'}",
         help="\n\n".join(plain(sentence) for sentence in promises.sentences),
     )

@@ -11,8 +11,11 @@ import torch
 from test_constrained import classifier, stop_at
 
 from core.defences.trained.adaptive import AdaptivePretraining
+from core.defences.trained.under_noise import objectives, taking
 from core.defences.trained.under_noise.masked_network import MaskedHead
+from core.defences.trained.under_noise.masking import Masking
 from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.defences.trained.under_noise.taking import Taken
 from core.encoders.transformer import TransformerEncoder
 from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError
 from core.tasks.examples import Examples
@@ -70,6 +73,79 @@ def test_a_neighbour_goes_on_and_a_classifier_begins_with_what_was_adapted(
     service = {k.removeprefix("service."): v for k, v in still.network_.state_dict().items()}
     for name, weight in two.weights().items():
         assert service[name].numpy() == pytest.approx(weight, abs=1e-6), name
+
+
+def test_a_neighbour_takes_the_texts_after_those_of_its_own_and_holds_out_the_same(
+    tiny_encoder: TransformerEncoder, small_texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "_CHUNK", 30)
+
+    def of(passed: int, tokens: int = 300) -> Taken:
+        texts = small_texts[:100]
+        return Taken.of(
+            tiny_encoder, texts, tokens=tokens, max_length=24, seed=0, passed=passed
+        )  # fmt: skip
+
+    def held_by(taken: Taken) -> set[tuple[int, ...]]:
+        return {tuple(row) for row in taken.held.rows}
+
+    def known_to(taken: Taken) -> set[tuple[int, ...]]:
+        return {tuple(row) for row in taken.pieces.rows}
+
+    first = of(0)
+    second = of(first.passed)
+    assert first.passed < 90 and first.is_new.all()
+    assert not known_to(first) & known_to(second), "what one has taken the next does not"
+    assert held_by(first) == held_by(second)
+    assert not held_by(first) & (known_to(first) | known_to(second))
+    whole = of(0, tokens=10**6)
+    again = of(whole.passed)
+    assert whole.passed == 90 and not again.is_new.any() and known_to(again) == known_to(first)
+    both = of(80)
+    assert both.is_new.tolist() == [True] * 10 + [False] * (len(both.pieces) - 10)
+    every = [np.arange(len(both.pieces))] * 2
+    assert both.new_tokens(every) == both.pieces.lengths[:10].sum(), "none is counted twice"
+
+
+def test_a_neighbour_draws_gaps_and_noise_of_its_own(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    drawn: list[str] = []
+    whole = Masking.task
+
+    def noted(self: Masking, batch: Any, side: Any, marks: Any, rng: np.random.Generator) -> Any:
+        if torch.is_grad_enabled():  # what is held out is looked at under the same draws each time
+            drawn.append(str(rng.bit_generator.state["state"]))
+        return whole(self, batch, side, marks, rng)
+
+    monkeypatch.setattr(Masking, "task", noted)
+    one = pretraining(tiny_bert, tokens=2000).fit(tiny_encoder, small_texts)
+    n_first = len(drawn)
+    two = pretraining(tiny_bert, tokens=2000)
+    two.fit(tiny_encoder, small_texts, start=one.state()[0], passed=one.passed_)
+    assert two.passed_ > one.passed_ > 0 and n_first > 2
+    assert len({*drawn}) == len(drawn) == 2 * n_first, "no draw comes twice"
+
+
+@pytest.mark.parametrize(("objective", "name"), [
+    ("vanilla", "token_loss"), ("probability", "probability_loss"), ("denoising", "token_loss"),
+])  # fmt: skip
+def test_it_is_trained_by_the_loss_that_the_registry_names(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, small_texts: list[str], objective: str,
+    name: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    assert OBJECTIVES[objective].path.endswith(f":{name}")
+    n_targets: list[int] = []
+    whole = getattr(objectives, name)
+
+    def noted(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        n_targets.append(targets.shape[1])
+        return whole(logits, targets)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(objectives, name, noted)
+    pretraining(tiny_bert, objective=objective, tokens=1000).fit(tiny_encoder, small_texts)
+    assert n_targets and {*n_targets} == {10 if objective == "probability" else 1}
 
 
 def test_a_loss_that_runs_away_is_stopped_and_leaves_nothing(

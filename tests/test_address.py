@@ -76,7 +76,7 @@ PAGES: dict[str, Callable[[], Address]] = {
     "attributes": lambda: attributes.address(["articles", "collections"]),
     "membership": of_membership,
     "memorisation": memorisation.address,
-    "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json").tasks),
+    "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json")),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
     "projection": projection.adopt,
@@ -98,7 +98,10 @@ VIEWS: dict[str, dict[str, Any]] = {
         "memorise_epochs": 20, "memorise_model": "transformer", "memorise_corpus": "lee",
         "memorise_n": 500, "memorise_tokens": "words", "memorise_draw": 100, "memorise_models": 2,
     },
-    "tradeoff": {"sentence": TEXT, "task": "TREC", "share_to_keep": 80},
+    "tradeoff": {
+        "sentence": TEXT, "task": "TREC", "share_to_keep": 80,
+        "point": "text_to_text:eta=90", "against": "custext:epsilon=4,mapping=aggressive+int8",
+    },
     "deniability": {"sentence": TEXT, "eta": 15.5},
     "representations": {
         "rep_encoder": ["tfidf", "minilm"], "rep_attack": ["msp"], "rep_domain": "in",

@@ -35,6 +35,7 @@ from core.errors import (
 from core.protocols import OnProgress, TrainedDefence, Vectors, no_progress
 from core.registry import looks_of
 from core.specs import DefenceSpec, settings_of
+from core.store import load_artifact, save_artifact
 from core.text import Vocabulary
 from core.training.adversary import LabelAdversary, StandardScale, guard, reverse
 
@@ -308,7 +309,12 @@ def test_a_run_that_is_stopped_ends_as_one_that_was_not(tmp_path: Path) -> None:
     }  # fmt: skip
     with pytest.raises(StoppedError):
         again.fit(Planted(), texts, on_progress=stop, **fit)
+    arrays, meta = load_artifact(tmp_path)
+    meta["log"]["seconds"] = 1000.0  # as if what was done before it was stopped had taken long
+    save_artifact(tmp_path, arrays, meta)
     again.fit(Planted(), texts, **fit)
+    assert 1000 < again.seconds_ < 2000, "what it took before counts"
+    assert 0 < whole.seconds_ < 1000
     assert again.during_ == whole.during_ and len(again.during_) == 4
     one, other = (each.protect(Planted()) for each in (whole, again))
     assert one.fingerprint == other.fingerprint
@@ -348,6 +354,21 @@ def test_leace_is_the_closed_form_worked_by_hand() -> None:
     expected = np.eye(2) - np.outer(cross, cross @ inverse) / (cross @ inverse @ cross)
     np.testing.assert_allclose(p, expected, atol=1e-9)
     np.testing.assert_allclose((x @ p.T).T @ (2.0 * z - 1), 0, atol=1e-9)
+
+
+def test_leace_moves_vectors_about_their_mean_and_no_more_than_it_must() -> None:
+    texts, labels = planted_texts(600, 3)
+    plain = Planted().encode(texts) + np.float32(2.0)  # a mean far from 0
+
+    class Shifted(Planted):
+        def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+            return super().encode(texts, on_progress) + np.float32(2.0)
+
+    defence = Leace().fit(Shifted(), texts, labels=labels)
+    erased = defence.protect(Shifted()).encode(texts)
+    np.testing.assert_allclose(erased.mean(0), plain.mean(0), atol=1e-4)
+    moved = np.linalg.svd(erased - plain, compute_uv=False)
+    assert moved[1] < 1e-3 * moved[0], "two labels: along one direction alone"
 
 
 def test_leace_leaves_a_fresh_linear_probe_at_chance() -> None:

@@ -60,7 +60,7 @@ def study(files: tuple[Path, Path], encoder: str, **more: Any) -> AdversarialStu
         "target": f"{files[0]}#text", "group_column": "book", "tasks": (f"first={files[1]}",),
         "encoders": (encoder,), "n_labels": 2, "n_defence": 120, "n_known": 150, "n_targets": 40,
         "word_weights": (0.0, 1.0), "attribute_weights": (0.0, 1.0), "dimension": 16, "epochs": 2,
-        "n_negatives": 15, "adapter_epochs": 2, "msp_epochs": 1, "word_attackers": ("tuned",),
+        "n_negatives": 15, "adapter_epochs": 2, "msp_epochs": 1, "word_attackers": ("probe_mlc",),
         "near": 1.0, "seeds": (0,),
     }  # fmt: skip
     return AdversarialStudy(**(given | more))
@@ -197,7 +197,7 @@ def test_every_setting_has_its_rows(rows: list[Row]) -> None:
     for s in found:
         is_plain = s.kind == "leace" or (s.kind == "none" and s.encoder != "adversarial_lstm")
         assert len(s.during) == (0 if is_plain else 2), "a row an epoch"
-        names = ("tuned",) if s.hides == "words" else tuple(ATTRIBUTE_ATTACKERS)
+        names = ("probe_mlc",) if s.hides == "words" else tuple(ATTRIBUTE_ATTACKERS)
         assert tuple(s.after) == names
         assert all(score.has_interval and score.chance > 0 for score in s.after.values())
         assert set(s.changes) == {"first", "mean"} and s.milliseconds > 0
@@ -216,7 +216,7 @@ def test_leace_is_read_by_no_linear_attacker_and_words_tell_the_author(rows: lis
 def test_the_table_says_what_is_read_when(rows: list[Row]) -> None:
     told = markdown(rows)
     assert "## Words: F1 of words" in told and "## Attribute: right about" in told
-    assert "| in training | guessing | fresh: tuned | guessing |" in told
+    assert "| in training | guessing | fresh: probe_mlc | guessing |" in told
     assert "LEACE" in told and "λ_s 1" in told and "In training, by epoch" in told
     assert "| epoch 1 | epoch 2 |" in told
     assert STUDIES["adversarial"].markdown(rows) == told
@@ -292,10 +292,31 @@ def test_the_verdict_is_by_the_strongest_fresh_attacker_at_two_points() -> None:
     assert missed.met is None and missed.best is not None and missed.least is not None
     assert (missed.best.weight, missed.least.weight) == (1.0, 2.0), "one attacker at 10 is no half"
     said = str(missed)
-    assert "reads 40.0" in said and "No setting halved that" in said and "λ_w 1 leaves 25.0" in said
-    assert "At any price: λ_w 2 leaves 6.0" in said
-    (met,) = verdicts([*plain, *weak, *measured("adversarial", 3.0, [20, 11], -2.0)])
+    assert "reads 40.0" in said and "No setting surely halved that" in said
+    assert "at that price: λ_w 1 leaves 25.0" in said and missed.unclear is None
+    assert "At any price: λ_w 2 leaves 6.0" in said and "told apart" not in said
+    (met,) = verdicts([*plain, *weak, *measured("adversarial", 3.0, [18, 11], -1.0)])
     assert met.met is not None and met.met.weight == 3.0 and "halved at 2 points" in str(met)
+    assert met.unclear is None
+
+
+@pytest.mark.parametrize(("read", "change", "is_met", "is_unclear"), [
+    # Without a defence 40 [39, 41] is read; all intervals are one to either side.
+    (18.5, -1.0, True, False),  # 19.5 is half of 39
+    (18.6, -1.0, False, True),
+    (18.5, -1.1, False, True),  # it may cost 2.1
+    (21.4, -1.0, False, True),  # 20.4 is less than half of 41
+    (21.6, -1.0, False, False),
+    (18.5, -2.9, False, True),
+    (18.5, -3.1, False, False),
+])  # fmt: skip
+def test_the_verdict_is_by_the_ends_of_the_intervals(
+    read: float, change: float, is_met: bool, is_unclear: bool
+) -> None:
+    plain = measured("none", 0.0, [40, 30], 0.0)
+    (found,) = verdicts([*plain, *measured("adversarial", 1.0, [read, 3], change)])
+    assert ((found.met is not None), (found.unclear is not None)) == (is_met, is_unclear)
+    assert ("Not told apart from that: λ_w 1" in str(found)) is is_unclear
 
 
 def test_the_mean_change_s_interval_by_hand() -> None:

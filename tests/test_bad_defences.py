@@ -26,6 +26,9 @@ BAD = ("0", "-1", "nan", "inf", "-inf", "1e308", "1e400", "", "much")
 REMEDIES = ("must lie in [", "must be one of", "must be a number", "must be a whole number")
 
 LINES: Mapping[str, list[str]] = {
+    "invert": ["--text", "The doctor", "--defence"],
+    "evaluate": ["--attack", "prior", "--texts", "{corpus}", "--defence"],
+    "attributes": ["--texts", "{corpus}", "--defence"],
     "privatize": ["--in", "{corpus}", "--out", "{out}", "--mechanism"],
     "list": ["--defence"],
     "study tradeoff": ["--out", "{out}.json", "--defences"],

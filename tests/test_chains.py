@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.defences.registry import DEFENCES, entry_of, look_of_defence, make_defence
+from core.defences.registry import DEFENCES, entry_of, guarantee_of, look_of_defence, make_defence
 from core.defences.told import read_defence
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
@@ -78,6 +78,32 @@ def test_no_two_stages_draw_the_same_numbers(tiny_encoder: TransformerEncoder) -
     assert make_defence(spec) == chain
     free = make_defence("gaussian+sequence_representation")
     assert isinstance(free, Chain) and [stage.seed for _, stage in free.stages] == [None, None]
+
+
+def test_a_matrix_that_everybody_knows_is_no_draw(tiny_encoder: TransformerEncoder) -> None:
+    """Vectors of two runs can be held against each other: only noise differs."""
+    name = "sequence_representation+random_projection"
+    told = {"sequence_representation.eta": 1e9, "random_projection.dimension": 8}
+    one, other = (make_defence(DefenceSpec.of(name, told)).protect(tiny_encoder) for _ in range(2))
+    assert np.allclose(one.encode(TEXTS[:2]), other.encode(TEXTS[:2]), atol=1e-5)
+    seeded = make_defence(DefenceSpec.of(name, told | {"seed": 5})).protect(tiny_encoder)
+    assert np.allclose(one.encode(TEXTS[:2]), seeded.encode(TEXTS[:2]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("told", "promised"),
+    [
+        ("custext", "within a set"),
+        ("custext:mapping=aggressive", ""),
+        ("custext:mapping=conservative+int8", "what follows keeps that promise"),
+        ("custext:mapping=aggressive+int8", ""),
+        ("custext:mapping=aggressive+gaussian+sequence_representation", "of what CusText and"),
+        ("truncation", ""),
+    ],
+)
+def test_a_promise_is_that_of_the_settings(told: str, promised: str) -> None:
+    found = guarantee_of(read_defence(told))
+    assert (promised in found) if promised else found == ""
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
+from core.cli.privatize import MECHANISMS
 from core.defences.metric_dp.audit.choice_laws import LAWS, PROMISES, sets_by_hand
 from core.defences.metric_dp.audit.choices import (
     CHOICES,
@@ -18,10 +21,13 @@ from core.defences.metric_dp.audit.choices import (
 from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
 from core.defences.metric_dp.audit.flawed_choices import FLAWED_CHOICES, FlawedChoice
 from core.defences.metric_dp.audit.named import audit_named
-from core.defences.registry import make_defence
+from core.defences.metric_dp.ranked import draw_ranks
+from core.defences.metric_dp.tem import tem_gamma
+from core.defences.registry import DEFENCES, make_defence
 from core.errors import InvalidInputError
 from core.protocols import Defence
 from core.specs import DefenceSpec
+from core.studies.audit import MECHANISMS as BY_NOISE
 
 
 def flawed(name: str, flaw: str, seed: int | None) -> FlawedChoice:
@@ -43,6 +49,79 @@ def test_broken_mechanisms_are_caught(name: str, flaw: str) -> None:
     assert found.is_refuted, found.p_values
 
 
+OWN_FLAWS: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "SanText without its half": (
+        "santext", "santext.santext_log_weights", lambda d, *, epsilon: -epsilon * d,
+    ),
+    "SanText of squared distances": (
+        "santext", "santext.santext_log_weights", lambda d, *, epsilon: -0.5 * epsilon * d**2,
+    ),
+    "SanText+ without its half": (
+        "santext_plus", "santext.santext_log_weights", lambda d, *, epsilon: -epsilon * d,
+    ),
+    "SanText+ that takes all for frequent": (
+        "santext_plus", "santext.sensitive_tokens",
+        lambda encoder, share, candidates: np.arange(len(encoder.tokens)) >= 12,
+    ),
+    "CusText by distances that are not scaled to their set": (
+        "custext", "custext.custext_log_weights", lambda d, *, epsilon: -0.5 * epsilon * d,
+    ),
+    "TEM without γ": ("tem", "tem.tem_gamma", lambda epsilon, beta, n: 1e9),
+    "TEM with half of γ": (
+        "tem", "tem.tem_gamma", lambda epsilon, beta, n: np.log((1 - beta) * (n - 1) / beta) / 2,
+    ),
+    "ranks that fall twice as fast": (
+        "text_to_text_ranked", "ranked.draw_ranks",
+        lambda n, fall, most, rng: draw_ranks(n, 2 * fall, most, rng),
+    ),
+}  # fmt: skip
+"""What is wrong in a mechanism's own mathematics: which it is, what is put where."""
+
+
+@pytest.mark.parametrize("flaw", OWN_FLAWS)
+def test_a_shipped_mechanism_whose_mathematics_are_wrong_is_caught(
+    flaw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, place, wrong = OWN_FLAWS[flaw]
+    monkeypatch.setattr(f"core.defences.metric_dp.{place}", wrong)
+    found = audit_named(name, 2.0, seed=5, alpha=1e-3)
+    assert found.is_refuted, found.p_values
+    assert {each for each, *_ in OWN_FLAWS.values()} == {*CHOICES}, "one of each at least"
+
+
+def test_the_vocabulary_of_an_audit_shows_both_sides_of_gamma() -> None:
+    asked = choice_plan("tem", 2.0, 0)
+    gamma = tem_gamma(2.0, settings_at("tem", 2.0)["beta"], len(asked.encoder.table))
+    far = np.linalg.norm(asked.encoder.table[:, None] - asked.encoder.table[None], axis=2) > gamma
+    assert 0.2 < far.mean() < 0.8
+
+
+def test_every_mechanism_that_promises_something_is_audited() -> None:
+    assert {*MECHANISMS} == {*CHOICES} | {*BY_NOISE}
+    promising = {n for n, entry in DEFENCES.items() if entry.guarantee}
+    assert promising == {*MECHANISMS}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_command_passes_the_mechanism_and_fails_for_a_broken_one(
+    core: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["audit-mechanism", "--mechanism", name, "--no-processes"]
+    (only,) = core(*given, "--json").json()["audits"]
+    assert only["mechanism"] == name and not only["is_refuted"]
+
+    def broken(name: str, strength: float) -> Any:
+        return partial(_broken, name, strength)
+
+    monkeypatch.setattr("core.defences.metric_dp.audit.named.shipped_choice", broken)
+    told = core(*given)
+    assert told.status == 2 and f"error: {name} refuted" in told.err and "p = " in told.out
+
+
+def _broken(name: str, strength: float, seed: int | None) -> FlawedChoice:
+    return FlawedChoice(name=name, flaw="10 % left as they are", strength=strength, seed=seed)
+
+
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_promise_that_is_broken_is_refuted_by_the_promise_alone(name: str) -> None:
     # Tokens that come back unchanged nearly always: odds far beyond what is promised.
@@ -50,6 +129,8 @@ def test_a_promise_that_is_broken_is_refuted_by_the_promise_alone(name: str) -> 
     settings = settings_at(name, 0.05 * 400)
     if name == "text_to_text_ranked":
         settings["c"] = 5.0  # the first rank alone
+    if name == "tem":
+        settings["beta"] = 1e-3  # few chances beyond γ
 
     def strong(seed: int | None) -> Defence:
         return make_defence(DefenceSpec.of(name, settings | {"seed": seed}))

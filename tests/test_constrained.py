@@ -91,6 +91,21 @@ def test_a_seed_repeats_every_mechanism_and_pairs_are_read(
     assert said[0].tolist() == said[1].tolist()
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:])
+def test_without_noise_eta_is_nothing(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, examples: Examples, mechanism: str
+) -> None:
+    def weights(**settings: Any) -> list[np.ndarray]:
+        found = classifier(tiny_bert, mechanism=mechanism, epochs=1, **settings)
+        found.fit(tiny_encoder, examples, ALL)
+        return [value.numpy() for value in found.network_.state_dict().values()]
+
+    few, many = (weights(is_noisy=False, eta=eta) for eta in (1.0, 30.0))
+    assert all((one == other).all() for one, other in zip(few, many, strict=True))
+    noisy = weights(eta=1.0)
+    assert any((one != other).any() for one, other in zip(few, noisy, strict=True))
+
+
 def stop_at(share: float) -> Callable[[float, str], None]:
     def report(fraction: float, message: str) -> None:
         if fraction > share:

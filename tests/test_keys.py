@@ -83,7 +83,9 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "tradeoff": lambda s: {
         "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
         "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
-        "defences": ("none", "gaussian", "truncation"),
+        "defences": ("none", "gaussian", "truncation", "leace", "adversarial:weight=1",
+                     "private_head:epsilon=1"),
+        "attributes": f"who={s.news}", "label_column": "label", "n_labels": 2, "membership": "news",
     },
     "adversarial": lambda s: {
         "target": str(s.news), "label_column": "label", "tasks": (f"news={s.news}",),
@@ -273,7 +275,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     ),
     "the version of a classifier": (
         raise_versions("classifier"),
-        {*STUDIES, "tuning"} - {OURS, PRIVATE},
+        {*STUDIES, "tuning"} - {OURS, PRIVATE, "tradeoff"},
     ),
     "the version of an attack on classifiers": (
         raise_versions("classifier_attack"),
@@ -281,7 +283,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     ),
     "the version of an attack on an attribute": (
         raise_versions("attribute_attack"),
-        {*STUDIES, "tuning"} - {"attributes", "adversarial"},
+        {*STUDIES, "tuning"} - {"attributes", "adversarial", "tradeoff"},
     ),
     "the version of a network under noise": (
         raise_versions("reader"),
@@ -298,7 +300,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     ),
     "the version of a trained defence": (
         raise_versions("trained_defence"),
-        {*STUDIES, "tuning"} - {"adversarial"},
+        {*STUDIES, "tuning"} - {"adversarial", "tradeoff"},
     ),
     "the version of the study": (raise_study, set()),
     "a default of an attack": (

@@ -10,8 +10,9 @@ from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_tradeoff
 from dashboard import cache, state
+from dashboard.tradeoff import finding
 from dashboard.tradeoff import state as tradeoff_state
-from dashboard.tradeoff import views
+from dashboard.tradeoff.state import name_of
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
@@ -49,10 +50,10 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
 def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
     page = opened()
     found = load_tradeoff(SHIPPED / "minilm.json")
-    shown = [found.points.index(choose(found, task).shown) for task in found.tasks]
+    shown = [name_of(choose(found, task).shown) for task in found.tasks]
     other = next(i for i, point in enumerate(shown) if point != shown[0])
 
-    def box() -> int:
+    def box() -> str:
         return page.selectbox(key=tradeoff_state.POINT_KEY).value
 
     assert box() == shown[0]
@@ -61,13 +62,14 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
     assert box() == shown[other], "another task, another headline: the box follows"
     page.session_state[tradeoff_state.SHARE_KEY] = 99
     page.run()
-    assert box() == found.points.index(choose(found, found.tasks[other], 0.99).shown)
-    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(7).run()
+    assert box() == name_of(choose(found, found.tasks[other], 0.99).shown)
+    picked = name_of(found.points[7])
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(picked).run()
     page.session_state[tradeoff_state.TASK_KEY] = found.tasks[0]
     page.run()
-    assert box() == 7, "what the reader picked stands"
+    assert box() == picked, "what the reader picked stands"
     page.button(key="forget_pick").click().run()
-    assert box() == found.points.index(choose(found, found.tasks[0], 0.99).shown)
+    assert box() == name_of(choose(found, found.tasks[0], 0.99).shown)
 
 
 def test_where_nothing_surely_keeps_enough_the_page_says_so(
@@ -80,7 +82,7 @@ def test_where_nothing_surely_keeps_enough_the_page_says_so(
     page = opened()
     assert page.title[0].value == "No defence here helps much"
     assert "surely keeps 90%" in " ".join(m.value for m in page.markdown)
-    assert page.selectbox(key=tradeoff_state.POINT_KEY).value == 0
+    assert page.selectbox(key=tradeoff_state.POINT_KEY).value == "none"
 
 
 def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,11 +111,11 @@ def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
     page = opened(text=TEXT)
     points = load_tradeoff(SHIPPED / "minilm.json").points
     seen = set()
-    for i, point in enumerate(points):
+    for point in points:
         if point.defence in seen:
             continue
         seen.add(point.defence)
-        page.selectbox(key=tradeoff_state.POINT_KEY).set_value(i).run()
+        page.selectbox(key=tradeoff_state.POINT_KEY).set_value(name_of(point)).run()
         assert not page.exception and not page.error
         if point.defence == "text_to_text":
             assert "came back unchanged" in html(page)
@@ -133,11 +135,11 @@ def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: 
     page = opened(text=TEXT)
     points = load_tradeoff(SHIPPED / "minilm.json").points
     index = next(i for i, point in enumerate(points) if point.defence == defence)
-    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(index).run()
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(name_of(points[index])).run()
     told = " ".join(m.value for m in page.markdown).replace("\\", "")
     eta = dict(points[index].settings)["eta"]
     assert f"At η = {eta:g} the output can tell" in told and "odds of up to" in told
-    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(0).run()
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value("none").run()
     bare = " ".join(m.value for m in page.markdown)  # the headline may name an η of its own
     assert bare.count("odds of up to") == told.count("odds of up to") - 1
     table = page.dataframe[1].value
@@ -154,6 +156,6 @@ def test_an_attacker_that_learnt_from_few_texts_is_called_a_lower_bound(
         def warning(self, text: str, icon: str) -> None:
             said.append(text)
 
-    views._say_if_weak(Slot(), Tradeoff((), {"n_auxiliary": n_texts}))
+    finding._say_if_weak(Slot(), Tradeoff((), {"n_auxiliary": n_texts}))
     assert bool(said) is is_said
     assert not said or ("A lower bound" in said[0] and "3,000" in said[0])

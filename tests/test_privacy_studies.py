@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.defences.trained.constrained import ConstrainedClassifier
 from core.results import Interval, Score
 from core.studies import adaptive, constrained, tuned_networks
 from core.studies.adaptive import AdaptiveStudy
@@ -56,12 +57,46 @@ def test_constrained_rows_tell_all_that_they_are_held_against(
         assert ("null_accuracy" in row.scores) is (row["defence"] != "none")
     text = rows[-1]
     assert text.scores["null_accuracy"] == rows[1].scores["accuracy"], "of the same network"
+    assert text.scores["change_by_noise"] == text.scores["change"], "word pieces: that is the same"
     assert (text["eta"], text["paper_eta"]) == (65.0, 100)
     said = constrained.markdown(rows)
     assert "text to text is above token representation at" in said and "| 65 |" in said
     fitted: list[int] = []
     monkeypatch.setattr(tuned_networks, "_tune", lambda *given: fitted.append(1))
     assert run_study("constrained", study, tmp_path) == rows and not fitted
+
+
+def test_a_head_on_whole_texts_has_a_rate_and_a_baseline_of_its_own(
+    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[tuple[str, bool, float]] = []
+    whole = ConstrainedClassifier.fit
+
+    def noted(self: ConstrainedClassifier, *given: Any, **more: Any) -> ConstrainedClassifier:
+        fitted.append((self.mechanism, self.is_noisy, self.learning_rate))
+        return whole(self, *given, **more)
+
+    monkeypatch.setattr(ConstrainedClassifier, "fit", noted)
+    study = ConstrainedStudy(**small | {"epochs": 3}, etas=(1.0, 1e6), readers=("transformer",),
+                             mechanisms=("sequence_representation",))  # fmt: skip
+    noisy, clear = run_study("constrained", study, tmp_path)
+    assert not noisy.error and not clear.error
+    head = "sequence_representation"
+    assert fitted == [(head, True, 1e-3), ("none", True, 1e-4), (head, False, 1e-3),
+                      (head, True, 1e-3)]  # fmt: skip
+    assert noisy.scores["noiseless_accuracy"] == clear.scores["noiseless_accuracy"]
+    assert clear.scores["change_by_noise"].value == 0.0, "next to no noise costs nothing"
+    frozen = clear.scores["accuracy"].value - clear.scores["null_accuracy"].value
+    assert clear.scores["change"].value == pytest.approx(frozen), (
+        "freezing is told apart from noise"
+    )
+    one = noisy.scores
+    both = [f"{one[name].value:.1f}" for name in ("noiseless_accuracy", "null_accuracy")]
+    said = constrained.markdown([noisy])
+    assert (
+        f"| {both[0]} | {one['change_by_noise'].said()} | {both[1]} | {one['change'].said()} |"
+        in said
+    )
 
 
 def adaptive_study(small: dict[str, Any], texts: str, **more: Any) -> AdaptiveStudy:
@@ -74,20 +109,22 @@ def adaptive_study(small: dict[str, Any], texts: str, **more: Any) -> AdaptiveSt
 def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
     small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[bool] = []
+    begun: list[int] = []
     whole = tuned_networks._adapt
 
     def noted(cell: Any, told: Any, place: Any, former: Any) -> Any:
-        begun.append(former is not None)
+        begun.append(0 if former is None else former.passed)
         return whole(cell, told, place, former)
 
     monkeypatch.setattr(tuned_networks, "_adapt", noted)
     rows = run_study("adaptive", adaptive_study(small, texts), tmp_path)
     assert not any(row.error for row in rows), [row.error for row in rows]
-    assert begun == [False, True]
+    assert begun == [0, 108], "all texts were taken, and twelve are held out"
     assert [row["eta"] for row in rows] == [81.5, 65.0], "from the least noise to the most"
     first, second = rows
     assert second["all_tokens_seen"] == first["tokens_seen"] + second["tokens_seen"]
+    assert first["distinct_tokens_seen"] < first["tokens_seen"], "the texts are few"
+    assert second["distinct_tokens_seen"] == first["distinct_tokens_seen"], "and come again"
     assert first["paper_tokens"] == 1_000_000 * 256 * 128
     assert len(first["loss_by_tokens"]) == 3
     for row in rows:
@@ -100,6 +137,8 @@ def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
         assert row["pretraining_minutes"] >= 0 and row["n"] == 40
     said = adaptive.markdown(rows)
     assert "Denoising MLM" in said and "loss at tokens" in said and "61.0" not in said
+    seen = f"({second['all_tokens_seen']:,}; {second['distinct_tokens_seen']:,})"
+    assert f"| {second['tokens_seen']:,} {seen} |" in said
 
 
 def test_both_studies_share_what_they_fine_tune(

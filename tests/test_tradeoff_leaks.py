@@ -15,10 +15,13 @@ from core.attacks.inversion.shipped import text_mark
 from core.corpora.near_duplicates import near_duplicates
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
+from core.specs import DefenceSpec
 from core.studies import tradeoff_attack, tradeoff_texts
 from core.studies.rows import Cell
 from core.studies.tradeoff import TradeoffStudy
 from core.studies.tradeoff_attack import attack_scores
+from core.studies.tradeoff_cells import parts_of
+from core.studies.tradeoff_guards import Guard
 from core.studies.tradeoff_texts import AttackersTexts, draw_texts, folded
 from core.studies.tradeoff_use import use_scores
 from core.tasks.labelled import LabelledTask
@@ -29,7 +32,8 @@ SMALL = (("vocabulary_size", 40), ("hidden", 8), ("epochs", 2), ("device", "cpu"
 
 def cell_of(defence: str, attackers: tuple[str, ...] = ("tuned",), **settings: Any) -> Cell:
     study = TradeoffStudy(defences=(defence,), attackers=attackers, attack_settings=SMALL)
-    cell = {**study._attacked(), "defence": defence, "defence_settings": settings, "seed": 0}
+    attacked = parts_of(study, DefenceSpec(name=defence))["attack"]
+    cell = {**attacked, "defence": defence, "defence_settings": settings, "seed": 0}
     return {**cell, "n_auxiliary": 200}
 
 
@@ -243,7 +247,7 @@ def test_a_defence_is_held_against_none_on_the_same_texts(
     monkeypatch.setattr("core.studies.tradeoff_use.open_tasks", lambda *told: [task])
     cell = {"defence": "gaussian", "defence_settings": {"sigma": 9.0}, "seed": 2, "tasks": [],
             "pairs": [], "searches": [], "n_train": 0, "n_test": 0, "n_searched": 9}  # fmt: skip
-    scores, told = use_scores(cell, tiny_encoder)
+    scores, told = use_scores(cell, tiny_encoder, Guard(cell).over(tiny_encoder))
     assert len(asked) == 2 and asked[0] == asked[1]
     change = scores["change of accuracy: m"]
     assert change.ci95.low <= change.value <= change.ci95.high and change.value < 0

@@ -118,7 +118,7 @@ def test_the_page_in_docs_is_that_of_the_shipped_rows() -> None:
 
 def test_the_figure_draws_what_it_is_given(path: Path) -> None:
     found = load_tradeoff(path)
-    figure = tradeoff_figure(found, "MR", chosen=1)
+    figure = tradeoff_figure(found, "MR", chosen={"A": 1})
     lines = {trace.name: trace for trace in figure.data if trace.name}
     assert list(lines) == [DEFENCES["none"].title, DEFENCES["text_to_text"].title]
     drawn = lines[DEFENCES["text_to_text"].title]

@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tools.mutant import Mutant
+from tools.mutants_of_defences import MUTANTS_OF_DEFENCES
 
-__all__ = ["MUTANTS", "Mutant"]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A fault: what is changed in a file, and the tests that must fail then.
-
-    Attributes
-    ----------
-    name : str
-        What goes wrong.
-    old, new : str
-        What stands in the file, once, and what is put there.
-    tests : tuple of str
-        As pytest takes them.
-    excuse : str
-        Why no test can notice it, where none can.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-    excuse: str = ""
-
+__all__ = ["MUTANTS"]
 
 _DP = "core/defences/metric_dp"
 _INV = "core/attacks/inversion"
@@ -214,6 +190,18 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("trade-off targets of articles that are known", f"{_TRADEOFF}_texts.py",
            "rows.setdefault(documents[i], []).append(i)", "rows.setdefault(str(i), []).append(i)",
            ("tests/test_tradeoff_leaks.py",)),
+    Mutant("a trained defence learns from what attackers know", f"{_TRADEOFF}_guards.py",
+           'dropped = near_duplicates(texts, others, cell["taught"]["near"])',
+           "dropped = frozenset[int]()", ("tests/test_tradeoff_parts.py",)),
+    Mutant("a trained defence learns from known sentences", f"{_TRADEOFF}_texts.py",
+           "permutation(_ordered(sides)[n_known:])", "permutation(_ordered(sides))",
+           ("tests/test_tradeoff_parts.py",)),
+    Mutant("members told from undefended vectors", f"{_TRADEOFF}.py",
+           "found = member_scores(cell, guard.over(encoder), checkpoint)",
+           "found = member_scores(cell, encoder, checkpoint)", ("tests/test_tradeoff_parts.py",)),
+    Mutant("an attribute inferred from undefended vectors", f"{_TRADEOFF}_attribute.py",
+           "fresh}, guard.over(encoder), sides)", "fresh}, encoder, sides)",
+           ("tests/test_tradeoff_parts.py",)),
     Mutant("usefulness tested on its training texts", "core/tasks/labelled.py",
            "_some(known, n_train, rng), _some(held, n_test, rng)",
            "_some(known, n_train, rng), _some(known, n_test, rng)",
@@ -322,5 +310,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("old jobs are kept for ever", "core/jobs/queue.py",
            "return entry.asked + min(self.keep_seconds, entry.keep_seconds)",
            'return float("inf")', ("tests/test_jobs.py",)),
+    *MUTANTS_OF_DEFENCES,
 )  # fmt: skip
 """In the order of what they would spoil."""

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from tools.mutants import MUTANTS, Mutant
+from tools.mutant import Mutant
+from tools.mutants import MUTANTS
 
 __all__ = ["Verdict", "main", "markdown", "planted", "run"]
 

@@ -13,6 +13,7 @@ from core.cli.arguments import (
     encoder_spec,
     seed_number,
 )
+from core.cli.defended import add_defence_argument, defence_spec, protected
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns
 from core.errors import InvalidInputError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from core.attacks.attributes.answers import Answers
     from core.attacks.attributes.draw import Draw
     from core.attacks.attributes.examples import Examples
+    from core.specs import DefenceSpec
 
 __all__ = ["add_arguments", "run"]
 
@@ -62,22 +64,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-targets", type=int, default=250, help="targets of each label at most (default: 250)"
     )
     parser.add_argument("--seed", type=seed_number, default=0, help="of the drawing (default: 0)")
+    add_defence_argument(parser)
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw, attack, and print how often each attack is right. Nothing is written to disk."""
+    defence = defence_spec(arguments, seed=arguments.seed)
     examples = _examples(arguments)
     split = arguments.split or ("row" if examples.groups is None else "group")
     drawn = _drawn(arguments, examples, split)
     _show_notes(examples, drawn, split)
-    found = _found(arguments, examples, drawn, split)
+    found = _found(arguments, examples, drawn, split, defence)
     told = {
         "texts": arguments.texts.name,
         "label_column": arguments.label_column,
         "group_column": arguments.group_column,
         "split": split,
         "encoder": arguments.encoder,
+        **({} if arguments.defence is None else {"defence": arguments.defence}),
         "attack": _PROBE,
         "n_labels": len(drawn.labels),
         "n_per_label": arguments.n_per_label,
@@ -142,9 +147,13 @@ def _show_notes(examples: Examples, drawn: Draw, split: str) -> None:
 
 
 def _found(
-    arguments: argparse.Namespace, examples: Examples, drawn: Draw, split: str
-) -> dict[str, Answers]:
-    """Return the answers of the probe, of the baselines and of the control, by name."""
+    arguments: argparse.Namespace, examples: Examples, drawn: Draw, split: str,
+    defence: DefenceSpec | None,
+) -> dict[str, Answers]:  # fmt: skip
+    """Return the answers of the probe, of the baselines and of the control, by name.
+
+    Labelled texts are behind the defence as the targets are: who attacks knows it.
+    """
     from core.attacks.attributes.experiment import Case, answer_all, share_vectors
     from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
     from core.encoders import load_encoder
@@ -153,7 +162,7 @@ def _found(
     control = Case(arguments.seed, split, case.n_labels, case.n_per_label, is_shuffled=True)
     draws = {arguments.seed: drawn}
     with progress_line() as on_progress:
-        encoder = load_encoder(encoder_spec(arguments))
+        encoder = protected(load_encoder(encoder_spec(arguments)), defence)
         shared = share_vectors(examples, draws, encoder, on_progress)
         probe, shuffled = answer_all(
             make_attribute_attack(_PROBE), [case, control], examples, draws, shared, on_progress
@@ -185,7 +194,8 @@ def _show(told: dict[str, Any], others: list[str]) -> None:
     from core.results import Score
 
     print(
-        f"{told['label_column']} of {told['texts']} from {told['encoder']}: {told['n_labels']:,} "
+        f"{told['label_column']} of {told['texts']} from {told['encoder']}"
+        f"{' behind ' + told['defence'] if 'defence' in told else ''}: {told['n_labels']:,} "
         f"labels, {told['n_per_label']} labelled texts of each, {told['n']:,} targets, split by "
         f"{told['split']}"
     )

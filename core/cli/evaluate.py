@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,14 @@ from core.cli.arguments import (
     encoder_spec,
     seed_number,
 )
-from core.cli.output import progress_line, show_json
+from core.cli.defended import add_defence_argument, defence_spec, notes_on, turned_on
+from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns
 
 if TYPE_CHECKING:
+    from core.protocols import Encoder, InversionAttack, OnProgress
     from core.results import EvaluationResult, Score, Scores
+    from core.specs import AttackSpec, DefenceSpec
     from core.text import Vocabulary
 
 __all__ = ["add_arguments", "result_json", "run", "scores_json"]
@@ -42,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, help="texts to draw; all by default")
     parser.add_argument("--seed", type=seed_number, default=0, help="of the drawing (default: 0)")
     parser.add_argument("--weights", type=Path, help="folder of an attack trained by `train`")
+    add_defence_argument(parser)
     parser.add_argument(
         "--also-known-to",
         type=Path,
@@ -58,28 +63,50 @@ def run(arguments: argparse.Namespace) -> None:
     from core.corpora.files import read_texts
 
     spec = attack_spec(arguments)
+    defence = defence_spec(arguments, seed=arguments.seed)
     found = read_texts(arguments.texts, columns=columns)
     texts = sample_texts(found, arguments.limit, arguments.seed)
-    from core.attacks.inversion.evaluation import evaluate
     from core.cli.trained import open_for
     from core.encoders import load_encoder
 
-    second = _vocabulary_of(arguments.also_known_to)
+    told = {"seed": arguments.seed, "vocabulary": _vocabulary_of(arguments.also_known_to),
+            "name": arguments.texts.name}  # fmt: skip
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        result = evaluate(
-            open_for(spec, encoder, arguments.weights, on_progress),
-            encoder,
-            texts,
-            seed=arguments.seed,
-            vocabulary=second,
-            name=arguments.texts.name,
-            on_progress=on_progress,
-        )
+        attack = open_for(spec, encoder, arguments.weights, on_progress)
+        result = _measured(attack, encoder, texts, (spec, defence), told, on_progress)
+    for note in [] if defence is None else notes_on(defence):
+        show_note(note)
     if arguments.json:
-        show_json(result_json(result))
+        behind = {} if arguments.defence is None else {"defence": arguments.defence}
+        show_json({**result_json(result), **behind})
     else:
         _show(result)
+
+
+def _measured(
+    attack: InversionAttack,
+    encoder: Encoder,
+    texts: list[str],
+    specs: tuple[AttackSpec, DefenceSpec | None],
+    told: dict[str, Any],
+    on_progress: OnProgress,
+) -> EvaluationResult:
+    """Score the attack on the encoder, or on the encoder behind a defence."""
+    from core.attacks.inversion.evaluation import attack_vocabulary, evaluate
+    from core.specs import settings_of
+
+    spec, defence = specs
+    if defence is None:
+        return evaluate(attack, encoder, texts, on_progress=on_progress, **told)
+    turned = turned_on(attack, encoder, defence, spec, on_progress)
+    turned.vocabulary_ = attack_vocabulary(attack, encoder)
+    found = evaluate(turned, turned.changed, texts, on_progress=on_progress, **told)
+    machine = {name: str(getattr(encoder, name, getattr(found, name)))
+               for name in ("device", "precision", "backend")}  # fmt: skip
+    settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
+    training = dict(getattr(attack, "training_", None) or {})
+    return replace(found, attack=spec.name, settings=settings, training=training, **machine)
 
 
 def _vocabulary_of(folder: Path | None) -> Vocabulary | None:

@@ -14,6 +14,7 @@ from core.cli.arguments import (
     attack_spec,
     encoder_spec,
 )
+from core.cli.defended import add_defence_argument, defence_spec, notes_on, turned_on
 from core.cli.output import progress_line, show_json, show_note
 from core.errors import InvalidInputError
 from core.text import check_text, word_set
@@ -34,25 +35,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text", action="append", required=True, metavar="TEXT", help="may be repeated"
     )
     parser.add_argument("--weights", type=Path, help="folder of an attack trained by `train`")
+    add_defence_argument(parser)
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Invert each text and print the words. Typed texts are not written to disk."""
     texts = [_check(text, f"--text {i}") for i, text in enumerate(arguments.text, 1)]
-    spec = attack_spec(arguments)
+    spec, defence = attack_spec(arguments), defence_spec(arguments)
     from core.cli.trained import open_for
     from core.encoders import load_encoder
 
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
         attack = open_for(spec, encoder, arguments.weights, on_progress)
+        if defence is not None:
+            turned = turned_on(attack, encoder, defence, spec, on_progress)
+            attack, encoder = turned, turned.changed
+        told = {} if arguments.defence is None else {"defence": arguments.defence}
         answers = [
-            {"text": text, "encoder": encoder.name, "attack": spec.name}
+            {"text": text, "encoder": encoder.name, **told, "attack": spec.name}
             | _answer(attack, encoder, text, on_progress)
             for text in texts
         ]
     _note_unknown_words(attack, texts)
+    for note in [] if defence is None else notes_on(defence):
+        show_note(note)
     if arguments.json:
         show_json(answers)
     else:

@@ -152,16 +152,18 @@ def _defence(name: str) -> dict[str, Any]:
 
 def _chain(told: str | None) -> dict[str, list[dict[str, Any]]]:
     """Return the section of a chain of defences, the whole and each of its stages."""
-    from core.defences.registry import entry_of, stages_of
+    from core.defences.registry import entry_of, guarantee_of, stages_of
     from core.defences.told import read_defence
 
     if told is None or not {":", "+"} & set(told):
         return {}
-    name = read_defence(told).name
+    spec = read_defence(told)
+    name = spec.name
     if len(stages_of(name)) == 1:
         return {"defences": [_defence(name)]}
     entry = entry_of(name)
-    whole = {"name": told, **_about(entry), "acts_on": entry.acts_on, "guarantee": entry.guarantee}
+    whole = {"name": told, **_about(entry), "acts_on": entry.acts_on,
+             "guarantee": guarantee_of(spec)}  # fmt: skip
     return {"defences": [whole, *(_defence(stage) for stage in stages_of(name))]}
 
 

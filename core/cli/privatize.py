@@ -73,12 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Privatise the file and say how many rows were written."""
-    spec = _spec(arguments)
     if arguments.out.parent.is_dir():
         remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
     columns = checked_columns(arguments.source, columns_of(arguments))
+    spec = _spec(arguments)  # after the file: mechanisms need torch, which takes seconds
     from core.defences.metric_dp.choice_promise import promises_of
     from core.defences.metric_dp.files import privatize_file
     from core.encoders import load_encoder
@@ -109,7 +109,7 @@ def _report(
     ranks: ReplacementRanks | None,
 ) -> None:
     from core.defences.metric_dp.promised import EXAMPLE
-    from core.defences.registry import entry_of
+    from core.defences.registry import guarantee_of
 
     n_rows, seconds = work
     summary = {
@@ -119,7 +119,7 @@ def _report(
         "rows": n_rows,
         "seconds": seconds,
         "out": str(arguments.out),
-        "guarantee": entry_of(spec.name).guarantee,
+        "guarantee": guarantee_of(spec),
         "promise": promises.to_dict(),
         "replacement_ranks": ranks and ranks.to_dict(),
     }
@@ -131,7 +131,7 @@ def _report(
         print(f"Of a text such as “{EXAMPLE}”:")
     print(*promises.sentences, sep="\n")
     if "+" in spec.name:
-        print(f"The chain as a whole promises: {entry_of(spec.name).guarantee}.")
+        print(f"The chain as a whole promises: {guarantee_of(spec) or 'nothing'}.")
     if ranks is not None:
         print(f"In sentences that ship: {ranks.said[0].lower()}{ranks.said[1:]}")
 

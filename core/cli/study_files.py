@@ -83,6 +83,16 @@ def _examples(told: str, given: _Given) -> str:
     return str(texts.at(f"{path}#{column}" if column else path))
 
 
+def _attributes(told: str, given: _Given) -> str:
+    if not told:  # a study may do without
+        return told
+    texts = NamedTexts.of(told)
+    path, column = split_reference(given.find(texts.place))
+    column = column or given.columns.text
+    checked_columns(Path(path), replace(given.columns, text=column))
+    return str(texts.at(f"{path}#{column}" if column else path))
+
+
 def _classed(told: str, given: _Given) -> str:
     texts = ClassedTexts.of(told)
     path, column = split_reference(given.find(texts.place))
@@ -112,6 +122,7 @@ _CHECKED: dict[str, Callable[[str, _Given], str]] = {
     "encoder": _encoder,
     "texts": _texts,
     "labelled": _labelled,
+    "attributes": _attributes,
     "classed": _classed,
     "examples": _examples,
     "pairs": _pairs,
@@ -161,7 +172,7 @@ def bare(told: str, holds: str) -> str:
     if holds == "classed":
         classed = ClassedTexts.of(told)
         return str(classed.at(bare(classed.place, "corpus")))
-    if holds in ("texts", "labelled", "examples", "pairs", "searches"):
+    if holds in ("texts", "labelled", "examples", "pairs", "searches", "attributes"):
         texts = NamedTexts.of(told)
         return str(texts.at(bare(texts.place, "corpus")))
     path, column = split_reference(told)

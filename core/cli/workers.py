@@ -54,6 +54,8 @@ _HELD = {
     "other": "corpus",
     "encoder": "encoder",
     "tasks": "labelled",
+    "task": "labelled",
+    "attributes": "attributes",
     "pairs": "pairs",
     "searches": "searches",
     "auxiliary": "corpus",

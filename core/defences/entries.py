@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,14 @@ from core.ranges import Strength
 from core.registry import Entry
 from core.specs import strength_of
 
-__all__ = ["ChainEntry", "DefenceEntry", "chain_of", "settings_by_stage", "stages_of"]
+__all__ = [
+    "ChainEntry",
+    "DefenceEntry",
+    "chain_of",
+    "promise_of",
+    "settings_by_stage",
+    "stages_of",
+]
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,8 @@ class DefenceEntry(Entry):
     """What a user should know before choosing a defence, and where its class is."""
 
     acts_on: str
-    """`text`, `tokens` (their vectors) or `vector` (of the whole text)."""
+    """`text`, `tokens` (their vectors) or `vector` (of the whole text); `model` where it protects
+    what a model was trained on."""
     guarantee: str = ""
     """What is promised, in words; empty where nothing is."""
     keeps_space: bool = field(default=True, kw_only=True)
@@ -144,7 +152,7 @@ def chain_of(stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]) -> C
         "; ".join(dict.fromkeys(entry.reference for entry in entries)),
         "core.defences.chain:Chain",
         entries[0].acts_on,
-        _promise_of(entries),
+        promise_of([(entry.title, entry.guarantee) for entry in entries]),
         formula=r" \;\to\; ".join(entry.formula for entry in entries),
         keeps_space=all(entry.keeps_space for entry in entries),
         of=of,
@@ -165,6 +173,10 @@ def _checked(
             raise InvalidInputError(f"{chain}: {stage} changes nothing. Leave it out.")
         if stages.count(stage) > 1:
             raise InvalidInputError(f"{chain}: {stage} stands twice. Take it once, and stronger.")
+        if registry[stage].acts_on == "model":
+            raise InvalidInputError(
+                f"{chain}: {stage} protects a model's training texts, not vectors: it stands alone."
+            )
     rank = {stage: _ORDER.get(registry[stage].acts_on, 2) for stage in stages}
     ordered = sorted(stages, key=rank.__getitem__)
     for before, late in pairwise(stages):
@@ -180,18 +192,23 @@ def _checked(
     return {stage: registry[stage] for stage in stages}
 
 
-def _promise_of(entries: list[DefenceEntry]) -> str:
+def promise_of(stages: Sequence[tuple[str, str]]) -> str:
     """Return what a chain promises: of its input what the first does, for the rest sees no more.
 
     What a later stage promises is of the distances between what reaches it, and is said so.
+
+    Parameters
+    ----------
+    stages : sequence of (str, str)
+        Title and promise of each.
     """
     told = []
-    for i, entry in enumerate(entries):
-        if entry.guarantee and i == 0:
-            told.append(f"{entry.guarantee}; what follows keeps that promise, and adds none to it")
-        elif entry.guarantee:
-            before = " and ".join(each.title for each in entries[:i])
-            told.append(f"{entry.title}: {entry.guarantee}, of what {before} leaves")
+    for i, (title, guarantee) in enumerate(stages):
+        if guarantee and i == 0:
+            told.append(f"{guarantee}; what follows keeps that promise, and adds none to it")
+        elif guarantee:
+            before = " and ".join(each for each, _ in stages[:i])
+            told.append(f"{title}: {guarantee}, of what {before} leaves")
     return "; ".join(told)
 
 
@@ -208,7 +225,7 @@ def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[st
         stage, dot, setting = name.partition(".")
         if name == "seed":
             for each in entry.stages:
-                if entry.of[each].takes_seed:
+                if entry.of[each].draws_noise:
                     found[each].setdefault("seed", _seed_of(each, value))
         elif dot and stage in found:
             found[stage][setting] = value

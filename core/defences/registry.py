@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from core.defences.entries import ChainEntry, DefenceEntry, chain_of, settings_by_stage, stages_of
+from collections.abc import Mapping
+
+from core.defences.entries import (
+    ChainEntry,
+    DefenceEntry,
+    chain_of,
+    promise_of,
+    settings_by_stage,
+    stages_of,
+)
+from core.defences.trained.registry import MODEL_DEFENCES, TRAINED_DEFENCES
 from core.protocols import Defence
 from core.registry import Look, find, look_of, make
 from core.specs import DefenceSpec
 
 __all__ = [
+    "ALL_DEFENCES",
     "DEFENCES",
     "ChainEntry",
     "DefenceEntry",
     "entry_of",
+    "guarantee_of",
     "look_of_defence",
     "make_defence",
     "stages_of",
@@ -193,16 +205,45 @@ DEFENCES: dict[str, DefenceEntry] = {
 }
 
 
+ALL_DEFENCES: dict[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES}
+"""Those too that have to be trained first, and those that protect a model's training texts."""
+
+
 def entry_of(name: str) -> DefenceEntry:
-    """Return the entry of a defence, or that of a chain such as `text_to_text+int8`.
+    """Return the entry of a defence, trained ones too, or of a chain such as `text_to_text+int8`.
 
     Raises
     ------
     InvalidInputError
         There is no such defence, or one cannot follow the other.
     """
+    is_known = all(stage in ALL_DEFENCES for stage in stages_of(name))
+    return _entry_among(ALL_DEFENCES if is_known else DEFENCES, name)
+
+
+def _entry_among(registry: Mapping[str, DefenceEntry], name: str) -> DefenceEntry:
     stages = stages_of(name)
-    return find(DEFENCES, name, "defence") if len(stages) == 1 else chain_of(stages, DEFENCES)
+    return find(registry, name, "defence") if len(stages) == 1 else chain_of(stages, registry)
+
+
+def guarantee_of(spec: DefenceSpec) -> str:
+    """Return what a defence promises with its settings, in words; empty where nothing is.
+
+    Some settings give the promise up: the class says so by `promises_nothing`.
+
+    Raises
+    ------
+    InvalidInputError
+        As `make_defence`.
+    """
+    entry = entry_of(spec.name)
+    if isinstance(entry, ChainEntry):
+        own = settings_by_stage(entry, dict(spec.settings))
+        told = [(entry.of[s].title, guarantee_of(DefenceSpec.of(s, own[s]))) for s in own]
+        return promise_of(told)
+    if not entry.guarantee or spec.name not in DEFENCES:
+        return entry.guarantee
+    return "" if getattr(make_defence(spec), "promises_nothing", False) else entry.guarantee
 
 
 def look_of_defence(name: str) -> Look:
@@ -210,8 +251,8 @@ def look_of_defence(name: str) -> Look:
     entry = entry_of(name)
     if isinstance(entry, ChainEntry):
         first, last = entry.stages[0], entry.stages[-1]
-        return Look(look_of(DEFENCES, first).colour, look_of(DEFENCES, last).symbol)
-    return look_of(DEFENCES, name)
+        return Look(look_of(ALL_DEFENCES, first).colour, look_of(ALL_DEFENCES, last).symbol)
+    return look_of(ALL_DEFENCES, name)
 
 
 def make_defence(spec: DefenceSpec | str) -> Defence:
@@ -222,10 +263,11 @@ def make_defence(spec: DefenceSpec | str) -> Defence:
     Raises
     ------
     InvalidInputError
-        No such defence or setting, or a value outside its range; the message names what is.
+        No such defence or setting, or a value outside its range; the message names what is. One
+        that has to be trained is made by `make_trained_defence`.
     """
     spec = DefenceSpec(name=spec) if isinstance(spec, str) else spec
-    entry, settings = entry_of(spec.name), dict(spec.settings)
+    entry, settings = _entry_among(DEFENCES, spec.name), dict(spec.settings)
     if isinstance(entry, ChainEntry):
         from core.defences.chain import Chain
 

@@ -7,9 +7,11 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from core.defences.registry import DEFENCES, entry_of, make_defence
+from core.defences.entries import ChainEntry, DefenceEntry, settings_by_stage
+from core.defences.registry import DEFENCES, entry_of
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError, similar
+from core.registry import make
 from core.specs import DefenceSpec, settings_of
 
 __all__ = ["HOW", "read_defence"]
@@ -20,8 +22,15 @@ _JOINT = re.compile(r"\+(?=[A-Za-z_])")
 """Before a name: the plus of 1e+3 joins nothing."""
 
 
-def read_defence(told: str, *, option: str = "--defence") -> DefenceSpec:
+def read_defence(
+    told: str, *, option: str = "--defence", known: Mapping[str, DefenceEntry] = DEFENCES
+) -> DefenceSpec:
     """Read a defence with its settings, or a chain of them.
+
+    Parameters
+    ----------
+    known : mapping
+        Those that may be named: by default those that need no training.
 
     Raises
     ------
@@ -37,20 +46,22 @@ def read_defence(told: str, *, option: str = "--defence") -> DefenceSpec:
     parts = [part.partition(":") for part in _JOINT.split(told)]
     names = [name for name, _, _ in parts]
     for name in names:
-        _check_known(name, option)
+        _check_known(name, known, option)
     chain = "+".join(names)
-    entry_of(chain)  # says which cannot follow which
+    entry = entry_of(chain)  # says which cannot follow which
     settings: dict[str, Any] = {}
     for name, colon, said in parts:
-        own = _settings(name, said, option) if colon else {}
+        own = _settings(known[name], name, said, option) if colon else {}
         settings |= own if len(parts) == 1 else {f"{name}.{key}": v for key, v in own.items()}
     spec = DefenceSpec.of(chain, settings)
-    make_defence(spec)  # says what is wrong
+    of_stages = settings_by_stage(entry, settings) if isinstance(entry, ChainEntry) else None
+    for name, own in (of_stages or {chain: settings}).items():
+        make(known[name], name, own)  # says what is wrong
     return spec
 
 
-def _check_known(name: str, option: str) -> None:
-    if name in DEFENCES:
+def _check_known(name: str, known: Mapping[str, DefenceEntry], option: str) -> None:
+    if name in known:
         return
     if name in TRAINED_DEFENCES:
         raise InvalidInputError(
@@ -58,13 +69,13 @@ def _check_known(name: str, option: str) -> None:
             "take --encoder defended:FOLDER, with what is to follow it as the defence."
         )
     raise InvalidInputError(
-        f"{option} must be of {', '.join(DEFENCES)}, got {name!r}." + similar(name, DEFENCES)
+        f"{option} must be of {', '.join(known)}, got {name!r}." + similar(name, known)
     )
 
 
-def _settings(name: str, said: str, option: str) -> Mapping[str, Any]:
+def _settings(entry: DefenceEntry, name: str, said: str, option: str) -> Mapping[str, Any]:
     """Read `NAME=VALUE,NAME=VALUE` by the types that the defence declares."""
-    kind = DEFENCES[name].kind
+    kind = entry.kind
     hints, known = typing.get_type_hints(kind), settings_of(kind)
     read = {}
     for pair in said.split(","):

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from textwrap import wrap
+
 import plotly.graph_objects as go
 
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.defences.registry import entry_of, look_of_defence
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.defences.registry import DEFENCES, look_of_defence, stages_of
+from core.defences.trained.registry import TRAINED_DEFENCES
+from core.errors import InvalidInputError
 from core.figures.style import BASELINE, GRID, error_bars, hover_line, style
+from core.registry import Look, looks_of
+from core.studies.tradeoff_choice import attacked, leak_of
+from core.studies.tradeoff_frontier import Ends, Frontier
+from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 
@@ -16,6 +29,8 @@ _ATTACKERS = {
     "tuned": "tuned classifier",
     "search": "re-embedding search",
     "tokens": "reader of released tokens",
+    "mlp": "network of one hidden layer",
+    "knn": "nearest neighbours",
 }
 
 
@@ -27,46 +42,68 @@ def attacker_said(name: str) -> str:
     >>> attacker_said("search"), attacker_said("probe_mlc")
     ('re-embedding search', 'Probe-started classifier')
     """
-    entry = INVERSION_ATTACKS.get(name)
+    known = {**CLASSIFIER_ATTACKS, **ATTRIBUTE_ATTACKS, **INVERSION_ATTACKS}
+    entry = known.get(name)
     return _ATTACKERS.get(name, entry.title if entry else name)
 
 
 def tradeoff_figure(
-    found: Tradeoff, task: str, *, chosen: int | None = None, defences: tuple[str, ...] = ()
+    found: Tradeoff,
+    task: str,
+    *,
+    reads: str = "words",
+    chosen: Mapping[str, int] | None = None,
+    defences: tuple[str, ...] = (),
+    edge: Frontier | None = None,
 ) -> go.Figure:
     """Return leakage over the utility of one task, a line a defence, strengths along it.
 
     Parameters
     ----------
-    chosen : int, optional
-        Index of the point to ring.
+    reads : str
+        What the attacker is after.
+    chosen : mapping of str to int, optional
+        Letters, and the indices of the points that they ring.
     defences : tuple of str
         Shown besides the undefended encoder; all by default.
+    edge : Frontier, optional
+        Drawn as a line with a band.
     """
     figure = go.Figure()
-    names = dict.fromkeys(p.defence for p in found.points)
-    for name in [n for n in names if not defences or n in defences or entry_of(n).is_baseline]:
-        members = [(i, p) for i, p in enumerate(found.points) if p.defence == name]
-        _line(figure, name, members, task)
-    _guessing(figure, found.undefended, task)
-    if chosen is not None:
-        _ring(figure, found.points[chosen], task)
-    style(figure, height=520)
+    shown = {id(point) for point in attacked(found, task, reads)}
+    points = [(i, p) for i, p in enumerate(found.points) if id(p) in shown]
+    for name in dict.fromkeys(p.defence for _, p in points):
+        if not defences or name in defences or entry_shown(name).is_baseline:
+            _line(figure, [each for each in points if each[1].defence == name], task, reads)
+    _guessing(figure, found.undefended, task, reads)
+    if edge is not None:
+        _draw_edge(figure, edge)
+    for letter, i in (chosen or {}).items():
+        if id(found.points[i]) in shown:
+            _ring(figure, found.points[i], task, reads, letter)
+    _lay_out(figure, f"{task_said(task)}, {_unit(found, task)}", reads)
+    return figure
+
+
+def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
+    style(figure, height=560)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
+        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0},
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         clickmode="event+select",
     )
-    measure = found.measures.get(task, "")
-    figure.update_xaxes(
-        title=f"useful: {task_said(task)}, {_UNITS.get(measure, measure)} →",
-        gridcolor=GRID,
-        zeroline=False,
-    )
+    title = "<br>".join(wrap(f"useful: {useful} →", _TITLE_WIDTH))
+    figure.update_xaxes(title=title, gridcolor=GRID, zeroline=False)
+    # Guessing members reaches a half: nothing stands between that and zero.
+    start = "normal" if reads == "membership" else "tozero"
     figure.update_yaxes(
-        title="leaks: words recovered, F1 →", gridcolor=GRID, zeroline=False, rangemode="tozero"
+        title=f"leaks: {READS[reads]} →", gridcolor=GRID, zeroline=False, rangemode=start
     )
-    return figure
+
+
+def _unit(found: Tradeoff, task: str) -> str:
+    measure = found.measures.get(task, "")
+    return _UNITS.get(measure, measure)
 
 
 _UNITS = {
@@ -75,27 +112,71 @@ _UNITS = {
     "recall@1": "found first, per cent",
 }
 
+_TITLE_WIDTH = 44
+"""Letters of a line that a telephone shows below a figure."""
+
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 
 
-def _ring(figure: go.Figure, point: Point, task: str) -> None:
-    """Mark the point that was chosen."""
+_BAND, _EDGE = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.9)"
+
+
+def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
+    """Draw what some setting surely reaches, and the band down to what none does."""
+    if len(edge.surely) < 2:
+        return
+    corner = (edge.perhaps[-1][0], edge.surely[-1][1])
+    band = _path([*edge.surely, corner, *reversed(edge.perhaps)]) + " Z"
+    common = {"type": "path", "layer": "below", "showlegend": True, "xref": "x", "yref": "y"}
+    figure.add_shape(
+        path=band, fillcolor=_BAND, line={"width": 0}, name="the best lies here, 95 %", **common
+    )
+    figure.add_shape(
+        path=_path(edge.surely),
+        line={"color": _EDGE, "width": 2, "dash": "dash"},
+        name="surely reached",
+        **common,
+    )
+
+
+def _path(corners: list[Ends] | tuple[Ends, ...]) -> str:
+    return "M " + " L ".join(f"{useful:.4f},{leaks:.4f}" for useful, leaks in corners)
+
+
+def _ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -> None:
+    """Mark a point that was chosen."""
     figure.add_scatter(
         x=[point.utility[task].value],
-        y=[point.leakage.value],
-        mode="markers",
+        y=[leak_of(point, reads).value],
+        mode="markers+text",
+        text=[f"<b>{letter}</b>"],
+        textposition="top left" if letter == "A" else "top right",
+        textfont={"size": 15},
         marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
         hoverinfo="skip",
         showlegend=False,
     )
 
 
-def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: str) -> None:
-    colour, symbol = look_of_defence(name)
+def _look(name: str) -> Look:
+    """Return how a defence is drawn, a trained one included; one that is not known in grey."""
+    try:
+        return look_of_defence(name)
+    except InvalidInputError:
+        looks = {**looks_of(TRAINED_DEFENCES), **looks_of(DEFENCES)}
+    first, last = stages_of(name)[0], stages_of(name)[-1]
+    if first not in looks or last not in looks:
+        return Look(BASELINE, "circle-open")
+    return Look(looks[first].colour, looks[last].symbol)
+
+
+def _line(figure: go.Figure, members: list[tuple[int, Point]], task: str, reads: str) -> None:
+    name = members[0][1].defence
+    colour, symbol = _look(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
-    leaks = [point.leakage for _, point in members]
-    entry = entry_of(name)
+    leaks = [leak_of(point, reads) for _, point in members]
+    entry = entry_shown(name)
     title, size = entry.title, 15 if entry.is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
@@ -106,32 +187,40 @@ def _line(figure: go.Figure, name: str, members: list[tuple[int, Point]], task: 
         name=title,
         line={"color": colour, "width": 1.5},
         marker={"symbol": symbol, "size": size, "color": colour},
-        customdata=[
-            [i, point.label or title, attacker_said(point.attacker), hover_line(point.provenances)]
-            for i, point in members
-        ],
+        customdata=[[i, point.label or title, *_told(point, reads)] for i, point in members],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
-        "<br>to the %{customdata[2]}%{customdata[3]}<extra></extra>",
+        "<br>to the %{customdata[2]}<br>%{customdata[3]}%{customdata[4]}<extra></extra>",
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
     )
 
 
-def _guessing(figure: go.Figure, base: Point, task: str) -> None:
-    """Draw what guessing reaches on either axis."""
-    useless, blind = base.utility[task].chance, base.leakage.chance
-    figure.add_vline(x=useless, line=_DOTTED)
-    figure.add_hline(y=blind, line=_DOTTED)
-    _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        xanchor="right",
-        y=blind,
-        yanchor="bottom",
-        text=f"guessing without the vector {blind:.0f}",
-        showarrow=False,
-    )
+def _told(point: Point, reads: str) -> tuple[str, str, str]:
+    """Return what a pointer shows besides the numbers: by whom, at what cost, from where."""
+    strongest = point.strongest(reads)
+    training, a_text = minutes_said(point), milliseconds_said(point)
+    cost = f"training: {training}; a text: {a_text}" if training != a_text else training
+    by = attacker_said(strongest[0]) if strongest else ""
+    return by, cost, hover_line(point.provenances)
+
+
+def _guessing(figure: go.Figure, base: Point, task: str, reads: str) -> None:
+    """Draw what guessing reaches on either axis, where it is known."""
+    useless, blind = base.utility[task].chance, leak_of(base, reads).chance
+    if not math.isnan(useless):
+        figure.add_vline(x=useless, line=_DOTTED)
+        _corner(figure, useless, 1, f"chance {useless:.0f}", "left")
+    if not math.isnan(blind):
+        figure.add_hline(y=blind, line=_DOTTED)
+        figure.add_annotation(
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=blind,
+            yanchor="bottom",
+            text=f"guessing without the vector {blind:.0f}",
+            showarrow=False,
+        )
 
 
 def _corner(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:

@@ -62,7 +62,7 @@ class AdaptiveStudy(ConstrainedStudy):
                        "objective_settings": self._settings(),
                        "pretraining_seed": self.pretraining_seed}  # fmt: skip
         return [
-            {**task, **self.tuning("transformer"), **pretraining, "defence": mechanism,
+            {**task, **self.tuning("transformer", mechanism), **pretraining, "defence": mechanism,
              "objective": objective, "etas": etas[: i + 1], "defence_settings": {"eta": eta},
              "seed": seed}
             for mechanism in self.mechanisms
@@ -101,6 +101,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "pretraining_minutes": round(adapted.minutes, 2),
         "tokens_seen": adapted.tokens,
         "all_tokens_seen": adapted.all_tokens,
+        "distinct_tokens_seen": adapted.distinct_tokens,
         "paper_tokens": PAPER_TOKENS,
         "loss_by_tokens": [[point["tokens"], round(point["loss"], 4)] for point in adapted.curve],
         **theirs(cell),

@@ -6,35 +6,33 @@ Differs from the paper: attackers are trained after the defence, on texts that i
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.attacks.attributes.examples import Examples, read_examples
-from core.corpora import split_reference
+from core.attacks.inversion.shipped import shipped_digest
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.registry import FITTED_ENCODERS
 from core.errors import DivergedError, InvalidInputError
 from core.results import Score
-from core.specs import REQUIRED, setting, settings_of
-from core.store import digest_file
-from core.studies.adversarial_attack import (
-    ATTRIBUTE_ATTACKERS,
-    WORD_ATTACKERS,
-    attribute_scores,
-    word_scores,
-)
+from core.specs import REQUIRED, EncoderSpec, setting, settings_of
+from core.studies.adversarial_attack import ATTRIBUTE_ATTACKERS, attribute_scores
 from core.studies.adversarial_tables import markdown
-from core.studies.adversarial_texts import Sides, Sizes, part_texts
+from core.studies.adversarial_texts import (
+    Sides,
+    Sizes,
+    open_examples,
+    part_texts,
+    table_digest,
+)
 from core.studies.adversarial_use import use_scores
+from core.studies.adversarial_words import WORD_ATTACKERS, word_scores
 from core.studies.apart import near_setting
 from core.studies.membership_halves import settings_told
 from core.studies.named_texts import NamedTexts, check_names
 from core.studies.rows import Cell, Row
+from core.studies.timing import milliseconds_a_text
 from core.studies.tradeoff import USUAL
 from core.studies.trained_defences import Trained, trained_defence, trained_dual
 
@@ -46,9 +44,6 @@ HIDDEN = ("words", "attribute")
 DUALS = {"dual_lstm": "adversarial_lstm", "dual_transformer": "adversarial_transformer"}
 """The dual encoders, which are trained against an adversary from the first step; the vectors of
 any other encoder are changed by an adapter."""
-
-N_TIMED = 200
-"""Texts that the time of a text is a mean of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +68,15 @@ class AdversarialStudy:
         (0.0, 0.3, 1.0, 3.0), "λ_s; 0 trains without the adversary", low=0.0
     )
     word_attackers: tuple[str, ...] = setting(
-        WORD_ATTACKERS, "who reads words afterwards", choices=WORD_ATTACKERS
+        tuple(WORD_ATTACKERS), "who reads words afterwards", choices=tuple(WORD_ATTACKERS)
     )
     attribute_attackers: tuple[str, ...] = setting(
         tuple(ATTRIBUTE_ATTACKERS), "who infers the attribute afterwards",
         choices=tuple(ATTRIBUTE_ATTACKERS),
     )  # fmt: skip
-    msp_epochs: int = setting(30, "passes of set prediction at most", low=1, high=1000)
+    msp_epochs: int = setting(
+        0, "passes of set prediction at most; 0 for its own", low=0, high=1000
+    )
     n_labels: int = setting(20, "labels told apart, drawn by chance", low=2)
     n_defence: int = setting(10_000, "texts that a defence is trained on", low=40)
     n_known: int = setting(10_000, "other texts that attackers are trained on", low=40)
@@ -112,12 +109,12 @@ class AdversarialStudy:
         Raises
         ------
         InvalidInputError
-            Two tasks of one name, or a file that cannot be read.
+            Two tasks of one name, a file that cannot be read, or nobody to read words.
         """
         check_names(self.tasks)
         shared = self._shared()
         return [
-            {**shared, **self._attackers(hides), **part, "hides": hides, "seed": seed}
+            {**shared, **self._attackers(encoder, hides), **part, "hides": hides, "seed": seed}
             for seed in self.seeds
             for encoder in self.encoders
             for hides in self.hides
@@ -130,14 +127,21 @@ class AdversarialStudy:
                  "n_test")  # fmt: skip
         return {"study": "adversarial", **{name: getattr(self, name) for name in names},
                 "label": self.label_column, "group": self.group_column, "tasks": list(self.tasks),
-                "contents": [_content_of(place) for place in places]}  # fmt: skip
+                "contents": [table_digest(place) for place in places]}  # fmt: skip
 
-    def _attackers(self, hides: str) -> Cell:
+    def _attackers(self, encoder: str, hides: str) -> Cell:
         if hides == "attribute":
             return {"attackers": list(self.attribute_attackers), "attribute_attack": "linear"}
-        settings = {"msp": {"epochs": self.msp_epochs}, "tuned": USUAL}
-        told = {name: settings[name] for name in self.word_attackers}
-        return {"attackers": list(self.word_attackers), "attack": "probe_mlc", "settings": told}
+        start = shipped_digest(EncoderSpec(name=encoder), "probe_mlc")
+        names = [name for name in self.word_attackers if start or name != "tuned"]
+        if not names:
+            raise InvalidInputError(
+                f"`tuned` goes on from weights that ship, and none do for {encoder}. Add another "
+                "to --word-attackers, such as `probe_mlc`."
+            )
+        msp = {"epochs": self.msp_epochs} if self.msp_epochs else {}
+        return {"attackers": names, "attack": "probe_mlc", "start": start,
+                "settings": {"probe_mlc": USUAL, "msp": msp}}  # fmt: skip
 
     def _parts(self, encoder: str, hides: str, seed: int) -> list[Cell]:
         weights = self.word_weights if hides == "words" else self.attribute_weights
@@ -179,25 +183,6 @@ class AdversarialStudy:
                 "trained_defence_settings": told}  # fmt: skip
 
 
-def _content_of(place: str) -> str:
-    """Return what identifies the content of a file."""
-    path = Path(split_reference(place)[0])
-    if not path.is_file():
-        raise InvalidInputError(
-            f"{path} is no file: the target is a table of texts with the attribute, and each task "
-            "a table of texts with classes."
-        )
-    return digest_file(path)[:16]
-
-
-@lru_cache(maxsize=1)
-def _examples(place: str, label: str, group: str, digest: str) -> Examples:
-    path, column = split_reference(place)
-    return read_examples(
-        Path(path), label_column=label, group_column=group or None, text_column=column
-    )
-
-
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Train a cell's defence, and let fresh attackers and the tasks come.
 
@@ -207,12 +192,12 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         A file holds other texts than where the study was begun, or too few.
     """
     places = [cell["target"], *(NamedTexts.of(task).place for task in cell["tasks"])]
-    if [_content_of(place) for place in places] != cell["contents"]:
+    if [table_digest(place) for place in places] != cell["contents"]:
         raise InvalidInputError(
             "The target, or the file of a task, holds other texts than where the study was begun. "
             "Copy the same files to every machine, or start the study again."
         )
-    examples = _examples(cell["target"], cell["label"], cell["group"], cell["contents"][0])
+    examples = open_examples(cell["target"], cell["label"], cell["group"], cell["contents"][0])
     sizes = Sizes(cell["n_labels"], cell["n_defence"], cell["n_known"], cell["n_targets"])
     sides = part_texts(examples, sizes, cell["seed"], cell["near"])
     try:
@@ -257,8 +242,7 @@ def _after(cell: Cell, plain: Trained, trained: Trained, sides: Sides) -> list[R
     found: dict[str, tuple[dict[str, Score], dict[str, Any]]]
     if cell["hides"] == "words":
         is_dual = cell["encoder"] in FITTED_ENCODERS  # nobody has it without the defence
-        base = trained.encoder if is_dual else plain.encoder
-        words = word_scores(cell, base, trained.encoder, sides)
+        words = word_scores(cell, trained if is_dual else plain, trained, sides)
         found = {name: ({"read": score}, told) for name, (score, told) in words.items()}
     else:
         labels = attribute_scores(cell, trained.encoder, sides)
@@ -277,17 +261,8 @@ def _use(cell: Cell, plain: Trained, trained: Trained) -> Row:
     scores = use_scores(cell, plain.encoder, trained.encoder)
     facts = {
         "when": "use",
-        "training_minutes": round(trained.seconds / 60, 3),
-        "milliseconds_a_text": round(_milliseconds(trained.bare.encode), 3),
+        "training_minutes": round(trained.seconds / 60, 6),
+        "milliseconds_a_text": milliseconds_a_text(trained.bare.encode),
         "dimension": trained.encoder.dimension,
     }
     return Row(scores=scores, facts=facts)
-
-
-def _milliseconds(encode: Callable[[Sequence[str]], Any]) -> float:
-    """Return how long a text takes, where nothing is remembered."""
-    texts = [f"Text {i} says that the river rose over its banks." for i in range(N_TIMED)]
-    encode(texts[:8])
-    start = time.perf_counter()
-    encode(texts)
-    return 1000 * (time.perf_counter() - start) / N_TIMED

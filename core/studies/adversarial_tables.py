@@ -115,17 +115,23 @@ class Verdict:
     plain : Setting
         Without a defence.
     met : Setting or None
-        The cheapest that halves what the strongest reads at no more than AFFORDABLE points.
+        The cheapest that surely halves what the strongest reads at no more than AFFORDABLE points:
+        the upper ends of what is read are at most half of the greatest lower end without a
+        defence, and the lower end of usefulness is within those points.
     best : Setting or None
-        Where none does: the one under which least is read at that price.
+        Under which least is read of those that are surely within that price.
     least : Setting or None
         Under which least is read, whatever it costs.
+    unclear : Setting or None
+        Where none surely does: the one under which least is read of those that may, by the other
+        ends of the same intervals.
     """
 
     plain: Setting
     met: Setting | None
     best: Setting | None
     least: Setting | None
+    unclear: Setting | None = None
 
     def __str__(self) -> str:
         """Return the verdict in a sentence or two."""
@@ -135,7 +141,9 @@ class Verdict:
         head += f"without a defence the strongest fresh attacker ({attacker}) reads {read.said()}. "
         if self.met is not None:
             return head + f"{_costs(self.met)}: halved at {AFFORDABLE:g} points or fewer."
-        head += f"No setting halved that at {AFFORDABLE:g} points of usefulness or fewer."
+        head += f"No setting surely halved that at {AFFORDABLE:g} points of usefulness or fewer."
+        if self.unclear is not None:
+            head += f" Not told apart from that: {_costs(self.unclear)}."
         if self.best is not None:
             head += f" The best at that price: {_costs(self.best)}."
         if self.least is not None and self.least is not self.best:
@@ -166,15 +174,29 @@ def _verdicts(settings: Sequence[Setting]) -> Iterator[Verdict]:
                and s.kind != "none"]  # fmt: skip
         if not own:
             continue
-        affordable = [s for s in own if s.changes["mean"].value >= -AFFORDABLE]
-        half = plain.strongest[1].value / 2
-        met = [s for s in affordable if s.strongest[1].value <= half]
+        affordable = [s for s in own if s.changes["mean"].ci95.low >= -AFFORDABLE]
+        met = [s for s in affordable if _is_halved(plain, s)]
+        unclear = [s for s in own if not met and not _is_missed(plain, s)]
         yield Verdict(
             plain,
             max(met, key=lambda s: s.changes["mean"].value, default=None),
             min(affordable, key=lambda s: s.strongest[1].value, default=None),
             min(own, key=lambda s: s.strongest[1].value),
+            min(unclear, key=lambda s: s.strongest[1].value, default=None),
         )
+
+
+def _is_halved(plain: Setting, other: Setting) -> bool:
+    """Whether no attacker reads more than half, by the ends of intervals that are the worst."""
+    before = max(score.ci95.low for score in plain.after.values())
+    return all(score.ci95.high <= before / 2 for score in other.after.values())
+
+
+def _is_missed(plain: Setting, other: Setting) -> bool:
+    """Whether the goal is surely missed; where intervals hold both answers it is not."""
+    before = max(score.ci95.high for score in plain.after.values())
+    is_read = any(score.ci95.low > before / 2 for score in other.after.values())
+    return is_read or other.changes["mean"].ci95.high < -AFFORDABLE
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -202,7 +224,8 @@ def _head(rows: Sequence[Row]) -> str:
         f"fresh attackers afterwards on {first['n_known']:,} others, and {first['n_targets']:,} "
         "texts are under attack, which neither saw. In training: what the adversary reads of "
         "held-out texts after the last epoch. Usefulness: accuracy of logistic regression, in "
-        f"points beside the same encoder without a defence. Means over seeds {seeds}, with 95 % "
+        "points beside the same encoder without a defence. Words count that all fresh attackers "
+        f"know. Means over seeds {seeds}, with 95 % "
         "intervals.\n"
     )
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.examples import Examples, read_examples
+from core.corpora import split_reference
 from core.corpora.near_duplicates import THRESHOLD, near_duplicates
 from core.errors import InvalidInputError
+from core.store import digest_file
 
-__all__ = ["Sides", "Sizes", "part_texts"]
+__all__ = ["Sides", "Sizes", "open_examples", "part_texts", "table_digest"]
 
 RUN = 50
 """Consecutive texts that stay on one side."""
@@ -76,6 +80,38 @@ class Sides:
     def names(self) -> tuple[str, ...]:
         """The labels in a fixed order."""
         return tuple(sorted(set(self.known_labels)))
+
+
+def table_digest(place: str) -> str:
+    """Return what identifies the content of a table of texts, told as FILE or FILE#COLUMN.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such file.
+    """
+    path = Path(split_reference(place)[0])
+    if not path.is_file():
+        raise InvalidInputError(
+            f"{path} is no file: the target is a table of texts with the attribute, and each task "
+            "a table of texts with classes."
+        )
+    return digest_file(path)[:16]
+
+
+@lru_cache(maxsize=1)
+def open_examples(place: str, label: str, group: str, digest: str) -> Examples:
+    """Return the labelled texts of a table, read once a process.
+
+    Parameters
+    ----------
+    digest : str
+        What `table_digest` says of it.
+    """
+    path, column = split_reference(place)
+    return read_examples(
+        Path(path), label_column=label, group_column=group or None, text_column=column
+    )
 
 
 def part_texts(examples: Examples, sizes: Sizes, seed: int, near: float = THRESHOLD) -> Sides:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.defences.trained.constrained import usual_rate
 from core.defences.trained.under_noise.registry import READERS
 from core.defences.trained.under_noise.user_side import MECHANISMS
 from core.specs import REQUIRED, setting
@@ -14,7 +15,12 @@ from core.studies.named_texts import check_names
 from core.studies.privacy_paper import MATCHED, paper_eta
 from core.studies.privacy_tables import constrained_markdown as markdown
 from core.studies.rows import Cell, Row
-from core.studies.tuned_networks import examples_of, tuned_for, without_noise
+from core.studies.tuned_networks import (
+    examples_of,
+    same_without_noise,
+    tuned_for,
+    without_noise,
+)
 
 __all__ = ["ConstrainedStudy", "markdown", "measure"]
 
@@ -44,7 +50,7 @@ class ConstrainedStudy:
     def cells(self) -> list[Cell]:
         """Return what is to be measured; without noise first, which all else is held against."""
         return [
-            {**task, **self.tuning(reader), "defence": mechanism,
+            {**task, **self.tuning(reader, mechanism), "defence": mechanism,
              "defence_settings": {} if eta is None else {"eta": eta}, "seed": seed}
             for mechanism, eta in self._constraints()
             for task in self.texts("constrained")
@@ -68,12 +74,11 @@ class ConstrainedStudy:
                    "content": content_of(task.name, task.place), "encoder": self.encoder,
                    "n_train": self.n_train, "n_test": self.n_test}  # fmt: skip
 
-    def tuning(self, reader: str) -> Cell:
-        """Return what a cell tells of a network and of how it is trained."""
-        entry = READERS[reader]
+    def tuning(self, reader: str, mechanism: str) -> Cell:
+        """Return what a cell tells of a network and of how it is trained behind a mechanism."""
         settings: dict[str, Any] = {
             "epochs": self.epochs, "batch_size": self.batch_size, "max_length": self.max_length,
-            "learning_rate": entry.learning_rate, "warm_up": 0.1,
+            "learning_rate": usual_rate(mechanism, reader), "warm_up": 0.1,
         }  # fmt: skip
         return {"reader": reader, "reader_settings": settings}
 
@@ -84,13 +89,22 @@ def content_of(name: str, place: str) -> str:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Fine-tune a network under noise, and hold it against the same without."""
+    """Fine-tune a network under noise, and hold it against others on the same texts.
+
+    `change` is beside the reader that is fine-tuned as a whole without a constraint, as the paper
+    has it; `change_by_noise` beside the network of the cell itself, trained without noise.
+    """
     found = tuned_for(cell, folder)
     scores = {"accuracy": found.hits.score()}
     if cell["defence"] != "none":
-        best = tuned_for(without_noise(cell), folder)
-        scores["null_accuracy"] = best.hits.score()
-        scores["change"] = found.hits.change_from(best.hits)
+        best = tuned_for(without_noise(cell), folder).hits
+        same = tuned_for(same_without_noise(cell), folder).hits
+        scores |= {
+            "null_accuracy": best.score(),
+            "change": found.hits.change_from(best),
+            "noiseless_accuracy": same.score(),
+            "change_by_noise": found.hits.change_from(same),
+        }
     facts = {"n": len(found.hits.right), "n_train": found.n_train,
              "minutes": round(found.minutes, 2), **theirs(cell)}  # fmt: skip
     return [Row(scores=scores, facts=facts)]

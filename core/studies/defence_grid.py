@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from core.defences.registry import ALL_DEFENCES, stages_of
 from core.defences.told import read_defence
+from core.defences.trained.registry import MODEL_DEFENCES, TRAINED_DEFENCES
+from core.errors import InvalidInputError
 from core.specs import DefenceSpec
 
-__all__ = ["GRID", "NEWER", "chosen_defences"]
+__all__ = [
+    "GRID",
+    "NEWER",
+    "TRAINED",
+    "chosen_defences",
+    "hides_attribute",
+    "is_of_model",
+    "trained_stage",
+]
 
 GRID: tuple[DefenceSpec, ...] = (
     DefenceSpec(name="none"),
@@ -32,6 +44,14 @@ NEWER: tuple[DefenceSpec, ...] = (
 )
 """The mechanisms that came after, at strengths of theirs; measured where they are named."""
 
+TRAINED: tuple[DefenceSpec, ...] = (
+    *(DefenceSpec.of("adversarial", {"against": "words", "weight": w}) for w in (0.3, 1.0, 3.0)),
+    *(DefenceSpec.of("adversarial", {"against": "attribute", "weight": w}) for w in (1.0, 10.0)),
+    DefenceSpec(name="leace"),
+    *(DefenceSpec.of("private_head", {"epsilon": e}) for e in (8.0, 1.0)),
+)
+"""Those that are trained, and those of a model's training texts; measured where they are named."""
+
 
 def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     """Return the defences that words name, each once.
@@ -39,22 +59,66 @@ def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
     Parameters
     ----------
     told : sequence of str
-        `gaussian` for all its strengths in GRID or NEWER, `gaussian:sigma=0.3` for one of one's
-        own, `text_to_text:eta=60+int8` for a chain.
+        `gaussian` for all its strengths in GRID, NEWER or TRAINED, `gaussian:sigma=0.3` for one of
+        one's own, `text_to_text:eta=60+int8` for a chain. What is trained stands first in a chain.
 
     Raises
     ------
     InvalidInputError
-        No such defence or setting, or a value outside its range.
+        No such defence or setting, a value outside its range, or a chain that trains a late stage.
 
     Examples
     --------
     >>> [dict(spec.settings) for spec in chosen_defences(["rounding", "rounding:decimals=3"])]
     [{'decimals': 1}, {'decimals': 3}]
+    >>> [dict(spec.settings) for spec in chosen_defences(["adversarial:weight=0.3"])]
+    [{'against': 'words', 'weight': 0.3}]
     """
     found: dict[DefenceSpec, None] = {}
     for each in told:
-        in_grid = [spec for spec in (*GRID, *NEWER) if spec.name == each]
-        specs = in_grid or [read_defence(each, option="--defences")]
+        in_grid = [spec for spec in (*GRID, *NEWER, *TRAINED) if spec.name == each]
+        specs = in_grid or [_whole(read_defence(each, option="--defences", known=ALL_DEFENCES))]
         found.update(dict.fromkeys(specs))
     return list(found)
+
+
+def _whole(spec: DefenceSpec) -> DefenceSpec:
+    """Return a defence that tells by itself what it hides, after checking where it is trained."""
+    stages = stages_of(spec.name)
+    late = [stage for stage in stages[1:] if stage in TRAINED_DEFENCES]
+    if late:
+        raise InvalidInputError(
+            f"--defences: {spec.name} trains {late[0]} on what other stages leave, which is not "
+            f"measured. Put it first, or leave it out."
+        )
+    if "adversarial" not in stages:
+        return spec
+    before = "adversarial." if len(stages) > 1 else ""
+    usual = {f"{before}against": "words", f"{before}weight": 1.0}
+    return DefenceSpec.of(spec.name, usual | dict(spec.settings))
+
+
+def trained_stage(name: str) -> str:
+    """Return the stage of a defence that is trained; empty where none is.
+
+    Examples
+    --------
+    >>> trained_stage("adversarial+gaussian"), trained_stage("gaussian")
+    ('adversarial', '')
+    """
+    first = stages_of(name)[0]
+    return first if first in TRAINED_DEFENCES else ""
+
+
+def hides_attribute(name: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a trained defence hides an attribute, so that its texts need labels."""
+    stage = trained_stage(name)
+    if not stage:
+        return False
+    against = settings.get("against", settings.get(f"{stage}.against"))
+    return TRAINED_DEFENCES[stage].needs_labels or against == "attribute"
+
+
+def is_of_model(name: str) -> bool:
+    """Whether a defence is one of a model's training texts, and leaves vectors as they are."""
+    return name in MODEL_DEFENCES

@@ -23,13 +23,20 @@ def constrained_markdown(rows: Sequence[Row]) -> str:
     lines: list[str] = []
     for (task,), found in _by(rows, "task"):
         lines += [f"## {task}", "", _sizes(found), ""]
-        lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), ""]
+        lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), "", _BESIDE, ""]
         lines += [*_text_above_token(found), ""]
     return "\n".join([*_failed(rows), *lines])
 
 
-_HEAD = ("network", "sends", "η", "accuracy [95 %]", "without noise", "change", "minutes",
-         "Q21: η", "Q21")  # fmt: skip
+_HEAD = ("network", "sends", "η", "accuracy [95 %]", "without noise", "change by noise",
+         "null privacy", "change from null", "minutes", "Q21: η", "Q21")  # fmt: skip
+
+_BESIDE = (
+    "Without noise: the same network, trained on what users send with no noise on it. Null "
+    "privacy: the network fine-tuned as a whole on texts as they are, which is the same where "
+    "users send word pieces. Of a vector of a whole text only a small head is trained: what "
+    "freezing the encoder costs is in the change from null privacy, and not in that by noise."
+)
 
 
 def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
@@ -44,12 +51,19 @@ def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object,
             DEFENCES[mechanism].title,
             "" if is_null else f"{eta:g}",
             _mean(same, "accuracy").said(is_bold=True),
-            "" if is_null else f"{_mean(same, 'null_accuracy').value:.1f}",
-            "" if is_null else _mean(same, "change").said(),
+            *_beside(same, "noiseless_accuracy", "change_by_noise"),
+            *_beside(same, "null_accuracy", "change"),
             _minutes(same, "minutes"),
             first["paper_eta"] or "",
             "" if theirs is None else f"{theirs:.1f}",
         )
+
+
+def _beside(rows: Sequence[Row], accuracy: str, change: str) -> tuple[str, str]:
+    """Return another network's accuracy, and the change from it; nothing where it was not held."""
+    if accuracy not in rows[0].scores:
+        return "", ""
+    return f"{_mean(rows, accuracy).value:.1f}", _mean(rows, change).said()
 
 
 def _text_above_token(rows: Sequence[Row]) -> list[str]:
@@ -82,7 +96,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
 
 
 _ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
-                 "won back, %", "tokens seen (with neighbours)", "of the paper's",
+                 "won back, %", "tokens seen (with neighbours; distinct)", "of the paper's",
                  "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
                  "Q21: won back, %")  # fmt: skip
 
@@ -101,13 +115,20 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
             f"{_mean(same, 'null_accuracy').value:.1f}",
             _mean(same, "gain").said(),
             _mean(same, "won_back").said(0),
-            f"{first['tokens_seen']:,} ({first['all_tokens_seen']:,})",
+            _seen(first),
             f"1 in {first['paper_tokens'] / first['all_tokens_seen']:,.0f}",
             _minutes(same, "pretraining_minutes"),
             at or "",
             *("" if each is None else f"{each:.1f}" for each in (plain, theirs)),
             _won_there(NULL.get((task, "transformer")), plain, theirs),
         )
+
+
+def _seen(row: Row) -> str:
+    """Return the tokens seen at this η; with its neighbours' and, of these, distinct ones."""
+    distinct = row.facts.get("distinct_tokens_seen")  # rows of former versions do not tell it
+    told = "" if distinct is None else f"; {distinct:,}"
+    return f"{row['tokens_seen']:,} ({row['all_tokens_seen']:,}{told})"
 
 
 def _won_there(null: float | None, plain: float | None, adapted: float | None) -> str:

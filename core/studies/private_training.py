@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,7 +46,15 @@ from core.tasks.outcomes import Hits
 from core.training.accounting import DELTA, LEAST_EPSILON, MOST_EPSILON, Privacy
 from core.training.private_heads import HeadSettings, TrainedHead, fit_head
 
-__all__ = ["ATTACKS", "PrivateTrainingStudy", "markdown", "measure"]
+__all__ = [
+    "ATTACKS",
+    "PrivateTrainingStudy",
+    "accounted",
+    "attacked_heads",
+    "drawn_lesson",
+    "markdown",
+    "measure",
+]
 
 ATTACKS = ("feature", "lira_online", "lira_offline", "rmia_online", "rmia_offline", "bavaria")
 """On samples; the strongest of them is told, by its AUC on the target itself: chosen against us."""
@@ -158,7 +166,7 @@ def _classified(cell: Cell, checkpoint: Path) -> list[Row]:
         "strongest": strongest.plan.name,
         "aucs": {outcome.plan.name: outcome.auc.value for outcome in found},
         "n_members": int(strongest.ranking.members.sum()),
-        **_accounted(spent, "attacked_"),
+        **accounted(spent, "attacked_"),
     }
     return [Row(scores=scores, facts=facts)]
 
@@ -188,7 +196,7 @@ def _use(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
         "accuracy_change": found.change_from(usual, cell["seed"]),
         "change_from_ridge": found.change_from(ridge, cell["seed"]),
     }, {"n": len(held), "n_train": len(known), "training_minutes": minutes,
-        **_accounted(head.privacy)}  # fmt: skip
+        **accounted(head.privacy)}  # fmt: skip
 
 
 def _membership(cell: Cell, checkpoint: Path) -> tuple[list[AttackOutcome], Privacy | None]:
@@ -199,20 +207,39 @@ def _membership(cell: Cell, checkpoint: Path) -> tuple[list[AttackOutcome], Priv
     """
     task, _, ids = _opened(cell["task"], cell["content"], cell["encoder"])
     known, _ = task.parts(seed=cell["seed"])
+    lesson = drawn_lesson(task.texts, ids, known, cell)
+    kind = PrivateHeads(**cell["classifier_settings"])
+    kind.fit(lesson, checkpoint_dir=str(checkpoint))
+    return attacked_heads(kind, lesson, cell["attacks"]), kind.privacy_[0]
+
+
+def drawn_lesson(
+    texts: Sequence[str], ids: NDArray[np.int64], known: NDArray[np.intp], cell: Cell
+) -> Lesson:
+    """Return what the attacked head and its shadows learn: each of half of the texts drawn.
+
+    Parameters
+    ----------
+    known : ndarray of int, shape (n_known,)
+        Rows that are trained on.
+    """
     rng = np.random.default_rng([cell["seed"], 51])
     rows = rng.permutation(known)[: cell["n_attacked"]]
     members = rng.permutation(len(rows)) < len(rows) // 2
     halves = random_halves(range(len(rows)), cell["n_shadows"], cell["seed"])
     trained = np.concatenate([members[None], halves])
-    lesson = Lesson(tuple(task.texts[i] for i in rows), ids[rows], int(ids.max()) + 1, trained,
-                    np.zeros_like(trained), cell["seed"])  # fmt: skip
-    kind = PrivateHeads(**cell["classifier_settings"])
-    kind.fit(lesson, checkpoint_dir=str(checkpoint))
-    target = Outputs(kind.answers_[0].astype(np.float64), lesson.labels, members)
-    shadows = Shadows(kind.answers_[1:], lesson.labels, halves)
-    plans = [Plan(name, {"feature": "loss"} if name == "feature" else {})
-             for name in cell["attacks"]]  # fmt: skip
-    return evaluate(target, shadows, chosen=plans, seed=cell["seed"]), kind.privacy_[0]
+    return Lesson(tuple(texts[i] for i in rows), ids[rows], int(ids.max()) + 1, trained,
+                  np.zeros_like(trained), cell["seed"])  # fmt: skip
+
+
+def attacked_heads(
+    kind: PrivateHeads, lesson: Lesson, attacks: Sequence[str]
+) -> list[AttackOutcome]:
+    """Return what attacks reach on the first of the heads, the others being the shadows."""
+    target = Outputs(kind.answers_[0].astype(np.float64), lesson.labels, lesson.trained[0])
+    shadows = Shadows(kind.answers_[1:], lesson.labels, lesson.trained[1:])
+    plans = [Plan(name, {"feature": "loss"} if name == "feature" else {}) for name in attacks]
+    return evaluate(target, shadows, chosen=plans, seed=lesson.seed)
 
 
 def _head_settings(cell: Cell) -> dict[str, Any]:
@@ -271,13 +298,13 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
     }  # fmt: skip
     facts = {
         "n_train": len(texts), "bits_a_token": found.bits_a_token, "exposures": values.tolist(),
-        "training_minutes": (time.monotonic() - begun) / 60, **_accounted(privacy),
+        "training_minutes": (time.monotonic() - begun) / 60, **accounted(privacy),
         "epsilon_canary": None if privacy is None else privacy.of_copies(settings.insertions),
     }  # fmt: skip
     return [Row(scores=scores, facts=facts)]
 
 
-def _accounted(privacy: Privacy | None, before: str = "") -> dict[str, Any]:
+def accounted(privacy: Privacy | None, before: str = "") -> dict[str, Any]:
     """Return what a training spent by the accountants of both packages; None where none was."""
     if privacy is None:
         return {f"{before}epsilon_{name}": None for name in ("opacus", "dp_accounting", "tight")}

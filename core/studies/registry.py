@@ -165,6 +165,7 @@ STUDIES: dict[str, StudyEntry] = {
         "classifiers that only ever see noise: what they are worth",
         "Qu et al. (2021), Tables 4 and 5",
         "core.studies.constrained:ConstrainedStudy",
+        version=2,
     ),
     "adaptive": StudyEntry(
         "Pretraining under noise",
@@ -179,14 +180,15 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
         version=2,
-        beside=("search",),
+        beside=("search", "retrieval"),
     ),
     "adversarial": StudyEntry(
         "Adversarial training",
         "what an adversary reads while an encoder is trained against it, and fresh ones after it",
         "Song & Raghunathan (2020), §7, Fig. 6 and 7; Belrose et al. (2023)",
         "core.studies.adversarial:AdversarialStudy",
-        beside=("msp",),
+        version=2,
+        beside=("search", "msp"),
     ),
     "membership-classifiers": StudyEntry(
         "Membership, classifiers",

@@ -1,140 +1,89 @@
 """What each defence costs and what it saves: utility against leakage.
 
-Every defence at every strength is measured under several seeds, in two cells: how much attackers
-who know the defence read (`tradeoff_attack`), and what its vectors are still good for
-(`tradeoff_use`). The texts of a cell are read from the files that it names.
+Every defence at every strength is measured under several seeds, in two cells or more: how much
+attackers who know the defence read of the words (`tradeoff_attack`), and what its vectors are still
+good for (`tradeoff_use`); where files for it are given, what attackers infer of an attribute, and
+whose texts a classifier on the vectors was trained on (`tradeoff_members`). The texts of a cell are
+read from the files that it names. A defence that is trained is the same in all of its cells.
 """
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion.shipped import shipped_digest, shipped_held_out
 from core.encoders import load_encoder
-from core.errors import InvalidInputError, similar
 from core.protocols import Encoder
-from core.specs import EncoderSpec, setting
-from core.studies.apart import near_setting
-from core.studies.cell_attacks import settings_for
-from core.studies.defence_grid import GRID, chosen_defences
+from core.results import Score
+from core.specs import EncoderSpec
+from core.studies.defence_grid import chosen_defences, is_of_model
 from core.studies.named_texts import check_names
 from core.studies.rows import Cell, Row
-from core.studies.tradeoff_attack import ATTACKERS, attack_scores
+from core.studies.runner import cell_key
+from core.studies.timing import N_TIMED, milliseconds_a_text
+from core.studies.tradeoff_attack import attack_scores
+from core.studies.tradeoff_attribute import inferred_scores
+from core.studies.tradeoff_cells import USUAL, check_parts, parts_of, trained_part
+from core.studies.tradeoff_guards import Guard, check_same, drawn_texts, guard_of
+from core.studies.tradeoff_members import HeadUse, head_use_scores, member_scores
+from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_summary import markdown
-from core.studies.tradeoff_texts import auxiliary_documents, auxiliary_texts, digest, draw_texts
+from core.studies.tradeoff_texts import auxiliary_digest
 from core.studies.tradeoff_use import contents_of, use_scores
 from core.training.record import hardware
 
 __all__ = ["USUAL", "TradeoffStudy", "markdown", "measure"]
 
-USUAL: dict[str, Any] = {"vocabulary_size": 20_000, "epochs": 12, "hidden": 512,
-                         "substitutions": 0}  # fmt: skip
-"""Settings of a classifier that is trained anew, where none ships for the encoder."""
+PARTS = ("attack", "use", "attribute", "membership")
+"""What is measured of a defence, each a cell."""
+
+Found = tuple[dict[str, Score], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeoffStudy:
-    """Every defence: the usefulness that it leaves, and the words that the strongest reads."""
+class TradeoffStudy(TradeoffSettings):
+    """Every defence: the usefulness that it leaves, and what the strongest attacker reads."""
 
-    tasks: tuple[str, ...] = setting(
-        (), "what vectors are used for: NAME=FILE of texts with a `label`", holds="labelled"
-    )
-    pairs: tuple[str, ...] = setting(
-        (), "the same, of scored pairs: NAME=FILE like the STS benchmark", holds="pairs"
-    )
-    searches: tuple[str, ...] = setting(
-        (),
-        "the same, of texts to be found: NAME=FILE, or NAME=FILE:COLUMN=VALUE, of question1 and "
-        "question2",
-        holds="searches",
-    )
-    encoder: str = setting("minilm", "the encoder that is defended")
-    precision: str = setting("auto", "of the encoder's matrix products")
-    defences: tuple[str, ...] = setting(
-        tuple(dict.fromkeys(spec.name for spec in GRID)),
-        "defences by name, at all strengths, or one as NAME:SETTING=VALUE",
-    )
-    attackers: tuple[str, ...] = setting(ATTACKERS, "who attacks each defence, knowing it")
-    attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
-    auxiliary: str = setting(
-        "",
-        "texts that the attacker has and, apart from these, targets: a file that holds the "
-        "sentences held out from the weights that ship; without one, bundled sentences, and the "
-        "attackers are trained anew",
-        holds="corpus",
-    )
-    n_auxiliary: int = setting(20_000, "sentences to train the attackers on", low=20)
-    n_targets: int = setting(300, "sentences under attack", low=1)
-    near: float = near_setting()
-    n_train: int = setting(0, "texts of each task to train on at most; 0 for all", low=0)
-    n_test: int = setting(0, "texts, or pairs, of each task to test on at most; 0 for all", low=0)
-    n_searched: int = setting(2000, "texts to be found among as many others", low=2)
-    seeds: tuple[int, ...] = setting((0, 1, 2), "one run each", low=0)
-    attack_settings: tuple[tuple[str, Any], ...] = setting(
-        (), "a setting of the attackers that are trained anew", flag="set"
-    )
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the table of the attribute has to have."""
+        return tuple(filter(None, (self.label_column, self.group_column)))
 
     def cells(self) -> list[Cell]:
-        """Return what is to be measured: each defence at each strength under each seed, twice.
+        """Return what is to be measured: each defence at each strength under each seed, by part.
 
         Raises
         ------
         InvalidInputError
-            No such defence or attacker, two tasks of one name, or a file that cannot be read.
+            No such defence or attacker, two tasks of one name, a file that cannot be read, or one
+            that is missing for a defence.
         """
         defences = chosen_defences(self.defences)
         check_names([*self.tasks, *self.pairs, *self.searches])
-        parts = [self._attacked(), self._used()]
+        check_parts(self, defences)
+        parts = [parts_of(self, spec) for spec in defences]
+        told = [{"defence": s.name, "defence_settings": dict(s.settings)} for s in defences]
         return [
-            {**part, "defence": spec.name, "defence_settings": dict(spec.settings), "seed": seed}
+            {**own[part], **told[i], "seed": seed, **trained_part(self, defences[i], seed)}
             for seed in self.seeds
-            for part in parts
-            if part["part"] == "attack" or part["tasks"] or part["pairs"] or part["searches"]
-            for spec in defences
+            for part in PARTS
+            for i, own in enumerate(parts)
+            if part in own
         ]
-
-    def _shared(self, part: str) -> Cell:
-        return {"study": "tradeoff", "part": part, "encoder": self.encoder,
-                "encoder_precision": self.precision}  # fmt: skip
-
-    def _attacked(self) -> Cell:
-        if self.attack != "probe_mlc":
-            raise InvalidInputError(
-                f"--attack must be of probe_mlc here, which can be tuned, got {self.attack!r}."
-            )
-        for name in self.attackers:
-            if name not in ATTACKERS:
-                raise InvalidInputError(
-                    f"--attackers must be of {', '.join(ATTACKERS)}, got {name!r}."
-                    + similar(name, ATTACKERS)
-                )
-        ships = EncoderSpec(name=self.encoder)
-        return {**self._shared("attack"), "attack": self.attack,
-                "attackers": list(self.attackers), "auxiliary": self.auxiliary,
-                "contents": _auxiliary_digest(self.auxiliary),
-                "start": shipped_digest(ships, self.attack) if self.auxiliary else "",
-                "settings": USUAL | settings_for(self.attack, self.attack_settings),
-                "n_auxiliary": self.n_auxiliary, "n_targets": self.n_targets,
-                "near": self.near}  # fmt: skip
-
-    def _used(self) -> Cell:
-        told = (self.tasks, self.pairs, self.searches)
-        return {**self._shared("use"), "tasks": list(self.tasks), "pairs": list(self.pairs),
-                "searches": list(self.searches), "contents": contents_of(*told),
-                "n_train": self.n_train, "n_test": self.n_test,
-                "n_searched": self.n_searched}  # fmt: skip
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Measure a defence at one strength under one seed: usefulness, or what leaks.
+    """Measure a defence at one strength under one seed: usefulness, or what one kind leaks.
 
     Raises
     ------
     InvalidInputError
         A file holds other texts than where the study was begun, or too few.
+    DivergedError
+        The training of the defence ran away.
     """
     encoder = _opened(cell["encoder"], cell["encoder_precision"])
     facts = {
@@ -142,35 +91,52 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "encoder_backend": str(getattr(encoder, "backend", "torch")),
         "machine": _machine(encoder),
     }
+    guard = guard_of(cell, encoder, folder)
     if cell["part"] == "use":
-        _check(contents_of(cell["tasks"], cell["pairs"], cell["searches"]) == cell["contents"])
-        scores, told = use_scores(cell, encoder)
-        return [Row(scores=scores, facts=facts | told)]
-    _check(_auxiliary_digest(cell["auxiliary"]) == cell["contents"])
-    texts = draw_texts(
-        auxiliary_texts(cell["auxiliary"]),
-        cell["n_auxiliary"],
-        cell["n_targets"],
-        cell["seed"],
-        held_out=shipped_held_out(encoder) if cell["start"] else None,
-        documents=auxiliary_documents(cell["auxiliary"]),
-        near=cell["near"],
-    )
-    scores, told = attack_scores(cell, encoder, texts)
-    return [Row(scores=scores, facts=facts | told | texts.facts)]
+        scores, told = _used(cell, encoder, guard)
+    elif cell["part"] == "attribute":
+        scores, told = inferred_scores(cell, encoder, guard)
+    elif cell["part"] == "membership":
+        scores, told = _members(cell, encoder, guard, folder)
+    else:
+        scores, told = _attacked(cell, encoder, guard)
+    return [Row(scores=scores, facts=facts | told | guard.facts)]
 
 
-def _check(is_same: bool) -> None:
-    if not is_same:
-        raise InvalidInputError(
-            "The files of the tasks, or the attacker's sentences, hold other texts than where the "
-            "study was begun. Copy the same files to every machine, or start the study again."
-        )
+def _used(cell: Cell, encoder: Encoder, guard: Guard) -> Found:
+    """Return what vectors are still good for, and what the defence costs in time."""
+    check_same(contents_of(cell["tasks"], cell["pairs"], cell["searches"]) == cell["contents"])
+    minutes = guard.training_minutes
+    if is_of_model(cell["defence"]):
+        scores, told, heads = head_use_scores(cell, encoder)
+        minutes = round(heads.seconds / 60 / max(len(heads.heads), 1), 5)
+        timed = _answering(encoder, heads)
+    else:
+        scores, told = use_scores(cell, encoder, guard.over(encoder))
+        timed = guard.protect(encoder).encode
+    cost = {"training_minutes": minutes, "milliseconds_a_text": milliseconds_a_text(timed),
+            "n_timed": N_TIMED}  # fmt: skip
+    return scores, told | cost
 
 
-def _auxiliary_digest(reference: str) -> str:
-    texts, documents = auxiliary_texts(reference), auxiliary_documents(reference)
-    return digest((*texts, *(documents[text] for text in texts if text in documents)))
+def _answering(encoder: Encoder, heads: HeadUse) -> Any:
+    return lambda texts: heads.encode(encoder.encode(texts))
+
+
+def _attacked(cell: Cell, encoder: Encoder, guard: Guard) -> Found:
+    """Return what attackers read of the words."""
+    check_same(auxiliary_digest(cell["auxiliary"]) == cell["contents"])
+    texts = drawn_texts(cell, encoder)
+    scores, told = attack_scores(cell, encoder, texts, guard)
+    return scores, told | texts.facts
+
+
+def _members(cell: Cell, encoder: Encoder, guard: Guard, folder: Path) -> Found:
+    """Return how well attacks tell a classifier's training texts from others."""
+    checkpoint = folder / "training" / cell_key(cell)
+    found = member_scores(cell, guard.over(encoder), checkpoint)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,10 @@ All are judged by `evaluate` on the same targets and words:
   vectors of the auxiliary texts, which a linear map has led back to the encoder's own space;
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
-- `tokens`: the words of the released text, or of the tokens nearest to the released token vectors.
+- `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
+- `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
+  defences that are trained, whose adversary is a classifier, as one of another family that begins
+  with nothing but protected vectors.
 """
 
 from __future__ import annotations
@@ -22,29 +25,42 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, shipped_folder
 from core.defences.chain import Chain
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
-from core.defences.metric_dp.texts import TokenPrivatizer
+from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts
 from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
 from core.metrics import wilson_interval
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import Score
-from core.specs import DefenceSpec
+from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
+from core.studies.tradeoff_guards import Guard
+from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 
-__all__ = ["ATTACKERS", "attack_scores", "draws_noise", "protect"]
+__all__ = [
+    "ATTACKERS",
+    "FRESH",
+    "attack_scores",
+    "draws_noise",
+    "released_texts",
+    "releases_tokens",
+]
 
 ATTACKERS = ("tuned", "search", "tokens")
 """In the order in which they are met; `tokens` attacks what releases tokens."""
+
+FRESH = "retrieval"
+"""Of another family than the adversary of any defence; read of what was defended alone."""
 
 N_COPIES = 3
 """Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
@@ -59,35 +75,31 @@ def draws_noise(defence: str) -> bool:
     return entry_of(defence).draws_noise
 
 
-def protect(cell: Cell, encoder: Encoder) -> Encoder:
-    """Return an encoder behind the cell's defence, whose noise is drawn by the cell's seed."""
-    return _defence(cell).protect(encoder)
-
-
-def _defence(cell: Cell) -> Any:
-    settings = dict(cell["defence_settings"])
-    if entry_of(cell["defence"]).takes_seed:
-        settings["seed"] = cell["seed"]
-    return make_defence(DefenceSpec.of(cell["defence"], settings))
-
-
 def attack_scores(
-    cell: Cell, encoder: Encoder, texts: AttackersTexts
+    cell: Cell, encoder: Encoder, texts: AttackersTexts, guard: Guard | None = None
 ) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return what each attacker reads, beside guessing, and the seconds that each took."""
-    scene = _Scene.of(cell, encoder, texts)
+    """Return what each attacker reads, beside guessing, and the seconds that each took.
+
+    Parameters
+    ----------
+    guard : Guard, optional
+        The cell's defence; needed where it was trained.
+    """
+    scene = _Scene.of(Guard(cell) if guard is None else guard, encoder, texts)
     scores: dict[str, Score] = {}
     seconds: dict[str, float] = {}
     start = time.perf_counter()
     base = _tuned(cell, scene)
     found: dict[str, tuple[InversionAttack, Encoder]] = {}
-    for name in ATTACKERS:
+    for name in (*ATTACKERS, FRESH):
         if name not in cell["attackers"]:
             continue
         if name == "tuned":
             found[name] = (scene.on_protected(base, scene.own), scene.protected)
         elif name == "search":
             found[name] = (_search(cell, scene, base), scene.protected)
+        elif name == FRESH:
+            found[name] = (_fresh(scene), scene.protected)
         elif releases_tokens(cell["defence"]):
             released = _released(cell, encoder)
             found[name] = (TokenReader(base.vocabulary_).fit(released), released)
@@ -105,7 +117,10 @@ def attack_scores(
         start = time.perf_counter()
     if releases_tokens(cell["defence"]):
         scores[TOKEN_INVERSION] = _token_inversion(cell, encoder, texts.targets)
-    return scores, {"attacker_seconds": seconds}
+    told = attackers_told(found, len(texts.known))
+    if "tokens" in told:
+        told["tokens"]["n_known"] = 0  # nothing is trained
+    return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
 @dataclass(frozen=True)
@@ -125,12 +140,11 @@ class _Scene:
     """Of the targets, as they are stored."""
 
     @classmethod
-    def of(cls, cell: Cell, encoder: Encoder, texts: AttackersTexts) -> _Scene:
-        entry = entry_of(cell["defence"])
+    def of(cls, guard: Guard, encoder: Encoder, texts: AttackersTexts) -> _Scene:
+        name = guard.cell["defence"]
         own = CachedEncoder(encoder)
-        is_noisy, is_last = draws_noise(cell["defence"]), entry.acts_on == "vector"
-        # Vectors of texts as they are can be kept; privatised texts never come twice.
-        protected = protect(cell, own if is_last else encoder)
+        is_noisy, is_last = draws_noise(name), entry_of(name).acts_on == "vector"
+        protected = guard.over(encoder)
         target_vectors = protected.encode(texts.targets)
         n_copies = N_COPIES if is_noisy and is_last else 1
         changed = [protected.encode(texts.known) for _ in range(n_copies)]
@@ -138,7 +152,7 @@ class _Scene:
         lift = Lift.fit(np.concatenate(changed), np.concatenate([clean] * n_copies))
         recalled = _Recalled(encoder)
         queried: Encoder = recalled
-        defence = _defence(cell)
+        defence = guard.defence
         if not is_noisy:
             queried = LiftedEncoder(own, defence.protect(recalled), lift)
         elif isinstance(defence, Chain) and defence.certain.stages:
@@ -203,6 +217,11 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     return scene.on_protected(tuned, scene.queried)
 
 
+def _fresh(scene: _Scene) -> InversionAttack:
+    """Return an attacker that begins with nothing but protected vectors of known texts."""
+    return make_attack(AttackSpec(name=FRESH)).fit(scene.protected, scene.texts.known)
+
+
 def releases_tokens(defence: str) -> bool:
     """Whether a text or the vectors of its tokens are what leaves the house."""
     return entry_of(defence).releases_tokens
@@ -223,6 +242,11 @@ def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:
     identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
     opened = require_white_box(encoder, "The reader of tokens")
     return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+
+
+def released_texts(cell: Cell, encoder: Encoder, texts: Sequence[str]) -> list[str]:
+    """Return the texts that are released, or those of the tokens nearest to released vectors."""
+    return privatised_texts(_privatizer(cell, encoder, 5), texts, is_whole=False)
 
 
 def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:

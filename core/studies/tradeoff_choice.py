@@ -1,4 +1,7 @@
-"""Which defence to take: chosen on what is certain of usefulness and leakage, not on points."""
+"""Which defence to take: chosen on what is certain of usefulness and leakage, not on points.
+
+What leaks is what the attacker is after: words, an attribute, or who was in the training.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,22 @@ from dataclasses import dataclass
 
 from core.defences.registry import DEFENCES
 from core.results import Score
+from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_setting import promises
 from core.studies.tradeoff_summary import Point, Tradeoff
 
-__all__ = ["SHARE", "Choice", "beside_none", "choose", "keeps"]
+__all__ = [
+    "SHARE",
+    "Choice",
+    "attacked",
+    "beside_none",
+    "choose",
+    "high",
+    "keeps",
+    "leak_of",
+    "low",
+    "reads_of",
+]
 
 SHARE = 0.9
 """Of the way from guessing to the undefended encoder: what is to be kept, unless told."""
@@ -29,22 +45,30 @@ class Choice:
         Without a defence.
     alike : tuple of Point
         Others that keep enough and cannot be told apart from the best, by their leakage.
+    reads : str
+        What the attacker is after.
     """
 
     promising: Point | None
     measured: Point | None
     base: Point
     alike: tuple[Point, ...]
+    reads: str = "words"
+
+    def leak(self, point: Point) -> Score:
+        """Return what the strongest attacker reads through a defence."""
+        return leak_of(point, self.reads)
 
     @property
     def best(self) -> Point | None:
         """The one of the two that surely leaks less, if there is one."""
-        return _least([p for p in (self.promising, self.measured) if p is not None])
+        kept = [p for p in (self.promising, self.measured) if p is not None]
+        return _least(kept, self.reads)
 
     @property
     def helps(self) -> bool:
         """Whether the best surely leaks less than no defence does."""
-        return self.best is not None and helps(self.best, self.base)
+        return self.best is not None and helps(self.best, self.base, self.reads)
 
     @property
     def shown(self) -> Point:
@@ -52,21 +76,44 @@ class Choice:
         return self.best if self.best is not None and self.helps else self.base
 
 
-def choose(found: Tradeoff, task: str, share: float = SHARE) -> Choice:
+def reads_of(found: Tradeoff) -> list[str]:
+    """Return what attackers were after, of the undefended vectors and of others."""
+    base = found.undefended
+    return [
+        what
+        for what in READS
+        if base.read_by(what) and any(p.read_by(what) for p in found.points if p is not base)
+    ] or ["words"]
+
+
+def attacked(found: Tradeoff, task: str, reads: str = "words") -> list[Point]:
+    """Return the settings of which the usefulness for a task and a leakage were measured."""
+    return [p for p in found.points if task in p.utility and p.read_by(reads)]
+
+
+def leak_of(point: Point, reads: str = "words") -> Score:
+    """Return what the strongest attacker reads who is after it; NaN where none was tried."""
+    found = point.strongest(reads)
+    return found[1] if found else Score(math.nan)
+
+
+def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words") -> Choice:
     """Return the defences to take where so much of the usefulness is to be kept.
 
     Usefulness counts by the lower bound of its interval, leakage by the upper one, so that the
     best of many is not the luckiest of many.
     """
     base = found.undefended
-    kept = [p for p in found.points if not _is_base(p) and keeps(p, base, task, share)]
-    promising = _least([p for p in kept if p.promises])
-    measured = _least([p for p in kept if not p.promises])
-    best = _least([p for p in (promising, measured) if p is not None])
+    open_to = attacked(found, task, reads)
+    kept = [p for p in open_to if not _is_base(p) and keeps(p, base, task, share)]
+    promising = _least([p for p in kept if promises(p, reads)], reads)
+    measured = _least([p for p in kept if not promises(p, reads)], reads)
+    best = _least([p for p in (promising, measured) if p is not None], reads)
     alike = [] if best is None else [
-        p for p in kept if p is not best and not p.leakage.is_resolved_from(best.leakage)
+        p for p in kept
+        if p is not best and not leak_of(p, reads).is_resolved_from(leak_of(best, reads))
     ]  # fmt: skip
-    return Choice(promising, measured, base, tuple(alike))
+    return Choice(promising, measured, base, tuple(alike), reads)
 
 
 def keeps(point: Point, base: Point, task: str, share: float) -> bool:
@@ -79,39 +126,41 @@ def keeps(point: Point, base: Point, task: str, share: float) -> bool:
     worth = useful.value - useful.chance
     change = point.change.get(task)
     if change is not None:
-        return _low(change) >= -(1 - share) * worth
-    return _low(point.utility[task]) >= useful.chance + share * worth
+        return low(change) >= -(1 - share) * worth
+    return low(point.utility[task]) >= useful.chance + share * worth
 
 
-def helps(point: Point, base: Point) -> bool:
+def helps(point: Point, base: Point, reads: str = "words") -> bool:
     """Whether a defence surely leaks less than none: their intervals share no value."""
-    return _high(point.leakage) < _low(base.leakage)
+    return high(leak_of(point, reads)) < low(leak_of(base, reads))
 
 
-def beside_none(point: Point, base: Point) -> str:
+def beside_none(point: Point, base: Point, reads: str = "words") -> str:
     """Return in words how much a defence leaks beside none; empty where it is surely less.
 
     Where words are released, an attacker reads them off, and knows more than a vector tells.
     """
-    if helps(point, base):
+    if helps(point, base, reads):
         return ""
-    if _low(point.leakage) > _high(base.leakage):
+    if low(leak_of(point, reads)) > high(leak_of(base, reads)):
         return "more than without a defence"
     return "not told apart from no defence"
 
 
-def _least(points: Sequence[Point]) -> Point | None:
-    return min(points, key=lambda point: _high(point.leakage), default=None)
+def low(score: Score) -> float:
+    """Return the lower end of a score; its value where there is no interval."""
+    return score.ci95.low if score.has_interval else score.value
+
+
+def high(score: Score) -> float:
+    """Return the upper end of a score; its value where there is no interval."""
+    return score.ci95.high if score.has_interval else score.value
+
+
+def _least(points: Sequence[Point], reads: str) -> Point | None:
+    return min(points, key=lambda point: high(leak_of(point, reads)), default=None)
 
 
 def _is_base(point: Point) -> bool:
     entry = DEFENCES.get(point.defence)
     return bool(entry and entry.is_baseline)
-
-
-def _low(score: Score) -> float:
-    return score.ci95.low if score.has_interval else score.value
-
-
-def _high(score: Score) -> float:
-    return score.ci95.high if not math.isnan(score.ci95.high) else score.value

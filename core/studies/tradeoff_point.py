@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.defences.entries import DefenceEntry
-from core.defences.registry import entry_of
+from core.defences.registry import entry_of, guarantee_of
 from core.errors import InvalidInputError
 from core.results import Score
+from core.specs import DefenceSpec
 from core.studies.provenance import Provenance
 
 __all__ = ["READS", "Point", "known_entry", "strength"]
@@ -84,9 +85,16 @@ class Point:
 
     @property
     def promises(self) -> bool:
-        """Whether the defence promises anything; others were only measured."""
+        """Whether the defence promises anything of what is released; others were only measured."""
+        if known_entry(self.defence) is None or self.leaves_vectors:
+            return False
+        return bool(guarantee_of(DefenceSpec.of(self.defence, dict(self.settings))))
+
+    @property
+    def leaves_vectors(self) -> bool:
+        """Whether vectors stay as they are, so that they tell what they tell without a defence."""
         entry = known_entry(self.defence)
-        return bool(entry and entry.guarantee)
+        return bool(entry and entry.acts_on == "model")
 
     @property
     def label(self) -> str:
@@ -111,7 +119,10 @@ def strength(defence: str, settings: Mapping[str, Any]) -> str:
     ('η 75', 'to 96 dimensions')
     >>> strength("binary", {}), strength("text_to_text+int8", {"text_to_text.eta": 60.0})
     ('', 'η 60')
+    >>> strength("adversarial", {"against": "words", "weight": 0.3})
+    'against words, λ 0.3'
     """
     entry = known_entry(defence)
     said = {k: v.said for k, v in entry.strengths.items()} if entry else {}
-    return ", ".join(said.get(k, f"{k} {{}}").format(v) for k, v in settings.items())
+    plain = {k: f"{k.rpartition('.')[2]} {{}}" for k in settings}
+    return ", ".join(said.get(k, plain[k]).format(v) for k, v in settings.items())

@@ -2,10 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["attack_said", "use_said"]
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.protocols import Access
+
+__all__ = ["attack_said", "attackers_told", "told_of", "use_said"]
+
+_ANSWERS = "the classifier's probabilities for a text and its class"
+_SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind of texts"
+
+_TOLD: Mapping[str, tuple[str, str]] = {
+    "tuned": ("residual classifier", Access.PAIRS.needs),
+    "search": ("re-embedding search", Access.QUERIES.needs),
+    "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
+    "retrieval": ("neighbours", Access.PAIRS.needs),
+    "linear": ("linear classifier", Access.PAIRS.needs),
+    "mlp": ("network of one hidden layer", Access.PAIRS.needs),
+    "knn": ("neighbours", Access.PAIRS.needs),
+}
+"""Of each attacker its family, and what it needs beside the vector, or the model's answer."""
+
+
+_UNTRAINED = ("feature",)
+"""Who learns from nothing."""
+
+
+def told_of(name: str) -> tuple[str, str]:
+    """Return an attacker's family, and what it needs; empty where it is not known."""
+    entry = CLASSIFIER_ATTACKS.get(name)
+    if entry is None:
+        return _TOLD.get(name, ("", ""))
+    return entry.title, _ANSWERS if entry.needs == "nothing" else _SHADOWS
+
+
+def attackers_told(names: Iterable[str], n_known: int) -> dict[str, dict[str, Any]]:
+    """Return what a row says of its attackers: family, access, and texts that each learns from."""
+    return {
+        name: {
+            "family": told_of(name)[0],
+            "access": told_of(name)[1],
+            "n_known": 0 if name in _UNTRAINED else n_known,
+        }
+        for name in names
+    }
 
 
 def use_said(facts: Mapping[str, Any]) -> str:

@@ -13,11 +13,13 @@ from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
+from core.studies.defence_grid import is_of_model
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
 from core.studies.tradeoff_point import Point, strength
 from core.studies.tradeoff_said import attack_said, use_said
+from core.studies.tradeoff_tables import attackers_table, more_columns, notes
 
 __all__ = [
     "ATTRIBUTE",
@@ -53,12 +55,21 @@ TOKEN_INVERSION = "token_inversion"
 
 _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
           "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
-          "machine")  # fmt: skip
+          "machine", "attributes", "attribute", "n_labels", "n_attribute_known",
+          "n_attribute_targets", "task", "n_attacked", "n_shadows", "n_timed")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
 
 _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP)
 """What attackers read; all else is usefulness."""
+
+_OF_VECTORS = ("attack", "attribute")
+"""The parts that say what vectors tell."""
+
+_OPTIONAL = {"attribute", "membership"}
+"""Those that a point may be without."""
+
+_Place = tuple[str, tuple[tuple[str, Any], ...]]
 
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 
@@ -185,15 +196,17 @@ def _former_measure(row: Mapping[str, Any]) -> str:
 def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured.
 
-    One of which usefulness or leakage is not known yet is left out.
+    One of which usefulness or words read are not known yet is left out. Of one that leaves vectors
+    as they are, vectors tell what they tell without a defence.
     """
-    measured: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
+    measured: dict[_Place, list[Row]] = {}
     for row in rows:
         if not row.error:
             place = (row["defence"], tuple(row["defence_settings"].items()))
             measured.setdefault(place, []).append(row)
-    n_parts = len({row.get("part") for row in rows})
-    whole = {p: own for p, own in measured.items() if len({r.get("part") for r in own}) == n_parts}
+    needed = {row.get("part") for row in rows} - _OPTIONAL
+    joined = _with_undefended(measured)
+    whole = {p: own for p, own in joined.items() if needed <= {r.get("part") for r in own}}
     points = tuple(_point(*place, rows=own) for place, own in whole.items())
     facts = {name: row[name] for row in reversed(rows) for name in _FACTS if name in row}
     facts = {name: facts[name] for name in _FACTS if name in facts}
@@ -205,17 +218,27 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     return Tradeoff(points, facts, measures)
 
 
+def _with_undefended(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
+    """Return rows by defence; one that leaves vectors as they are has those of their attackers."""
+    bases = {name for name, entry in DEFENCES.items() if entry.is_baseline}
+    plain = next((own for (name, _), own in measured.items() if name in bases), [])
+    lent = [row for row in plain if row.get("part") in _OF_VECTORS]
+    return {
+        place: [*own, *lent] if is_of_model(place[0]) else own for place, own in measured.items()
+    }
+
+
 def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
     measures = dict.fromkeys(measure for row in rows for measure in row.scores)
     same = {task for row in rows for task in row.facts.get("same_texts", ())}
     # All seeds draw their targets from the same documents: more seeds tell no more of these.
-    of_documents = any(row.facts.get("unit") == "document" for row in rows)
+    if any(row.facts.get("unit") == "document" for row in rows):
+        same.add(LEAKAGE)
+    if any(row.facts.get("n_groups") for row in rows):
+        same.add(ATTRIBUTE)
+    same.add(MEMBERSHIP)  # all seeds deal out the texts of one task
     means = {
-        m: mean_row_score(
-            rows,
-            m,
-            is_same_sample=m.partition(": ")[2] in same or (of_documents and m.startswith(LEAKAGE)),
-        )
+        m: mean_row_score(rows, m, is_same_sample=not same.isdisjoint(m.split(": ")))
         for m in measures
     }
     utility: dict[str, Score] = {}
@@ -256,24 +279,29 @@ def markdown(rows: Sequence[Row]) -> str:
     found = summarise(rows)
     tasks = found.tasks if found.points else []
     attackers = found.attackers
+    more = more_columns(found.points)
     columns = ["defence", "strength", *tasks, "words recovered, F1", "by",
                *(f"by {name}" for name in attackers if len(attackers) > 1),
-               "tokens back, %"]  # fmt: skip
+               "tokens back, %", *(name for name, _, _ in more)]  # fmt: skip
     lines: list[list[str]] = []
     if found.points:
         first = found.points[0]
         guesses = (*(first.utility[task] for task in tasks), first.leakage)
-        lines.append(["guessing", "", *(_chance(score) for score in guesses)])
+        told = ["guessing", "", *(_chance(score) for score in guesses)]
+        gap = [""] * (len(columns) - len(more) - len(told))
+        lines.append([*told, *gap, *(guess for _, _, guess in more)])
     for point in found.points:
         back = point.token_inversion
         scores = [point.utility[task].said() for task in tasks]
         each = [_said(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
         told = [*scores, point.leakage.said(), point.attacker, *each, _said(back)]
+        told += [of_point(point) for _, of_point, _ in more]
         lines.append([point.defence, point.label, *told])
     for row in failures(rows):
         told = [f"seed {row['seed']} failed: {row.error}"]
         lines.append([row["defence"], strength(row["defence"], row["defence_settings"]), *told])
-    return _head(found.facts) + "\n".join(markdown_table(columns, lines)) + "\n"
+    table = [*markdown_table(columns, lines), *attackers_table(rows)]
+    return _head(found) + "\n".join(table) + "\n"
 
 
 def _said(score: Score | None) -> str:
@@ -284,7 +312,8 @@ def _chance(score: Score) -> str:
     return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
 
 
-def _head(facts: Mapping[str, Any]) -> str:
+def _head(found: Tradeoff) -> str:
+    facts, more = found.facts, notes(found.points, found.facts)
     machine = f" on {facts['machine']}" if "machine" in facts else ""
     return (
         f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
@@ -292,4 +321,5 @@ def _head(facts: Mapping[str, Any]) -> str:
         f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
         "of the error within a seed and the spread between seeds; of tasks with an official split, "
         f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
+        + (f"{' '.join(more)}\n\n" if more else "")
     )

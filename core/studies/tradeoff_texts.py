@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.attacks.inversion.shipped import text_mark
 from core.corpora import Sentences, bundled_sentences, load_bundled, load_corpus
@@ -21,11 +22,13 @@ __all__ = [
     "LEAST_HELD",
     "N_HELD",
     "AttackersTexts",
+    "auxiliary_digest",
     "auxiliary_documents",
     "auxiliary_texts",
     "digest",
     "draw_texts",
     "folded",
+    "spare_texts",
 ]
 
 N_HELD = 1000
@@ -126,6 +129,12 @@ def _sentences(reference: str) -> Sentences:
     return (load_corpus(reference) if reference else load_bundled()).sentences()
 
 
+def auxiliary_digest(reference: str) -> str:
+    """Return what identifies the attacker's sentences, and the document of each."""
+    texts, documents = auxiliary_texts(reference), auxiliary_documents(reference)
+    return digest((*texts, *(documents[text] for text in texts if text in documents)))
+
+
 @lru_cache(maxsize=2)
 def digest(texts: tuple[str, ...]) -> str:
     """Return what identifies texts in their order."""
@@ -163,13 +172,10 @@ def draw_texts(
     InvalidInputError
         Too few texts.
     """
-    marks = None if held_out is None else frozenset(held_out)
-    if documents is None or documents.keys().isdisjoint(texts):
-        documents = {}
-    own = tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts))
-    sides = _sides(tuple(texts), own, n_targets, marks, near)
+    own, documents = _documents_of(texts, documents)
+    sides = _sides(tuple(texts), own, n_targets, _marks(held_out), near)
     _check_enough(sides, n_known, n_targets, has_marks=held_out is not None)
-    known = np.random.default_rng([0, 2]).permutation(sides.rest)[:n_known]
+    known = _ordered(sides)[:n_known]
     order = np.random.default_rng([seed, 3]).permutation(sides.apart).tolist()
 
     def chosen(rows: Iterable[int]) -> tuple[str, ...]:
@@ -190,6 +196,45 @@ def draw_texts(
         tuple(own[i] for i in order[:n_targets]) if documents else None,
         sides.n_near_duplicates,
     )
+
+
+def spare_texts(
+    texts: Sequence[str],
+    n_known: int,
+    n_targets: int,
+    n: int,
+    seed: int,
+    *,
+    held_out: Collection[str] | None = None,
+    documents: Mapping[str, str] | None = None,
+    near: float = THRESHOLD,
+) -> tuple[str, ...]:
+    """Return n texts at most that the same call of `draw_texts` gives to nobody, under any seed."""
+    own, _ = _documents_of(texts, documents)
+    sides = _sides(tuple(texts), own, n_targets, _marks(held_out), near)
+    spare = np.random.default_rng([seed, 5]).permutation(_ordered(sides)[n_known:])[:n]
+    return tuple(texts[i] for i in spare)
+
+
+def _documents_of(
+    texts: Sequence[str], documents: Mapping[str, str] | None
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Return the document of each text, a row its own where none is told, and those told."""
+    if documents is None or documents.keys().isdisjoint(texts):
+        documents = {}
+    return tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts)), documents
+
+
+def _marks(held_out: Collection[str] | None) -> frozenset[str] | None:
+    return None if held_out is None else frozenset(held_out)
+
+
+def _ordered(sides: _Sides) -> NDArray[np.int64]:
+    """Return what can be known, in the order in which it is."""
+    found: NDArray[np.int64] = np.random.default_rng([0, 2]).permutation(
+        np.array(sides.rest, np.int64)
+    )
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,43 +9,41 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora import split_reference
-from core.defences.registry import entry_of
 from core.encoders.cache import CachedEncoder
 from core.protocols import Encoder
 from core.results import Score
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
-from core.studies.tradeoff_attack import protect
 from core.studies.tradeoff_summary import change_measure, utility_measure
 from core.tasks.labelled import read_labelled
 from core.tasks.outcomes import Outcome, Task
 from core.tasks.pairs import read_pairs
 from core.tasks.searches import SearchTask, read_searches
 
-__all__ = ["contents_of", "open_tasks", "use_scores"]
+__all__ = ["contents_of", "open_tasks", "sizes_of", "undefended", "use_scores"]
 
 
-def use_scores(cell: Cell, encoder: Encoder) -> tuple[dict[str, Score], dict[str, Any]]:
+def use_scores(
+    cell: Cell, encoder: Encoder, protected: Encoder
+) -> tuple[dict[str, Score], dict[str, Any]]:
     """Return what each task scores behind the defence, and by how much that differs from none.
 
     Both are trained and tested on the same texts, and the difference is taken text by text.
     """
     own = CachedEncoder(encoder)
-    # Vectors of texts as they are can be kept; privatised texts never come twice.
-    is_last = entry_of(cell["defence"]).acts_on == "vector"
-    protected = protect(cell, own if is_last else encoder)
     scores: dict[str, Score] = {}
     tasks = open_tasks(cell["tasks"], cell["pairs"], cell["searches"])
     for task in tasks:
-        sizes = _sizes(task, cell)
+        sizes = sizes_of(task, cell)
         found = task.outcome(protected, **sizes)
-        usual = _undefended(task, own, **sizes)
+        usual = undefended(task, own, **sizes)
         scores[utility_measure(task.name, task.measure)] = found.score()
         scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
     return scores, {"same_texts": [task.name for task in tasks if task.has_official_split]}
 
 
-def _sizes(task: Task, cell: Cell) -> dict[str, int]:
+def sizes_of(task: Task, cell: Cell) -> dict[str, int]:
+    """Return how many texts of a task are trained on and tested on, and the seed."""
     n_test = cell["n_test"]
     if isinstance(task, SearchTask):
         n_test = min(cell["n_searched"], len(task.queries))
@@ -56,7 +54,8 @@ _OUTCOMES: dict[tuple[Any, ...], Outcome] = {}
 """Without a defence, of this process: every defence is held against it."""
 
 
-def _undefended(task: Task, own: Encoder, **sizes: int) -> Any:
+def undefended(task: Task, own: Encoder, **sizes: int) -> Any:
+    """Return what a task scores without a defence, measured once a process."""
     place = (own.fingerprint, getattr(own, "precision", ""), task, *sizes.values())
     if place not in _OUTCOMES:
         if len(_OUTCOMES) > 100:

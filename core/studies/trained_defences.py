@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,11 +19,26 @@ from core.results import Score
 from core.specs import DefenceSpec
 from core.store import META
 from core.studies.adversarial_texts import Sides
+from core.studies.alone import alone
 from core.studies.membership_halves import trained_encoder
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
 
-__all__ = ["Remembered", "Trained", "trained_defence", "trained_dual"]
+__all__ = ["Learnt", "Remembered", "Trained", "kept_defence", "trained_defence", "trained_dual"]
+
+
+class Learnt(Protocol):
+    """The texts that a defence is trained on."""
+
+    @property
+    def defence(self) -> Sequence[str]:
+        """The texts."""
+        ...
+
+    @property
+    def defence_labels(self) -> Sequence[str] | None:
+        """The attribute of each, where it is known."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -92,33 +107,50 @@ def trained_defence(cell: Cell, base: Trained, told: Cell, sides: Sides, folder:
     told : dict
         What decides the texts.
     """
-    name, settings = cell["trained_defence"], cell["trained_defence_settings"]
-    spec, version = DefenceSpec.of(name, settings), TRAINED_DEFENCES[name].version
-    identity = {**told, "defence": name, "settings": settings, "base": base.bare.fingerprint,
-                "version": version}  # fmt: skip
-    place = folder / "defences" / f"{name}-{cell_key(identity)}"
-    checkpoint = place.with_name(f"{place.name}.checkpoint")
-    defence: Any = None
-    if (place / META).exists():
-        with suppress(ArtifactError):  # damaged: it is trained again
-            defence = load_defence(place)
-    if defence is None:
-        try:
-            defence = _fitted(spec, base.encoder, sides, checkpoint)
-        except ArtifactError:  # the checkpoint is damaged: it begins anew
-            shutil.rmtree(checkpoint, ignore_errors=True)
-            defence = _fitted(spec, base.encoder, sides, checkpoint)
-        save_defence(defence, place, training={**identity, "seconds": defence.seconds_})
-        shutil.rmtree(checkpoint, ignore_errors=True)
-        defence = load_defence(place)
+    defence = kept_defence(cell, base.encoder, told, lambda: sides, folder)
     during = tuple(getattr(defence, "during_", ()))
     seconds = base.seconds + float(defence.training_["seconds"])
     own, bare = (Remembered(defence.protect(base.encoder)), defence.protect(base.bare))
     return Trained(own, bare, during, seconds)
 
 
-def _fitted(spec: DefenceSpec, base: Encoder, sides: Sides, checkpoint: Path) -> Any:
+def kept_defence(
+    cell: Cell, base: Encoder, told: Cell, learnt: Callable[[], Learnt], folder: Path
+) -> Any:
+    """Return the trained defence of a cell: trained once for all cells that tell the same of it.
+
+    Its `training_` tells how long it was trained, and on how many texts.
+
+    Parameters
+    ----------
+    told : dict
+        What decides the texts.
+    learnt : callable
+        Returns the texts; asked where it is yet to be trained.
+    """
+    name, settings = cell["trained_defence"], cell["trained_defence_settings"]
+    spec, version = DefenceSpec.of(name, settings), TRAINED_DEFENCES[name].version
+    identity = {**told, "defence": name, "settings": settings, "base": base.fingerprint,
+                "version": version}  # fmt: skip
+    place = folder / "defences" / f"{name}-{cell_key(identity)}"
+    with alone(place.with_name(f".lock-{place.name}")):
+        if (place / META).exists():
+            with suppress(ArtifactError):  # damaged: it is trained again
+                return load_defence(place)
+        texts, checkpoint = learnt(), place.with_name(f"{place.name}.checkpoint")
+        try:
+            defence = _fitted(spec, base, texts, checkpoint)
+        except ArtifactError:  # the checkpoint is damaged: it begins anew
+            shutil.rmtree(checkpoint, ignore_errors=True)
+            defence = _fitted(spec, base, texts, checkpoint)
+        spent = {"seconds": defence.seconds_, "n_texts": len(texts.defence)}
+        save_defence(defence, place, training={**identity, **spent})
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        return load_defence(place)
+
+
+def _fitted(spec: DefenceSpec, base: Encoder, texts: Learnt, checkpoint: Path) -> Any:
     defence: Any = make_trained_defence(spec)
     return defence.fit(
-        base, sides.defence, labels=sides.defence_labels, checkpoint_dir=str(checkpoint)
+        base, texts.defence, labels=texts.defence_labels, checkpoint_dir=str(checkpoint)
     )

@@ -6,10 +6,9 @@ noise and the same without pretraining, is fine-tuned once for all cells and kep
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.constrained import ConstrainedClassifier
+from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 from core.durable import make_folder
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
@@ -27,6 +26,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
 from core.store import META, load_artifact, save_artifact, storage_errors
+from core.studies.alone import alone
 from core.studies.context import versions_of
 from core.studies.domains import content_of, open_corpus
 from core.studies.rows import Cell
@@ -35,8 +35,8 @@ from core.tasks.examples import Examples, read_examples
 from core.tasks.outcomes import Hits
 from core.training.record import WorkClock
 
-__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "tuned_for", "without_noise",
-           "without_pretraining"]  # fmt: skip
+__all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "same_without_noise", "tuned_for",
+           "without_noise", "without_pretraining"]  # fmt: skip
 
 _TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
            "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
@@ -66,6 +66,10 @@ class Adapted:
         Seen at this η.
     all_tokens : int
         With those at the η that it was continued from.
+    distinct_tokens : int
+        Of these, the tokens of texts that were not seen before.
+    passed : int
+        Texts that were taken for them.
     curve : list of dict
         The loss on held-out texts by tokens seen at this η.
     """
@@ -73,6 +77,8 @@ class Adapted:
     weights: dict[str, NDArray[Any]]
     tokens: int
     all_tokens: int
+    distinct_tokens: int
+    passed: int
     minutes: float
     curve: list[dict[str, float]]
 
@@ -90,8 +96,28 @@ def examples_of(name: str, place: str) -> Examples:
 
 
 def without_noise(cell: Cell) -> Cell:
-    """Return what the same network is fine-tuned on without a constraint."""
-    return without_pretraining(cell) | {"defence": "none", "defence_settings": {}}
+    """Return the fine-tuning of the same reader as a whole, without a constraint."""
+    rate = {"learning_rate": usual_rate("none", cell["reader"])}
+    return without_pretraining(cell) | {
+        "defence": "none",
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], **rate},
+    }
+
+
+def same_without_noise(cell: Cell) -> Cell:
+    """Return the training of the same network on what leaves under the constraint, without noise.
+
+    Of word pieces that is the fine-tuning of the reader as a whole. Of the vector of a whole text
+    it is that of the head alone, as under noise: what noise costs is not what the encoder's being
+    frozen costs.
+    """
+    if cell["defence"] != "sequence_representation":
+        return without_noise(cell)
+    return without_pretraining(cell) | {
+        "defence_settings": {},
+        "reader_settings": {**cell["reader_settings"], "is_noisy": False},
+    }
 
 
 def without_pretraining(cell: Cell) -> Cell:
@@ -112,7 +138,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
     is_adapted = "objective" in cell
     told = {name: cell[name] for name in _TUNING + _PRETRAINING * is_adapted if name in cell}
     place = folder / "tuned" / _key(told)
-    with _alone(place):
+    with alone(place):
         found = _read(place, told)
         if found is None:
             found = _tune(cell, told, place, folder)
@@ -125,7 +151,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
 def adapted_for(cell: Cell, folder: Path) -> Adapted:
     """Return the weights that a cell is fine-tuned from, trained now unless they were before.
 
-    Each η is continued from its neighbour with less noise.
+    Each η is continued from its neighbour with less noise, on the texts after those of its.
     """
     told = {name: cell[name] for name in _PRETRAINING if name in cell}
     place = folder / "adapted" / _key(told)
@@ -133,14 +159,17 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
     if len(cell["etas"]) > 1:
         etas = cell["etas"][:-1]
         former = adapted_for({**cell, "etas": etas, "defence_settings": {"eta": etas[-1]}}, folder)
-    with _alone(place):
+    with alone(place):
         found = _read(place, told)
         if found is None:
             found = _adapt(cell, told, place, former)
     arrays, meta = found
-    before = 0 if former is None else former.all_tokens
-    seen = int(meta["tokens_seen"])
-    return Adapted(arrays, seen, before + seen, meta["minutes"], meta["curve"])
+    before = (0, 0) if former is None else (former.all_tokens, former.distinct_tokens)
+    seen, new = int(meta["tokens_seen"]), int(meta["new_tokens"])
+    return Adapted(
+        arrays, seen, before[0] + seen, before[1] + new, meta["passed"], meta["minutes"],
+        meta["curve"],
+    )  # fmt: skip
 
 
 def _tune(
@@ -187,6 +216,7 @@ def _adapt(
     ).fit(
         _encoder(cell["encoder"]), _sentences(cell["other"]),
         start=None if former is None else former.weights,
+        passed=0 if former is None else former.passed,
         checkpoint_dir=run, on_progress=clock.report,
     )  # fmt: skip
     arrays, meta = pretraining.state()
@@ -230,17 +260,3 @@ def _read(place: Path, told: Cell) -> tuple[dict[str, NDArray[Any]], dict[str, A
             if meta.get("cell") == told:
                 return arrays, meta
     return None
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Let no other process of this machine make the same: it waits, and then reads what is kept."""
-    with storage_errors(place):
-        make_folder(place)
-        lock = (place / ".lock").open("a")
-    with lock:
-        if os.name != "nt":
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

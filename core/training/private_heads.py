@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
+from core.ranges import Strength
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
 from core.training.accounting import DELTA, MOST_EPSILON, Privacy, Promise
@@ -28,13 +29,16 @@ FEWEST = 20
 _Vectors = NDArray[np.float32]
 
 
+_EPSILON = Strength("ε that a text may cost", 8.0, (0.5, 1.0, 4.0, 8.0), "ε {:g}")
+
+
 @dataclass
 class HeadSettings:
     """How a head is trained: chosen on training texts of one task, and the same for every ε."""
 
     epsilon: float = setting(
         8.0, "ε that a text may cost; 0 trains without clipping and noise", low=0,
-        high=MOST_EPSILON,
+        high=MOST_EPSILON, strength=_EPSILON,
     )  # fmt: skip
     delta: float = setting(DELTA, "δ, the chance left beside ε", low=1e-12, high=0.1)
     hidden: int = setting(0, "units between vector and classes; 0 for none", low=0, high=4096)

@@ -185,13 +185,15 @@ def comparison(readings: Sequence[Reading]) -> None:
     )
 
 
-def vector_panel(vector: Vectors, *, lead: str = "This is all the attacker has: ") -> None:
+def vector_panel(
+    vector: Vectors, *, lead: str = "This is all the attacker has: ", key: str = "vector"
+) -> None:
     """Draw the embedding: all that the attacker has."""
     low, high = float(vector.min()), float(vector.max())
     st.html(markup.label(f"{lead}{vector.size} numbers"))
     st.plotly_chart(
         figures.vector_strip(vector),
-        key="vector",
+        key=key,
         config=chart_config(has_bar=False),
         alt=f"The embedding as {vector.size} coloured cells from {low:.2f} to {high:.2f}",
     )

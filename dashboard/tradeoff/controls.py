@@ -1,15 +1,36 @@
-"""The controls of the page of trade-offs: task, share to keep, setting shown on a sentence."""
+"""The controls of the page of trade-offs: task, what is read, share to keep, the two settings."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.registry import entry_of
-from core.studies.tradeoff_summary import Point, Tradeoff
+from core.specs import DefenceSpec
+from core.studies.tradeoff_choice import reads_of
+from core.studies.tradeoff_setting import entry_shown, read_setting
+from core.studies.tradeoff_summary import Point, Tradeoff, strength
 from core.tasks.names import task_said
 from dashboard.tradeoff import state
 
-__all__ = ["point_said", "setting_picker", "share_picker", "task_picker"]
+__all__ = [
+    "READ_TITLES",
+    "point_said",
+    "reads_picker",
+    "setting_picker",
+    "setting_said",
+    "share_picker",
+    "spec_of",
+    "task_picker",
+]
+
+READ_TITLES = {"words": "Words", "attribute": "An attribute", "membership": "Membership"}
+"""What attackers are after, as one picks it."""
+
+_ABOUT = {
+    "words": "Words: which words stand in a text.",
+    "attribute": "An attribute: a fact about the text or its author that it does not name, such "
+    "as who wrote it.",
+    "membership": "Membership: whether a text was among those that a model was trained on.",
+}
 
 
 def task_picker(found: Tradeoff) -> str:
@@ -24,6 +45,24 @@ def task_picker(found: Tradeoff) -> str:
             persist_state="session",
             help="What the protected vectors are used for: sorting texts into classes by a linear "
             "classifier, judging how alike two sentences are, or finding a text again",
+        )
+    )
+
+
+def reads_picker(found: Tradeoff) -> str:
+    """Draw the choice of what the attacker is after, where there is one, and return it."""
+    kinds = reads_of(found)
+    if len(kinds) == 1:
+        return kinds[0]
+    return str(
+        st.segmented_control(
+            "What the attacker is after",
+            kinds,
+            key=state.READS_KEY,
+            format_func=READ_TITLES.__getitem__,
+            required=True,
+            persist_state="session",
+            help="  \n".join(_ABOUT[what] for what in kinds),
         )
     )
 
@@ -47,22 +86,66 @@ def share_picker() -> float:
     )
 
 
-def setting_picker(found: Tradeoff) -> int:
-    """Draw the choice of a setting, which a click in the figure makes as well."""
+_LABELS = {"A": "A: this defence", "B": "B: against this one"}
+_HELP = {
+    "A": "The same as clicking a point in the figure; the headline's until you pick another",
+    "B": "What A is held against; no defence until you pick one",
+}
+
+
+def setting_picker(found: Tradeoff, side: str) -> str:
+    """Draw the choice of the setting of a side; return its name, or OWN."""
+    key = state.SIDES[side]
+    names = [state.name_of(point) for point in found.points]
+    here = st.session_state.get(key)
+    unmeasured = [] if here in (*names, state.OWN, None) else [str(here)]
     chosen = st.selectbox(
-        "Defence",
-        range(len(found.points)),
-        key=state.POINT_KEY,
-        format_func=lambda i: point_said(found.points[i]),
-        on_change=state.pick,
-        help="The same as clicking a point in the figure",
+        _LABELS[side],
+        [*names, *unmeasured, state.OWN],
+        key=key,
+        format_func=lambda name: _option_said(found, name),
+        on_change=state.pick if side == "A" else None,
+        help=_HELP[side],
     )
-    if state.has_picked():
-        st.button("Show the headline's again", on_click=state.forget_pick, key="forget_pick")
-    return int(chosen)
+    if side == "A" and state.has_picked():
+        st.button(
+            "Show the headline's again",
+            on_click=state.forget_pick,
+            key="forget_pick",
+            help="Lets A follow the headline",
+        )
+    return str(chosen)
+
+
+def _option_said(found: Tradeoff, name: str) -> str:
+    if name == state.OWN:
+        return "One of your own, or a chain"
+    place = state.place_of(found, name)
+    return (
+        f"{setting_said(name)}, not measured" if place is None else point_said(found.points[place])
+    )
+
+
+def setting_said(name: str) -> str:
+    """Return a setting in words, by its name."""
+    spec = read_setting(name)
+    return _said(spec.name, dict(spec.settings))
+
+
+def spec_of(found: Tradeoff, name: str) -> DefenceSpec:
+    """Return the defence of a name, be it measured or not."""
+    place = state.place_of(found, name)
+    if place is None:
+        return read_setting(name)
+    point = found.points[place]
+    return DefenceSpec.of(point.defence, dict(point.settings))
 
 
 def point_said(point: Point) -> str:
     """Return a defence and its strength in words."""
-    title = entry_of(point.defence).title
-    return f"{title}, {point.label}" if point.label else title
+    return _said(point.defence, dict(point.settings))
+
+
+def _said(defence: str, settings: dict[str, object]) -> str:
+    title, label = entry_shown(defence).title, strength(defence, settings)
+    return f"{title}, {label}" if label else title

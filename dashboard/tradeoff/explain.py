@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.registry import entry_of
 from core.figures.tradeoff import attacker_said
+from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
 from dashboard.origin import show_origin
 
@@ -25,12 +25,21 @@ def how_it_is_computed(found: Tradeoff) -> None:
             "and the spread between seeds.\n"
             "- **The headline** counts usefulness by the lower end of its interval and leakage by "
             "the upper end: the best of many points would else be the luckiest of them.\n"
+            "- **The dashed line** goes by the same ends: at a usefulness, the least that some "
+            "setting surely leaks. **The band** reaches from there to the steps through the better "
+            "ends: where all intervals hold, the best that these settings reach lies within it. "
+            "*Surely beaten* is a setting where another, at the worse ends of its intervals, is as "
+            "useful as it at the better ends and leaks no more. Each setting's own intervals "
+            "count, not those of differences.\n"
+            "- **Time**: training of the defence itself, and encoder and defence for a text; "
+            "“not timed” where it was not.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
         )
         show_origin(found.provenances)
         for name in dict.fromkeys(point.defence for point in found.points):
-            entry = entry_of(name)
-            st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
+            entry = entry_shown(name)
+            source = f" ({entry.reference})" if entry.reference else ""
+            st.markdown(f"**{entry.title}**{source}. {entry.summary} It {entry.cost}.")
             if entry.formula:
                 st.latex(entry.formula)
 

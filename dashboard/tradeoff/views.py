@@ -1,164 +1,76 @@
-"""What the page of trade-offs shows: finding, figure, a sentence under a defence, numbers."""
+"""The figure and the tables of the page of trade-offs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from core.defences.metric_dp.promise import HARDLY, Promises, odds_said
-from core.defences.metric_dp.promised import EXAMPLE, is_promising
-from core.defences.registry import entry_of, make_defence
+from core.defences.metric_dp.promise import HARDLY, odds_said
+from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, beside_none, choose
+from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of
+from core.studies.tradeoff_frontier import frontier
+from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
-from dashboard import cache, compiling, markup
 from dashboard.charts import chart_config
-from dashboard.deniability.state import noise_seed
-from dashboard.deniability.views import opened_sentence, privatised_card
-from dashboard.inversion import answers
-from dashboard.inversion.views import vector_panel
-from dashboard.promise import promises_of, show_promises
+from dashboard.tradeoff import state
 from dashboard.tradeoff.controls import point_said
-from dashboard.tradeoff.state import chosen_point
+from dashboard.tradeoff.finding import missing_said, read_said
+from dashboard.tradeoff.promised import odds_promised
 
-__all__ = [
-    "all_tasks",
-    "example",
-    "figure_key",
-    "finding",
-    "picture",
-    "table",
-]
+_MEASURE_ALL = (
+    "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
+)
 
-_MOST_ALIKE = 3
-_ENOUGH = 20_000
-"""Sentences from which an attacker is not called weak for what it was taught."""
+__all__ = ["all_tasks", "figure_key", "picture", "table"]
 
 
-def finding(slot: Any, found: Tradeoff, task: str, share: float) -> None:
-    """Draw the answer to the page's question: what surely leaks less and stays surely useful."""
-    choice = choose(found, task, share)
-    best = choice.best
-    if best is None or not choice.helps:
-        slot.title("No defence here helps much", anchor=False)
-        slot.markdown(_no_help(choice, task, share))
-        _say_if_weak(slot, found)
-        return
-    saved = choice.base.leakage.value - best.leakage.value
-    slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
-    slot.markdown(
-        f"The strongest attacker who knows the defence recovers words with an F1 of "
-        f"**{best.leakage.said(0)}** instead of **{choice.base.leakage.said(0)}**, {saved:.0f} "
-        f"points less; {task_said(task)} keeps **{best.utility[task].said(0)}** of "
-        f"{choice.base.utility[task].said(0)} (95 % intervals in brackets). {_alike(choice)}"
-    )
-    slot.markdown(_promised_or_not(choice, share))
-    if choice.promising is not None and is_promising(choice.promising.defence):
-        show_promises(_promises(choice.promising), slot)
-    _say_if_weak(slot, found)
-
-
-def _say_if_weak(slot: Any, found: Tradeoff) -> None:
-    """Say where the attacker learnt from few texts: what it does not read is not thereby safe."""
-    n_texts = found.facts.get("n_auxiliary", _ENOUGH)
-    if n_texts < _ENOUGH:
-        slot.warning(
-            f"A lower bound: the attacker of these figures learnt from {n_texts:,} sentences. The "
-            "attacks of the inversion page learnt from many times as many and read more without a "
-            "defence; behind one they would read more, too.",
-            icon=":material/info:",
-        )
-
-
-def _no_help(choice: Choice, task: str, share: float) -> str:
-    if choice.best is None:
-        return (
-            f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
-            f"{task_said(task)}: the lower end of each interval lies below. "
-            "Ask for less, or more texts would have to be measured."
-        )
-    return (
-        f"Of the settings that surely keep {share:.0%} of the usefulness for {task_said(task)}, "
-        f"{point_said(choice.best)} leaks least: an F1 of **{choice.best.leakage.said(0)}** to the "
-        f"strongest attacker, against **{choice.base.leakage.said(0)}** without a defence: "
-        f"{beside_none(choice.best, choice.base)}."
-    )
-
-
-def _promises(point: Point, text: str = EXAMPLE) -> Promises:
-    """Return what a point's η promises, for an example or for a text that was typed."""
-    return promises_of(point.defence, float(dict(point.settings)["eta"]), text, answers.ENCODER)
-
-
-def _promised(point: Point) -> str:
-    """Return the odds that a point's η promises at best; else what is promised, in words."""
-    if is_promising(point.defence):
-        return _promises(point).nearest.odds
-    return entry_of(point.defence).guarantee or "none"
-
-
-def _alike(choice: Choice) -> str:
-    """Say what cannot be told apart from the best."""
-    if not choice.alike:
-        return ""
-    named = ", ".join(point_said(point) for point in choice.alike[:_MOST_ALIKE])
-    more = len(choice.alike) - _MOST_ALIKE
-    return f"Not told apart from it: {named}{f' and {more} more' if more > 0 else ''}."
-
-
-def _promised_or_not(choice: Choice, share: float) -> str:
-    """Say whether the best promises anything, and what the best that does comes to."""
-    if choice.promising is None:
-        return (
-            "It promises nothing: it was measured against the attackers that were tried. No "
-            f"defence that promises something surely keeps {share:.0%}."
-        )
-    leaks = f"an F1 of {choice.promising.leakage.said(0)}"
-    if choice.best is choice.promising:
-        return f"It promises something: {entry_of(choice.promising.defence).guarantee}."
-    told = beside_none(choice.promising, choice.base)
-    return (
-        "It promises nothing: it was measured against the attackers that were tried. Of the "
-        f"defences that promise something, {point_said(choice.promising)} leaks least: "
-        f"{leaks}{told and f', {told}'}."
-    )
-
-
-def figure_key(task: str) -> str:
+def figure_key(task: str, reads: str) -> str:
     """Return the key of the figure of a task."""
-    return f"tradeoff-{task}"
+    return f"tradeoff-{task}" if reads == "words" else f"tradeoff-{task}-{reads}"
 
 
-def picture(found: Tradeoff, task: str) -> None:
+def picture(found: Tradeoff, task: str, reads: str) -> None:
     """Draw the figure; a click in it chooses a setting."""
+    edge = frontier(found, task, reads)
+    best = ", ".join(point_said(point) for point in edge.members)
     st.plotly_chart(
-        tradeoff_figure(found, task, chosen=chosen_point()),
-        key=figure_key(task),
+        tradeoff_figure(found, task, reads=reads, chosen=state.shown_places(found), edge=edge),
+        key=figure_key(task, reads),
         on_select="rerun",
         selection_mode="points",
         config=chart_config(),
-        alt=f"Words recovered against usefulness for {task}, a line for each defence; the table "
-        "below holds the same numbers",
+        alt=f"{READS[reads]} against usefulness for {task}, a line for each defence; no setting "
+        f"surely beats {best}; the table below holds the same numbers",
     )
-    st.caption("Down is private, right is useful. Click a point to see a sentence at its setting.")
+    shown = len(attacked(found, task, reads))
+    left_out = len(found.points) - shown
+    st.caption(
+        "Down is private, right is useful. Click a point to see a sentence at its setting. "
+        "Dashed: the least that some setting surely leaks, at each usefulness; below it, in the "
+        "band, lies the best that there is."
+        + (f" {left_out} settings were not measured for this." if left_out else "")
+    )
+    if missing := missing_said(found):
+        st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
 
 
-def all_tasks(found: Tradeoff, share: float) -> None:
+def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
     """Draw what the headline would be for each task."""
     rows = []
     for task in found.tasks:
-        choice = choose(found, task, share)
+        choice = choose(found, task, share, reads)
         rows.append(
             {
                 "task": task_said(task),
                 "plain": choice.base.utility[task].value,
-                "promising": _least_said(choice.promising, choice.base),
-                "measured": _least_said(choice.measured, choice.base),
+                "promising": _least_said(choice.promising, choice),
+                "measured": _least_said(choice.measured, choice),
             }
         )
     columns = st.column_config
@@ -171,83 +83,42 @@ def all_tasks(found: Tradeoff, share: float) -> None:
             "plain": columns.NumberColumn("No defence scores", format="%.1f"),
             "promising": columns.TextColumn(
                 "Leaks least of those that promise something",
-                help="Words recovered by the strongest attacker, F1 [95 % interval]",
+                help=f"To the strongest attacker: {READS[reads]} [95 % interval]",
             ),
             "measured": columns.TextColumn("Leaks least of the others"),
         },
     )
-    leak = found.undefended.leakage.said(0)
     st.caption(
         f"Of the settings that surely keep {share:.0%} of the usefulness, the one that surely "
-        f"leaks least; without a defence the F1 is {leak}."
+        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}."
     )
 
 
-def _least_said(point: Point | None, base: Point) -> str:
+def _least_said(point: Point | None, choice: Choice) -> str:
     if point is None:
         return "none keeps enough"
-    told = beside_none(point, base)
-    return f"{point_said(point)}: {point.leakage.said(0)}{told and f', {told}'}"
+    told = beside_none(point, choice.base, choice.reads)
+    return f"{point_said(point)}: {choice.leak(point).said(0)}{told and f', {told}'}"
 
 
-def example(point: Point, text: str) -> None:
-    """Draw what a sentence becomes under a defence, and what an unprepared attacker reads."""
-    encoder = cache.encoder(answers.ENCODER)
-    entry = entry_of(point.defence)
-    st.markdown(f"{entry.summary} {entry.guarantee and f'*{entry.guarantee}.*'}")
-    if is_promising(point.defence):
-        show_promises(_promises(point, text))
-    with st.container(border=True):
-        if is_promising(point.defence) and entry.acts_on in ("text", "tokens"):
-            eta = float(dict(point.settings)["eta"])
-            compiling.wait_for_loops()
-            sentence = opened_sentence(text, encoder, answers.ENCODER)  # type: ignore[arg-type]
-            if eta >= sentence.envelopes.eta_min and point.defence == "text_to_text":
-                privatised_card(sentence, eta, answers.ENCODER)
-        settings = dict(point.settings)
-        if entry.takes_seed:
-            settings["seed"] = noise_seed() % 2**32
-        protected = make_defence(DefenceSpec.of(point.defence, settings)).protect(encoder)
-        vector = protected.encode([text])
-        vector_panel(vector, lead="What is stored: ")
-        if not entry.keeps_space:
-            st.html(markup.label("The sentence") + markup.quoted(text))
-            st.caption(
-                "No attack here reads words from projected vectors without having learnt from "
-                "such vectors; the figure's attacker has. Not knowing the matrix is no protection: "
-                "it keeps distances nearly as they were, so that like texts still lie together, "
-                "and some texts with their vectors are enough to learn from."
-            )
-            return
-        cut = " (zeros for what is cut)" if vector.shape[1] < encoder.dimension else ""
-        vector = np.pad(vector, ((0, 0), (0, encoder.dimension - vector.shape[1])))
-        reading = answers.unprepared_reading("probe_mlc", text, vector)
-        who = "What an attacker reads who was not trained for this defence"
-        st.html(markup.label(who + cut))
-        st.html(markup.marked_sentence(reading))
-        st.html(markup.wrong_words(reading))
-        st.html(markup.legend([reading]))
-
-
-def table(found: Tradeoff, task: str) -> None:
+def table(found: Tradeoff, task: str, reads: str) -> None:
     """Draw all points as a table, by the strongest attacker; each attacker on demand."""
-    shows_each = len(found.attackers) > 1 and st.toggle(
-        "What each attacker reads", key="each_attacker", persist_state="session"
+    points = attacked(found, task, reads)
+    attackers = list(dict.fromkeys(name for point in points for name in point.read_by(reads)))
+    shows_each = len(attackers) > 1 and st.toggle(
+        "What each attacker reads",
+        key="each_attacker",
+        persist_state="session",
+        help="Adds a column for each; the strongest one counts",
     )
+    edge = {id(point) for point in frontier(found, task, reads).members}
     rows = [
         {
-            "defence": entry_of(point.defence).title,
-            "strength": point.label,
-            "useful": round(point.utility[task].value, 1),
-            "useful, 95 %": point.utility[task].ci95.said(),
-            "leaks": round(point.leakage.value, 1),
-            "leaks, 95 %": point.leakage.ci95.said(),
-            "by": attacker_said(point.attacker),
-            **(_each(point, found.attackers) if shows_each else {}),
-            "promise": _promised(point),
-            "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
+            **_row(point, task, reads),
+            "unbeaten": id(point) in edge,
+            **(_each(point, attackers, reads) if shows_each else {}),
         }
-        for point in found.points
+        for point in points
     ]
     columns = st.column_config
     st.dataframe(
@@ -258,7 +129,7 @@ def table(found: Tradeoff, task: str) -> None:
             "defence": columns.TextColumn("Defence", pinned=True),
             "strength": columns.TextColumn("Strength"),
             "useful": columns.NumberColumn(f"{task}", format="%.1f"),
-            "leaks": columns.NumberColumn("Words recovered, F1", format="%.1f"),
+            "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "promise": columns.TextColumn(
                 "Promise: odds up to",
@@ -271,13 +142,48 @@ def table(found: Tradeoff, task: str) -> None:
                 format="%.1f",
                 help="Where tokens are perturbed: how many of them the nearest token gives back",
             ),
+            "training": columns.TextColumn(
+                "Training", help="Of the defence itself, on the machine that measured it"
+            ),
+            "a text": columns.TextColumn(
+                "A text takes", help="Encoder and defence, on the machine that measured it"
+            ),
+            "unbeaten": columns.CheckboxColumn(
+                "Not surely beaten",
+                help="No other, at the worse ends of its intervals, is as useful as this one at "
+                "the better ends and leaks no more",
+            ),
         },
     )
 
 
-def _each(point: Point, attackers: Sequence[str]) -> dict[str, str]:
-    """Return what each attacker reads, with its interval."""
+def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
+    strongest = point.strongest(reads)
+    assert strongest is not None  # else it is not among those attacked
+    by, leak = strongest
     return {
-        f"by: {attacker_said(name)}": point.leaks[name].said() if name in point.leaks else ""
+        "defence": entry_shown(point.defence).title,
+        "strength": point.label,
+        "useful": round(point.utility[task].value, 1),
+        "useful, 95 %": point.utility[task].ci95.said(),
+        "leaks": round(leak.value, 1),
+        "leaks, 95 %": leak.ci95.said(),
+        "by": attacker_said(by),
+        "promise": odds_promised(DefenceSpec.of(point.defence, dict(point.settings))),
+        "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
+        "training": minutes_said(point),
+        "a text": milliseconds_said(point),
+    }
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _each(point: Point, attackers: Sequence[str], reads: str) -> dict[str, str]:
+    """Return what each attacker reads, with its interval."""
+    found = point.read_by(reads)
+    return {
+        f"by: {attacker_said(name)}": found[name].said() if name in found else ""
         for name in attackers
     }

@@ -14,7 +14,7 @@ from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_pro
 from core.results import RecoveredWord, Recovery
 from core.text import Vocabulary, word_set
 
-__all__ = ["ReleasedTokens", "TokenReader"]
+__all__ = ["ReleasedTokens", "TokenReader", "rows_of_tokens", "words_of_tokens"]
 
 _NONE = -1
 """Stands where a text has no token left."""
@@ -79,8 +79,19 @@ class TokenReader:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words of each row of token ids."""
-        rows = check_fitted(self, encoder, vectors).astype(np.int64)
         source: Any = encoder
-        texts = [source.encoder.text_of(row[row != _NONE].tolist()) for row in rows]
-        found = [sorted(word_set(text) & self.vocabulary_.index.keys()) for text in texts]
-        return [Recovery(tuple(RecoveredWord(word, 1.0) for word in words)) for words in found]
+        rows = rows_of_tokens(check_fitted(self, encoder, vectors))
+        return [words_of_tokens(source.encoder, row, self.vocabulary_) for row in rows]
+
+
+def rows_of_tokens(vectors: Vectors) -> list[NDArray[np.int64]]:
+    """Return the token ids of each row that `ReleasedTokens` returned."""
+    return [row[row != _NONE] for row in vectors.astype(np.int64)]
+
+
+def words_of_tokens(
+    encoder: WhiteBoxEncoder, row: NDArray[np.int64], vocabulary: Vocabulary
+) -> Recovery:
+    """Return the words of a text's tokens, as far as the vocabulary holds them."""
+    words = sorted(word_set(encoder.text_of(row.tolist())) & vocabulary.index.keys())
+    return Recovery(tuple(RecoveredWord(word, 1.0) for word in words))

@@ -146,6 +146,14 @@ class ChoosingPrivatizer:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
         return self._drawn.take(token_ids)
 
+    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return P[y | x] of (m,) tokens x and all (U,) candidates y: an (m, U) array."""
+        weights = self._log_weights(self._distances.of(token_ids))
+        weights -= weights.max(1, keepdims=True)
+        np.exp(weights, out=weights)
+        weights /= weights.sum(1, keepdims=True)
+        return weights
+
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         weights = self._log_weights(self._distances.of(block))
         return self.ids[choose(weights, which, self._rng)]

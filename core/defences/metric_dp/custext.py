@@ -75,6 +75,11 @@ class CusText:
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether an output tells so much of its input that no odds are bounded."""
+        return self.mapping == "aggressive"
+
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _SetPrivatizer:
         """Return what changes the tokens of an encoder."""
         check_epsilon(self.epsilon)
@@ -104,7 +109,21 @@ class _SetPrivatizer:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
         return self._drawn.take(token_ids)
 
+    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return P[y | x] of (m,) tokens x and all (U,) candidates y: an (m, U) array."""
+        members, weights = self._weighed(np.asarray(token_ids, np.int64))
+        weights = np.exp(weights - weights.max(1, keepdims=True))
+        found = np.zeros((len(token_ids), len(self.ids)))
+        rows, columns = np.nonzero(members != _NONE)
+        found[rows, members[rows, columns]] = weights[rows, columns]
+        return found / found.sum(1, keepdims=True)
+
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        members, weights = self._weighed(block)
+        return self.ids[members[which, choose(weights, which, self._rng)]]
+
+    def _weighed(self, block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the output set of each token, -1 where it is shorter, and the log-weights."""
         distances = self._distances.of(block)
         if self._sets is None:
             k = self._mechanism.k
@@ -113,8 +132,7 @@ class _SetPrivatizer:
             members = self._sets.members[self._sets.set_of[distances.argmin(1)]]
         near = np.take_along_axis(distances, members.clip(min=0), 1)
         near = np.where(members == _NONE, np.inf, near)
-        weights = custext_log_weights(near, epsilon=self._mechanism.epsilon)
-        return self.ids[members[which, choose(weights, which, self._rng)]]
+        return members, custext_log_weights(near, epsilon=self._mechanism.epsilon)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,10 @@ from core.defences.trained.under_noise.masked_network import (
     Parts,
 )
 from core.defences.trained.under_noise.masking import Masking
-from core.defences.trained.under_noise.objectives import probability_loss
-from core.defences.trained.under_noise.pieces import Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.pieces import Pieces, cut_by_length
 from core.defences.trained.under_noise.readers import Received, open_service
 from core.defences.trained.under_noise.registry import OBJECTIVES
+from core.defences.trained.under_noise.taking import Taken
 from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
@@ -42,13 +42,11 @@ __all__ = ["PAPER_TOKENS", "AdaptivePretraining"]
 PAPER_TOKENS = 1_000_000 * 256 * 128
 """At most, of Qu et al. (2021), §6.1: steps × texts × length; of five checkpoints the best."""
 
-_N_HELD_OUT = 300
 _MOST = 1.5
 """Times the first loss, at which training is stopped: whoever knows only frequencies has less."""
 _HEAD_RATE = 5.0
 """How much faster the head learns, which knows nothing at first."""
-_CHUNK = 5_000
-_NOISE, _ORDER, _HELD_OUT = 11, 12, 13
+_NOISE, _PLAN, _HELD_OUT = 11, 12, 13
 """Which draws a seed is of."""
 
 
@@ -82,6 +80,8 @@ class AdaptivePretraining:
     network_: AdaptiveNetwork = field(init=False, repr=False, compare=False)
     curve_: list[dict[str, float]] = field(init=False, repr=False, compare=False)
     tokens_seen_: int = field(init=False, repr=False, compare=False)
+    new_tokens_: int = field(init=False, repr=False, compare=False)
+    passed_: int = field(init=False, repr=False, compare=False)
     seconds_: float = field(init=False, repr=False, compare=False)
 
     def fit(
@@ -90,6 +90,7 @@ class AdaptivePretraining:
         texts: Sequence[str],
         *,
         start: Mapping[str, NDArray[Any]] | None = None,
+        passed: int = 0,
         checkpoint_dir: Path | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Self:
@@ -99,6 +100,10 @@ class AdaptivePretraining:
         ----------
         start : dict of arrays, optional
             What `state` of a neighbouring η returned; else it begins with the encoder's weights.
+        passed : int
+            Texts that the neighbours have taken, `passed_` of the last of them: those after them
+            are taken, in an order and with gaps and noise that are drawn anew. The texts that are
+            held out are the same.
 
         Raises
         ------
@@ -108,15 +113,16 @@ class AdaptivePretraining:
             The loss went astray; no checkpoint of it is left.
         """
         self._check()
-        pieces, held = self._pieces(encoder, texts)
+        taken = self.taken(encoder, texts, passed)
+        pieces, held = taken.pieces, taken.held
         side = UserSide(encoder, self.mechanism, self.eta)
         torch.manual_seed(self.seed)
         network = self._network(side, pieces, start).to(pick_device())
-        plan = self._plan(pieces)
-        loop = self._loop(pieces, plan, start, checkpoint_dir)
+        plan = self._plan(pieces, passed)
+        loop = self._loop(taken, plan, start, checkpoint_dir)
         used = plan[: loop.n_batches * loop.epochs]
         seen = np.cumsum([int(pieces.lengths[rows].sum()) for rows in used])
-        noise, curve = Drawing(self.seed, _NOISE), Curve()
+        noise, curve = Drawing(self.seed, _NOISE, passed), Curve()
         watch = LossWatch(self.objective, most=_MOST)
         loop.extra_state = Several({"noise": noise, "watch": watch, "curve": curve})
 
@@ -134,6 +140,7 @@ class AdaptivePretraining:
             log = train(network, self._optimizer(network), loss_of, validate, loop, on_progress)
         self.network_, self.curve_ = network.eval(), curve.points
         self.tokens_seen_, self.seconds_ = int(seen[-1]), log.seconds
+        self.new_tokens_, self.passed_ = taken.new_tokens(used), taken.passed
         return self
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -161,7 +168,8 @@ class AdaptivePretraining:
             raise NotFittedError("The network must be trained before its weights are taken.")
         state = self.network_.state_dict()
         arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
-        told = {"curve": self.curve_, "tokens_seen": self.tokens_seen_, "seconds": self.seconds_}
+        told = {"curve": self.curve_, "tokens_seen": self.tokens_seen_, "seconds": self.seconds_,
+                "new_tokens": self.new_tokens_, "passed": self.passed_}  # fmt: skip
         return arrays, told
 
     def _check(self) -> None:
@@ -169,37 +177,19 @@ class AdaptivePretraining:
         if self.masked + self.replaced > 1:
             raise InvalidInputError("masked and replaced must not add up to more than 1.")
 
-    def _pieces(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> tuple[Pieces, Pieces]:
-        """Return as many drawn texts as hold the tokens to see, and others that are held out."""
-        order = np.random.default_rng([self.seed, _ORDER]).permutation(len(texts))
-        n_held = min(_N_HELD_OUT, len(order) // 10)
-        if n_held < 1:
-            raise InvalidInputError(f"Pretraining needs at least 10 texts, got {len(texts)}.")
-        held = self._laid_out(encoder, [texts[i] for i in order[:n_held]])
-        parts, n_tokens = [], 0
-        for start in range(n_held, len(order), _CHUNK):
-            chunk = self._laid_out(encoder, [texts[i] for i in order[start : start + _CHUNK]])
-            parts.append(chunk)
-            n_tokens += int(chunk.lengths.sum())
-            if n_tokens >= self.tokens:
-                break
-        rows = [row for part in parts for row in part.rows]
-        n_first, lengths = (np.concatenate([getattr(part, name) for part in parts])
-                            for name in ("n_first", "lengths"))  # fmt: skip
-        return Pieces(rows, n_first, lengths, held.marks), held
+    def taken(self, encoder: WhiteBoxEncoder, texts: Sequence[str], passed: int = 0) -> Taken:
+        """Return the texts that are trained on and those that are held out; see `fit`."""
+        return Taken.of(
+            encoder, texts, tokens=self.tokens, max_length=self.max_length, seed=self.seed,
+            passed=passed,
+        )  # fmt: skip
 
-    def _laid_out(self, encoder: WhiteBoxEncoder, texts: Sequence[str]) -> Pieces:
-        whole = lay_out(encoder, texts, max_length=self.max_length)
-        kept = np.flatnonzero(whole.n_first > 0)
-        rows = [whole.rows[i] for i in kept]
-        return Pieces(rows, whole.n_first[kept], whole.lengths[kept], whole.marks)
-
-    def _plan(self, pieces: Pieces) -> list[NDArray[np.int64]]:
+    def _plan(self, pieces: Pieces, passed: int) -> list[NDArray[np.int64]]:
         """Return batches until the tokens are seen, over the texts again where they are few."""
         plan: list[NDArray[np.int64]] = []
         left, n_round = self.tokens, 0
         while left > 0:
-            rng = np.random.default_rng([self.seed, _ORDER, n_round])
+            rng = np.random.default_rng([self.seed, _PLAN, n_round, passed])
             for rows in cut_by_length(pieces.lengths, self.batch_tokens, rng):
                 plan.append(rows)
                 left -= int(pieces.lengths[rows].sum())
@@ -239,7 +229,10 @@ class AdaptivePretraining:
         task = masking.task(batch, side, pieces.marks, rng)
         device = pick_device()
         logits = network(Received(batch, task.vectors), torch.from_numpy(task.places).to(device))
-        return probability_loss(logits, torch.from_numpy(task.targets).to(device))
+        loss: Tensor = OBJECTIVES[self.objective].kind(
+            logits, torch.from_numpy(task.targets).to(device)
+        )
+        return loss
 
     @torch.no_grad()
     def _held_out_loss(self, network: nn.Module, side: UserSide, held: Pieces) -> float:
@@ -251,11 +244,12 @@ class AdaptivePretraining:
         return float(np.average(losses, weights=[held.lengths[rows].sum() for rows in batches]))
 
     def _loop(
-        self, pieces: Pieces, plan: list[NDArray[np.int64]],
+        self, taken: Taken, plan: list[NDArray[np.int64]],
         start: Mapping[str, NDArray[Any]] | None, folder: Path | None,
     ) -> Parts:  # fmt: skip
         told = {name: getattr(self, name) for name in settings_of(type(self))}
-        told |= {"texts": digest_of({"pieces": np.concatenate(pieces.rows)}, 0)[:16],
+        told |= {"texts": digest_of({"pieces": np.concatenate(taken.pieces.rows)}, 0)[:16],
+                 "passed": taken.passed,
                  "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
         n_steps = len(plan)
         n_warm = max(1, round(self.warm_up * n_steps))
@@ -264,7 +258,7 @@ class AdaptivePretraining:
             return min((step + 1) / n_warm, max(0.1, 1 - step / n_steps))
 
         return Parts(
-            n=len(pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
+            n=len(taken.pieces), epochs=min(self.n_checks, n_steps), batch_size=1, seed=self.seed,
             identity=told, rate_share=share, clip_norm=1.0, patience=self.n_checks + 1,
             keep_best=False, is_half=True, counts_start=True, unit="texts",
             say_score=lambda score: f"held-out loss {-score:.2f}",

@@ -5,7 +5,6 @@ Implements Song & Raghunathan (2020), §7, for an encoder whose weights stay as 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from core.specs import setting, validate_settings
 from core.store import digest_of
 from core.text import check_texts
 from core.training.devices import pick_device
-from core.training.loop import Loop, train
+from core.training.loop import Loop, TrainingLog, train
 from core.training.watch import or_nothing
 from core.vectors import is_sparse
 
@@ -106,7 +105,7 @@ class AdversarialAdapter(AgainstAdversary):
     during_ : list of Score
         What the adversary in training read of held-out texts after each epoch.
     seconds_ : float
-        Of the training.
+        Of the training, those before it was stopped too.
     """
 
     dimension: int = setting(0, "Numbers in an adapted vector; 0 for as many as before", low=0)
@@ -155,11 +154,10 @@ class AdversarialAdapter(AgainstAdversary):
                 f"{encoder.name} gives sparse vectors, which the adapter cannot take. Choose an "
                 "encoder of dense ones."
             )
-        start = time.perf_counter()
         with or_nothing(checkpoint_dir):
             run = _Run(self, texts, np.asarray(vectors, np.float32), labels)
-            run.train(encoder, on_progress, checkpoint_dir)
-        self.seconds_ = time.perf_counter() - start
+            log = run.train(encoder, on_progress, checkpoint_dir)
+        self.seconds_ = log.seconds
         self.network_ = run.network.eval().requires_grad_(False).cpu()
         self.during_ = run.contest.scores
         self.encoder_name_, self.encoder_fingerprint_ = encoder.name, encoder.fingerprint
@@ -240,7 +238,9 @@ class _Run:
         told = ["\0".join(texts), "\0".join(labels or ())]
         self.digest = digest_of({"vectors": vectors}, told)
 
-    def train(self, encoder: Encoder, on_progress: OnProgress, checkpoint_dir: str | None) -> None:
+    def train(
+        self, encoder: Encoder, on_progress: OnProgress, checkpoint_dir: str | None
+    ) -> TrainingLog:
         adapter = self.adapter
         settings = {k: v for k, v in asdict(adapter).items() if k != "device"}
         loop = Loop(
@@ -258,7 +258,7 @@ class _Run:
             extra_state=self.contest,
         )
         optimizer = self.contest.optimizer(adapter.learning_rate, adapter.clip_norm)
-        train(self.contest.module, optimizer, self.loss, self.validate, loop, on_progress)
+        return train(self.contest.module, optimizer, self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the joint loss of a batch."""

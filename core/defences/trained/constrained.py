@@ -40,13 +40,25 @@ from core.training.devices import pick_device
 from core.training.loop import train
 from core.training.watch import Drawing, LossWatch, Several, or_nothing
 
-__all__ = ["ConstrainedClassifier"]
+__all__ = ["ConstrainedClassifier", "usual_rate"]
 
 _TRAINING, _TEST = 3, 5
 """Which draws of noise a seed is of."""
 
-_HEAD_EPOCHS = 20
+_HEAD_EPOCHS, _HEAD_RATE = 20, 1e-3
 """Of the small network on whole texts' vectors: a step of it costs next to nothing."""
+
+
+def usual_rate(mechanism: str, reader: str) -> float:
+    """Return the learning rate of what is trained behind a mechanism, unless another is given.
+
+    Examples
+    --------
+    >>> usual_rate("sequence_representation", "transformer"), usual_rate("none", "transformer")
+    (0.001, 0.0001)
+    """
+    is_head = mechanism == "sequence_representation"
+    return _HEAD_RATE if is_head else READERS[reader].learning_rate
 
 
 class _Sent(Protocol):
@@ -81,10 +93,11 @@ class ConstrainedClassifier:
     reader: str = setting("transformer", "what reads it", choices=tuple(READERS))
     epochs: int = setting(0, "passes over the texts; 0: the reader's own", low=0, high=1000)
     batch_size: int = setting(32, "texts of a step", low=1, high=4096, paper="Q21")
-    learning_rate: float = setting(0.0, "of Adam; 0: the reader's own", low=0.0, high=10.0)
+    learning_rate: float = setting(0.0, "of Adam; 0: its own", low=0.0, high=10.0)
     warm_up: float = setting(0.1, "share of the steps before the full rate", low=0.0, high=1.0,
                              paper="Q21")  # fmt: skip
     max_length: int = setting(128, "word pieces that are read", low=5, high=512, paper="Q21")
+    is_noisy: bool = setting(True, "draw noise; else the same network on the same without any")
     seed: int = setting(0, "of weights, order and noise", low=0)
     encoder: str = setting("minilm", "whose word embeddings the user has, and what is fine-tuned")
     network_: nn.Module = field(init=False, repr=False, compare=False)
@@ -168,8 +181,7 @@ class ConstrainedClassifier:
 
     @property
     def _rate(self) -> float:
-        usual = 1e-3 if self._is_of_sequences else READERS[self.reader].learning_rate
-        return self.learning_rate or usual
+        return self.learning_rate or usual_rate(self.mechanism, self.reader)
 
     @property
     def _epochs(self) -> int:
@@ -195,9 +207,9 @@ class ConstrainedClassifier:
         start: Mapping[str, NDArray[Any]] | None,
     ) -> _Sent:
         if self._is_of_sequences:
-            return _SentVectors(encoder, examples, self.eta)
+            return _SentVectors(encoder, examples, self.eta if self.is_noisy else None)
         pieces = lay_out(encoder, examples.first, examples.second, max_length=self.max_length)
-        side = UserSide(encoder, self.mechanism, self.eta)
+        side = UserSide(encoder, self.mechanism if self.is_noisy else "none", self.eta)
         return _SentPieces(side, pieces, lambda n: self._network(side.dimension, n, start))
 
     def _network(
@@ -260,9 +272,15 @@ class _SentPieces:
 
 
 class _SentVectors:
-    """Vectors of whole texts, each made once by the user's frozen encoder, under noise."""
+    """Vectors of whole texts, each made once by the user's frozen encoder, under noise.
 
-    def __init__(self, encoder: WhiteBoxEncoder, examples: Examples, eta: float) -> None:
+    Parameters
+    ----------
+    eta : float or None
+        None draws none.
+    """
+
+    def __init__(self, encoder: WhiteBoxEncoder, examples: Examples, eta: float | None) -> None:
         self.encoder, self.dimension, self.eta = encoder, encoder.dimension, eta
         self.sides = (examples.first, examples.second) if examples.is_paired else (examples.first,)
         shape = (len(examples), encoder.dimension)
@@ -283,9 +301,8 @@ class _SentVectors:
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator
     ) -> Tensor:
-        noisy = [
-            side[rows] + draw_noise(len(rows), self.dimension, self.eta, rng=rng)
-            for side in self.vectors
-        ]
-        logits: Tensor = network(*(torch.from_numpy(part).to(pick_device()) for part in noisy))
+        sent = [side[rows] for side in self.vectors]
+        if self.eta is not None:
+            sent = [v + draw_noise(len(rows), self.dimension, self.eta, rng=rng) for v in sent]
+        logits: Tensor = network(*(torch.from_numpy(part).to(pick_device()) for part in sent))
         return logits

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from core.defences.trained.word_adversary import WordAdversary
 from core.errors import InvalidInputError
 from core.metrics import bootstrap_interval
+from core.ranges import Strength
 from core.results import Score
 from core.specs import setting
 from core.text import Vocabulary
@@ -28,14 +29,18 @@ AGAINST = ("words", "attribute")
 """What is hidden: the words of a text (inversion), or an attribute of it."""
 
 
+_WEIGHT = Strength("How much the adversary counts", 1.0, (0.0, 0.1, 0.3, 1.0, 3.0), "λ {:g}")
+
+
 @dataclass
 class AgainstAdversary:
     """The settings of the adversary, shared by all that are trained against one."""
 
     against: str = setting("words", "What is hidden", choices=AGAINST)
     weight: float = setting(
-        1.0, "λ_w or λ_s: how much the adversary counts; 0 trains without it", low=0.0, paper="SR20"
-    )
+        1.0, "λ_w or λ_s: how much the adversary counts; 0 trains without it", low=0.0,
+        paper="SR20", strength=_WEIGHT,
+    )  # fmt: skip
     adversary_hidden: int = setting(
         256, "Units of the adversary's hidden layer; 0 for the paper's linear one", low=0, high=8192
     )

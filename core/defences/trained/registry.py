@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.defences.registry import DefenceEntry
+from core.defences.entries import DefenceEntry
 from core.protocols import TrainedDefence
 from core.registry import find, make
 from core.specs import DefenceSpec
 
-__all__ = ["TRAINED_DEFENCES", "TrainedDefenceEntry", "make_trained_defence"]
+__all__ = [
+    "MODEL_DEFENCES",
+    "TRAINED_DEFENCES",
+    "ModelDefenceEntry",
+    "TrainedDefenceEntry",
+    "make_trained_defence",
+]
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,43 @@ TRAINED_DEFENCES: dict[str, TrainedDefenceEntry] = {
         needs_labels=True,
     ),
 }
+
+
+@dataclass(frozen=True)
+class ModelDefenceEntry(DefenceEntry):
+    """What a user should know of a defence of what a model was trained on, not of vectors."""
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its draws can be repeated: those of the training are."""
+        return False
+
+    @property
+    def needs_white_box(self) -> bool:
+        """Whether it reaches into the encoder."""
+        return False
+
+    @property
+    def cost(self) -> str:
+        """What it takes to use it."""
+        return "the model on the vectors is trained anew; the vectors stay as they are"
+
+
+MODEL_DEFENCES: dict[str, ModelDefenceEntry] = {
+    "private_head": ModelDefenceEntry(
+        "Classifier by DP-SGD",
+        "The classifier on the vectors is trained with noise; the vectors stay as they are.",
+        "Abadi et al. (2016); Corò (2022), Eq. 3.5",
+        path="core.training.private_heads:HeadSettings",
+        acts_on="model",
+        guarantee="(ε, δ)-differential privacy of each training text; nothing of a vector",
+        formula=r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + "
+        r"\mathcal N(0, \sigma^2 C^2 I)\big)",
+        colour="#56B4E9",
+        symbol="diamond",
+    ),
+}
+"""Defences of the texts that a model was trained on. They protect no vector."""
 
 
 def make_trained_defence(spec: DefenceSpec | str) -> TrainedDefence:

@@ -52,10 +52,11 @@ CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
     "santext": ("epsilon", {}),
     "santext_plus": ("epsilon", {"p": 0.3, "sensitive": 0.8}),
     "custext": ("epsilon", {"k": 6}),
-    "tem": ("epsilon", {"beta": 0.5}),
+    "tem": ("epsilon", {"beta": 0.8}),
 }
 """The mechanisms; what their strength is called, and settings under which a small vocabulary shows
-all that they do. What is multiplied by η there is stated in units of 1/η."""
+all that they do: under TEM's β here half of the vocabulary lies beyond γ. What is multiplied by η
+there is stated in units of 1/η."""
 
 N_TOKENS, DIMENSION, N_INPUTS = 24, 3, 8
 _LEAST, _MOST = 1e-3, 1e6

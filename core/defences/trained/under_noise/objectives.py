@@ -18,9 +18,9 @@ def token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
     Parameters
     ----------
     logits : float tensor (m, |V|)
-    tokens : int64 tensor (m,)
+    tokens : int64 tensor (m, 1)
     """
-    return probability_loss(logits, tokens[:, None])
+    return probability_loss(logits, tokens)
 
 
 def probability_loss(logits: Tensor, perturbed: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class ReaderEntry(Entry):
 
 @dataclass(frozen=True)
 class ObjectiveEntry(Entry):
-    """What a user should know of a loss of privacy-adaptive pretraining."""
+    """What a user should know of a loss of privacy-adaptive pretraining, which its `kind` takes."""
 
     @property
     def cost(self) -> str:
@@ -76,6 +76,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
         "Masked tokens are predicted as the noise left them.",
         "Qu et al. (2021), Eq. 5",
         f"{_HERE}.objectives:token_loss",
+        version=2,
         formula=r"-\sum_{w} \mathbb 1[w = w_p] \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
     ),
     "probability": ObjectiveEntry(
@@ -83,6 +84,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
         "Ten perturbations of each masked token are predicted, by how often they come.",
         "Qu et al. (2021), Eq. 6",
         f"{_HERE}.objectives:probability_loss",
+        version=2,
         formula=r"-\sum_{w \in C} \frac{n_w}{|C|} \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
     ),
     "denoising": ObjectiveEntry(
@@ -90,6 +92,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
         "Masked tokens are predicted as they were before the noise.",
         "Qu et al. (2021), Eq. 7",
         f"{_HERE}.objectives:token_loss",
+        version=2,
         formula=r"-\sum_{w} \mathbb 1[w = w_o] \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
     ),
 }

@@ -14,7 +14,7 @@ from core.attacks.membership.classifiers.targets.lesson import Lesson
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.errors import ArtifactError, InvalidInputError
-from core.protocols import OnProgress, no_progress
+from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import META, load_artifact, save_artifact
 from core.training.accounting import Privacy
@@ -50,6 +50,25 @@ class PrivateHeads(HeadSettings):
         encoder = CachedEncoder(load_encoder(self.encoder))
         cut = [" ".join(text.split()[: self.max_length]) for text in lesson.texts]
         vectors = encoder.encode(cut, lambda done, told: on_progress(0.5 * done, told))
+        return self.fit_vectors(
+            lesson, vectors, on_progress=on_progress, checkpoint_dir=checkpoint_dir
+        )
+
+    def fit_vectors(
+        self,
+        lesson: Lesson,
+        vectors: Vectors,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train all models on vectors that the texts have already, such as behind a defence.
+
+        Raises
+        ------
+        InvalidInputError
+            They are sparse.
+        """
         if is_sparse(vectors):
             raise InvalidInputError(
                 f"{self.encoder} makes sparse vectors, and heads stand on dense ones. Choose "

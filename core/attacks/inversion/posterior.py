@@ -1,0 +1,293 @@
+"""Reading released tokens by what the mechanism is known to do, not by what they say.
+
+A mechanism's law P[y | x] is public. Whoever also knows how often tokens are used, and which follow
+which, reads the likeliest tokens x under the released y, not y itself. Extends Qu et al. (2021),
+§4.2, whose attacker takes each released token for the one that went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from core.attacks.fitted import bind, check_fitted
+from core.attacks.inversion.released import ReleasedTokens, rows_of_tokens, words_of_tokens
+from core.errors import InvalidInputError
+from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
+from core.results import Recovery
+from core.text import Vocabulary
+
+__all__ = ["READINGS", "Candidates", "PosteriorReader", "TokenPrior", "candidates", "decode"]
+
+READINGS = ("literal", "token", "sequence")
+"""Released tokens as they are; the likeliest token each; the likeliest sequence of tokens."""
+
+N_CANDIDATES = 40
+"""Tokens that may have become a released one, the likeliest first, between which is decided."""
+N_SIMULATED = 300_000
+"""Draws from which the law of a mechanism is counted that cannot tell it."""
+_LEAST_DRAWS = 8
+_LIKE = 20_000.0
+"""Draws that what is alike of all tokens counts for, beside a token's own."""
+_FLOOR = 0.1
+"""How often a token counts that the attacker's texts do not hold."""
+_BLOCK = 256
+
+
+class Changes(Protocol):
+    """Changes tokens; a mechanism that can tell P[y | x] has `chances(ids)`, (m, U)."""
+
+    ids: NDArray[np.int64]
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what each of (m,) tokens becomes."""
+        ...
+
+
+@dataclass(frozen=True)
+class TokenPrior:
+    """How often tokens are used, and after which: what an attacker knows before reading.
+
+    Attributes
+    ----------
+    counts : float64 array (T,)
+        Of each of the encoder's tokens.
+    follows : csr array (T, T)
+        How often the second stands right after the first.
+    weight : float
+        What a follower's share counts for beside how often it is used at all.
+    """
+
+    counts: NDArray[np.float64]
+    follows: sparse.csr_array
+    weight: float = 0.7
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], n_tokens: int) -> TokenPrior:
+        """Count the tokens of texts, rows of token ids.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no token to count.
+        """
+        flat = np.array([i for row in rows for i in row], np.int64)
+        if not len(flat):
+            raise InvalidInputError("The attacker's texts hold no token. Give it texts to know.")
+        counts = np.bincount(flat, minlength=n_tokens).astype(np.float64)
+        pairs = [(a, b) for row in rows for a, b in pairwise(row)]
+        first, second = np.array(pairs, np.int64).reshape(-1, 2).T
+        ones = np.ones(len(first))
+        follows = sparse.csr_array((ones, (first, second)), shape=(n_tokens, n_tokens))
+        follows.sum_duplicates()
+        return cls(counts, follows)
+
+    @property
+    def log(self) -> NDArray[np.float64]:
+        """The logarithm of each token's share; one never seen has a little."""
+        shares = np.maximum(self.counts, _FLOOR)
+        return np.asarray(np.log(shares / shares.sum()))
+
+    def log_after(self, before: NDArray[np.int64], tokens: NDArray[np.int64]) -> Any:
+        """Return log P[token | the one before], an (a, b) array of a before and b tokens."""
+        share = np.exp(self.log[tokens])[None, :]
+        seen = self.follows[before][:, tokens].toarray()
+        total = np.maximum(self.counts[before], 1.0)[:, None]
+        return np.log(self.weight * seen / total + (1 - self.weight) * share)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What may have become each released token.
+
+    Attributes
+    ----------
+    released : int64 array (Y,)
+        Released tokens, ascending.
+    tokens : int64 array (Y, K)
+        The likeliest that went in, the likeliest first.
+    log_law : float64 array (Y, K)
+        log P[released | token]; −∞ where it cannot be.
+    """
+
+    released: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    log_law: NDArray[np.float64]
+
+
+def candidates(
+    change: Changes,
+    released: NDArray[np.int64],
+    prior: TokenPrior,
+    *,
+    n_candidates: int = N_CANDIDATES,
+    n_simulated: int = N_SIMULATED,
+) -> Candidates:
+    """Return what may have become each released token, by Bayes' rule: P[y | x]·P[x].
+
+    The law is the mechanism's own where it can tell it, else it is counted from draws of its own.
+    """
+    released = np.unique(released)
+    inputs = np.union1d(np.flatnonzero(prior.counts), released)
+    law = (
+        _told_law(change, inputs, released)
+        if hasattr(change, "chances")
+        else _counted_law(change, inputs, released, prior, n_simulated)
+    )
+    with np.errstate(divide="ignore"):
+        log_law = np.log(law)
+    k = min(n_candidates, len(inputs))
+    posterior = log_law + prior.log[inputs][:, None]
+    best = np.argpartition(-posterior, k - 1, axis=0)[:k].T
+    chosen = np.take_along_axis(log_law.T, best, 1).astype(np.float64)
+    return Candidates(released, inputs[best], chosen)
+
+
+def _told_law(
+    change: Any, inputs: NDArray[np.int64], released: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return P[y | x] as the mechanism tells it: inputs by released tokens."""
+    place = np.searchsorted(change.ids, released).clip(max=len(change.ids) - 1)
+    is_candidate = change.ids[place] == released
+    law = np.zeros((len(inputs), len(released)), np.float32)
+    for start in range(0, len(inputs), _BLOCK):
+        rows = change.chances(inputs[start : start + _BLOCK])
+        law[start : start + _BLOCK, is_candidate] = rows[:, place[is_candidate]]
+    return law
+
+
+def _counted_law(
+    change: Changes,
+    inputs: NDArray[np.int64],
+    released: NDArray[np.int64],
+    prior: TokenPrior,
+    n_simulated: int,
+) -> NDArray[np.float32]:
+    """Return P[y | x] as counted: more draws for tokens that are used more.
+
+    Few draws tell little of what a token becomes: to them are added `_LIKE` that follow what is
+    alike of most tokens under noise in many dimensions (Asghar et al. 2024): a token comes back, or
+    becomes one of those that any token becomes.
+    """
+    share = np.sqrt(np.maximum(prior.counts[inputs], _FLOOR))
+    n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share / share.sum()).astype(np.int64))
+    rows = np.repeat(np.arange(len(inputs)), n_draws)
+    drawn = change.tokens(inputs[rows])
+    is_back = drawn == inputs[rows]
+    place = np.searchsorted(released, drawn).clip(max=len(released) - 1)
+    is_asked = released[place] == drawn
+    law = np.zeros((len(inputs), len(released)), np.float32)
+    np.add.at(law, (rows[is_asked], place[is_asked]), 1.0)
+    back = np.bincount(rows, is_back, len(inputs)) + is_back.mean()
+    back /= n_draws + 1
+    strange = np.bincount(place[is_asked & ~is_back], minlength=len(released)) + 1.0
+    strange /= (~is_back).sum() + len(released)
+    law += (_LIKE * (1 - back))[:, None] * strange
+    own = np.searchsorted(inputs, released)
+    law[own, np.arange(len(released))] += _LIKE * back[own]
+    return np.asarray(law / (n_draws[:, None] + _LIKE), np.float32)
+
+
+def decode(
+    row: NDArray[np.int64], found: Candidates, prior: TokenPrior, *, in_sequence: bool
+) -> NDArray[np.int64]:
+    """Return the likeliest (m,) tokens under (m,) released ones.
+
+    Parameters
+    ----------
+    in_sequence : bool
+        Which token follows which counts too, by the algorithm of Viterbi (1967); else each token
+        is read by itself.
+    """
+    places = np.searchsorted(found.released, row)
+    tokens, law = found.tokens[places], found.log_law[places]
+    if not len(row):
+        return row
+    if not in_sequence:
+        return np.asarray(tokens[np.arange(len(row)), (law + prior.log[tokens]).argmax(1)])
+    score, back = law[0] + prior.log[tokens[0]], []
+    for before, now, own in zip(tokens[:-1], tokens[1:], law[1:], strict=True):
+        paths = score[:, None] + prior.log_after(before, now)
+        back.append(paths.argmax(0))
+        score = paths.max(0) + own
+    best = [int(score.argmax())]
+    for pointers in reversed(back):
+        best.append(int(pointers[best[-1]]))
+    return np.asarray(tokens[np.arange(len(row)), best[::-1]])
+
+
+@dataclass
+class PosteriorReader:
+    """Answers the words of the likeliest tokens under those released, and of their order.
+
+    Which reading it takes (`READINGS`) it learns from texts of its own that it did not count:
+    the one that brings back most of their tokens.
+
+    Parameters
+    ----------
+    vocabulary_ : Vocabulary
+        The words that are answered.
+    change : object
+        The mechanism, with draws of the attacker's own.
+    """
+
+    vocabulary_: Vocabulary
+    change: Changes
+    n_candidates: int = N_CANDIDATES
+    n_simulated: int = N_SIMULATED
+    reading_: str = field(default="", init=False)
+    shares_: dict[str, float] = field(default_factory=dict, init=False)
+    """Reading to the share of the tokens that it brought back."""
+
+    def fit(
+        self, encoder: ReleasedTokens, known: Sequence[str], held: Sequence[str]
+    ) -> PosteriorReader:
+        """Count the tokens of the known texts, and choose the reading on the held ones.
+
+        Raises
+        ------
+        InvalidInputError
+            The known texts hold no token.
+        """
+        opened = encoder.encoder
+        self.prior_ = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+        bind(self, encoder, self.vocabulary_)
+        truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
+        seen = [self.change.tokens(row) for row in truth]
+        whole = np.concatenate(truth) if truth else np.empty(0, np.int64)
+        self.shares_ = {"literal": 0.0}
+        for reading in READINGS if len(whole) else ():
+            back = np.concatenate(self._read(seen, reading))
+            self.shares_[reading] = float((back == whole).mean())
+        self.reading_ = max(self.shares_, key=lambda name: self.shares_[name])
+        return self
+
+    def _read(self, rows: Sequence[NDArray[np.int64]], reading: str) -> list[NDArray[np.int64]]:
+        """Return what each row of released tokens is read as."""
+        if reading == "literal" or not sum(map(len, rows)):
+            return list(rows)
+        found = candidates(
+            self.change, np.concatenate(rows), self.prior_,
+            n_candidates=self.n_candidates, n_simulated=self.n_simulated,
+        )  # fmt: skip
+        return [decode(row, found, self.prior_, in_sequence=reading == "sequence") for row in rows]
+
+    def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
+        """Return the tokens that each row of released ones is read as."""
+        return self._read(rows_of_tokens(check_fitted(self, encoder, vectors)), self.reading_)
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words of each row of token ids."""
+        source: Any = encoder
+        opened: WhiteBoxEncoder = source.encoder
+        read = self.tokens(encoder, vectors)
+        on_progress(1.0, f"Read {len(read):,} texts")
+        return [words_of_tokens(opened, row, self.vocabulary_) for row in read]

@@ -1,0 +1,205 @@
+"""What the cells of the trade-off hold, part by part.
+
+A defence that is trained joins all its cells with what it is trained on, so that it is the same in
+each. No cell of another defence holds more than it always did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from core.attacks.inversion.shipped import shipped_digest
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.defences.entries import ChainEntry, settings_by_stage
+from core.defences.registry import entry_of
+from core.defences.trained.registry import TRAINED_DEFENCES
+from core.errors import InvalidInputError, similar
+from core.registry import make
+from core.specs import DefenceSpec, EncoderSpec, settings_of
+from core.studies.adversarial_texts import table_digest
+from core.studies.cell_attacks import settings_for
+from core.studies.defence_grid import hides_attribute, is_of_model, trained_stage
+from core.studies.named_texts import NamedTexts
+from core.studies.rows import Cell
+from core.studies.tradeoff_attack import ATTACKERS, FRESH, releases_tokens
+from core.studies.tradeoff_attribute import READER
+from core.studies.tradeoff_settings import TradeoffSettings
+from core.studies.tradeoff_texts import auxiliary_digest
+from core.studies.tradeoff_use import contents_of
+from core.training.private_heads import HeadSettings
+
+__all__ = ["MEMBER_ATTACKS", "USUAL", "check_parts", "parts_of", "trained_part"]
+
+USUAL: dict[str, Any] = {"vocabulary_size": 20_000, "epochs": 12, "hidden": 512,
+                         "substitutions": 0}  # fmt: skip
+"""Settings of a classifier that is trained anew, where none ships for the encoder."""
+
+MEMBER_ATTACKS = ("feature", "lira_online", "lira_offline", "rmia_online", "rmia_offline",
+                  "bavaria")  # fmt: skip
+"""On samples of a classifier."""
+
+
+def check_parts(asked: TradeoffSettings, defences: list[DefenceSpec]) -> None:
+    """Check that what defences need of files is there.
+
+    Raises
+    ------
+    InvalidInputError
+        An attribute is to be hidden and no file tells it; a private classifier and no task is
+        named, or nothing to hold it against; or an odd number of shadows.
+    """
+    for spec in defences:
+        if hides_attribute(spec.name, dict(spec.settings)) and not asked.attributes:
+            raise InvalidInputError(
+                f"{spec.name} hides an attribute, and no file tells which text has which. Name one "
+                "by --attributes NAME=FILE and its column by --label-column, or leave it out."
+            )
+        if is_of_model(spec.name) and not asked.membership:
+            raise InvalidInputError(
+                f"{spec.name} protects the texts that a classifier was trained on. Name the task "
+                "of that classifier by --membership, or leave it out."
+            )
+        if is_of_model(spec.name) and not any(entry_of(s.name).is_baseline for s in defences):
+            raise InvalidInputError(
+                f"{spec.name} leaves vectors as they are, so that its words are read as without a "
+                "defence. Name `none` among --defences too."
+            )
+    if asked.n_shadows % 2:
+        raise InvalidInputError(f"--n-shadows must be even, got {asked.n_shadows}.")
+
+
+def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
+    """Return what is measured of a defence, by part.
+
+    One that leaves vectors as they are is not attacked for what vectors tell.
+    """
+    found = {} if is_of_model(spec.name) else {"attack": _attacked(asked, spec)}
+    if asked.tasks or asked.pairs or asked.searches:
+        found["use"] = _used(asked)
+        if is_of_model(spec.name):
+            found["use"] |= _head(asked, spec)
+    if asked.attributes and not is_of_model(spec.name):
+        found["attribute"] = _attribute(asked, spec)
+    if asked.membership:
+        found["membership"] = {**_members(asked), **_head(asked, spec)}
+    return found
+
+
+def _shared(asked: TradeoffSettings, part: str) -> Cell:
+    return {"study": "tradeoff", "part": part, "encoder": asked.encoder,
+            "encoder_precision": asked.precision}  # fmt: skip
+
+
+def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
+    if asked.attack != "probe_mlc":
+        raise InvalidInputError(
+            f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
+        )
+    known = (*ATTACKERS, FRESH)
+    for name in asked.attackers:
+        if name not in known:
+            raise InvalidInputError(
+                f"--attackers must be of {', '.join(known)}, got {name!r}." + similar(name, known)
+            )
+    attackers = list(asked.attackers)
+    if trained_stage(spec.name) and FRESH not in attackers:
+        attackers.append(FRESH)
+    return {**_shared(asked, "attack"), "attack": asked.attack,
+            "attackers": attackers, "auxiliary": asked.auxiliary,
+            "contents": auxiliary_digest(asked.auxiliary), "start": _start(asked),
+            "settings": USUAL | settings_for(asked.attack, asked.attack_settings),
+            "n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets,
+            "near": asked.near}  # fmt: skip
+
+
+def _start(asked: TradeoffSettings) -> str:
+    """Return what identifies the weights that the attackers begin with; empty: trained anew."""
+    ships = EncoderSpec(name=asked.encoder)
+    return shipped_digest(ships, asked.attack) if asked.auxiliary else ""
+
+
+def _used(asked: TradeoffSettings) -> Cell:
+    told = (asked.tasks, asked.pairs, asked.searches)
+    return {**_shared(asked, "use"), "tasks": list(asked.tasks), "pairs": list(asked.pairs),
+            "searches": list(asked.searches), "contents": contents_of(*told),
+            "n_train": asked.n_train, "n_test": asked.n_test,
+            "n_searched": asked.n_searched}  # fmt: skip
+
+
+def _attribute(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
+    reader = [READER] if releases_tokens(spec.name) else []
+    return {**_shared(asked, "attribute"), "attackers": [*asked.attribute_attackers, *reader],
+            "attribute_attack": "linear", "contents": _table(asked),
+            **_sides(asked)}  # fmt: skip
+
+
+def _sides(asked: TradeoffSettings) -> Cell:
+    """Return what decides which texts with the attribute are whose."""
+    return {"attributes": asked.attributes, "label": asked.label_column,
+            "group": asked.group_column, "near": asked.near, "n_labels": asked.n_labels,
+            "n_defence": asked.n_defence, "n_attribute_known": asked.n_attribute_known,
+            "n_attribute_targets": asked.n_attribute_targets}  # fmt: skip
+
+
+def _table(asked: TradeoffSettings) -> str:
+    return table_digest(NamedTexts.of(asked.attributes).place)
+
+
+def _members(asked: TradeoffSettings) -> Cell:
+    told = _task_of(asked)
+    later = {name: CLASSIFIER_ATTACKS[name].version for name in MEMBER_ATTACKS
+             if CLASSIFIER_ATTACKS[name].version != 1}  # fmt: skip
+    return {**_shared(asked, "membership"), "task": told, "contents": contents_of((told,), ()),
+            "n_attacked": asked.n_attacked, "n_shadows": asked.n_shadows,
+            "attacks": list(MEMBER_ATTACKS),
+            **({"attack_versions": later} if later else {})}  # fmt: skip
+
+
+def _task_of(asked: TradeoffSettings) -> str:
+    names = {NamedTexts.of(told).name: told for told in asked.tasks}
+    if asked.membership not in names:
+        raise InvalidInputError(
+            f"--membership must be the name of one of --tasks ({', '.join(names) or 'none'}), got "
+            f"{asked.membership!r}." + similar(asked.membership, names)
+        )
+    return names[asked.membership]
+
+
+def _head(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
+    """Return how the classifier on the vectors is trained: without noise, unless that is it."""
+    own = dict(spec.settings) if is_of_model(spec.name) else {"epsilon": 0.0}
+    settings = asdict(HeadSettings(**{"hidden": asked.hidden, **own}))
+    return {"classifier": "private", "classifier_settings": settings}
+
+
+def trained_part(asked: TradeoffSettings, spec: DefenceSpec, seed: int) -> Cell:
+    """Return what joins each cell of a defence that is trained; nothing for any other.
+
+    Of `taught` follow the texts that it is trained on, apart from those of all attackers.
+    """
+    stage = trained_stage(spec.name)
+    if not stage:
+        return {}
+    entry, own = entry_of(spec.name), dict(spec.settings)
+    if isinstance(entry, ChainEntry):
+        own = settings_by_stage(entry, own)[stage]
+    known = settings_of(TRAINED_DEFENCES[stage].kind)
+    made = make(TRAINED_DEFENCES[stage], stage,
+                ({"seed": seed} if "seed" in known else {}) | own)  # fmt: skip
+    contents = {"auxiliary": auxiliary_digest(asked.auxiliary)}
+    taught: Cell = {"n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets,
+                    "near": asked.near, "start": _start(asked), "n_defence": asked.n_defence,
+                    "contents": contents}  # fmt: skip
+    found: Cell = {"trained_defence": stage, "auxiliary": asked.auxiliary, "taught": taught,
+                   "trained_defence_settings": {name: getattr(made, name) for name in known
+                                                if name != "device"}}  # fmt: skip
+    if asked.attributes:
+        sides = _sides(asked)
+        found["attributes"] = sides.pop("attributes")
+        taught |= sides
+        contents["attributes"] = _table(asked)
+    if asked.membership:
+        found["task"] = _task_of(asked)
+        contents["task"] = contents_of((found["task"],), ())[0]
+    return found

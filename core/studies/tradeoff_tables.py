@@ -1,0 +1,124 @@
+"""What the table of the trade-off tells beside words: attributes, members, costs, and who attacked.
+
+A column stands where anything of it was measured: rows of earlier versions have words alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from core.studies.rows import Row
+from core.studies.tables import markdown_table
+from core.studies.tradeoff_point import READS, Point
+from core.studies.tradeoff_said import told_of
+
+__all__ = ["COSTS", "attackers_table", "more_columns", "notes"]
+
+COSTS: Mapping[str, Callable[[Point], float | None]] = {
+    "training, minutes": lambda point: point.training_minutes,
+    "milliseconds a text": lambda point: point.milliseconds,
+}
+"""What a defence costs in time, by how a table calls it."""
+
+_OTHERS = ("attribute", "membership")
+
+
+def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], str], str]]:
+    """Return the columns that stand: name, what of a point, and what guessing reaches."""
+    found: list[tuple[str, Callable[[Point], str], str]] = []
+    for what in _OTHERS:
+        read = [score for point in points for score in point.read_by(what).values()]
+        if read:
+            found.append((READS[what], _strongest(what), f"{read[0].chance:.1f}"))
+            found.append(("by", _by(what), ""))
+    for name, cost in COSTS.items():
+        if any(cost(point) is not None for point in points):
+            found.append((name, _cost(cost), ""))
+    return found
+
+
+def _strongest(what: str) -> Callable[[Point], str]:
+    def said(point: Point) -> str:
+        found = point.strongest(what)
+        return found[1].said() if found else ""
+
+    return said
+
+
+def _by(what: str) -> Callable[[Point], str]:
+    def said(point: Point) -> str:
+        found = point.strongest(what)
+        return found[0] if found else ""
+
+    return said
+
+
+def _cost(cost: Callable[[Point], float | None]) -> Callable[[Point], str]:
+    def said(point: Point) -> str:
+        value = cost(point)
+        return "" if value is None else f"{value:.2f}"
+
+    return said
+
+
+def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
+    """Return what a reader has to know of these columns, a sentence each."""
+    found = []
+    if any(point.attribute for point in points):
+        found.append(
+            f"Attribute ({facts.get('attribute', 'of the texts')}): {facts.get('n_labels', '')} "
+            "values drawn by chance, named by fresh attackers who learnt from other texts behind "
+            f"the same defence ({facts.get('n_attribute_known', 0):,} at most); guessing is the "
+            "most frequent value."
+        )
+    if any(point.membership for point in points):
+        found.append(
+            "Members: whose texts a classifier on the vectors was trained on, "
+            f"{facts.get('n_attacked', 0):,} texts, half of them members, "
+            f"{facts.get('n_shadows', 0)} shadow models on the same defended vectors; guessing is "
+            "50."
+        )
+    if any(point.leaves_vectors for point in points):
+        found.append(
+            "private_head leaves vectors as they are: words and attributes are read as without a "
+            "defence; its accuracy is that of a classifier trained with noise, and is held against "
+            "the usual one."
+        )
+    if any(point.milliseconds is not None for point in points):
+        found.append(
+            f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
+            "short texts. Minutes: of the defence's own training, without the encoding."
+        )
+    return found
+
+
+def attackers_table(rows: Sequence[Row]) -> list[str]:
+    """Return who attacked, with what, and on how many texts a seed; nothing where no row tells."""
+    told: dict[tuple[str, str], dict[str, Any]] = {}
+    sizes: dict[tuple[str, str], set[int]] = {}
+    for row in rows:
+        for name, each in row.facts.get("attackers_told", {}).items():
+            place = (str(row["part"]), name)
+            told.setdefault(place, each)
+            sizes.setdefault(place, set()).update(
+                score.n for measure, score in row.scores.items() if _is_by(measure, name)
+            )
+    if not told:
+        return []
+    reads = {"attack": "words", "attribute": "attribute", "membership": "members"}
+    lines = [
+        (name, reads.get(part, part), each["family"], each["access"] or told_of(name)[1],
+         f"{each['n_known']:,}", " to ".join(f"{n:,}" for n in _ends(sizes[part, name])))
+        for (part, name), each in told.items()
+    ]  # fmt: skip
+    head = ("attacker", "reads", "family", "needs", "learns from, texts", "n a seed")
+    return ["", "## Who attacked", "", *markdown_table(head, lines)]
+
+
+def _is_by(measure: str, name: str) -> bool:
+    return measure.partition(": ")[2] == name
+
+
+def _ends(sizes: set[int]) -> list[int]:
+    return sorted({min(sizes), max(sizes)}) if sizes else []

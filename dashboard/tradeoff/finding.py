@@ -1,0 +1,144 @@
+"""The answer of the page of trade-offs: what surely leaks less and stays surely useful."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.results import Score
+from core.specs import DefenceSpec
+from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of
+from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_setting import promise_said
+from core.studies.tradeoff_summary import Point, Tradeoff
+from core.tasks.names import task_said
+from dashboard.promise import show_promises
+from dashboard.tradeoff.controls import point_said
+from dashboard.tradeoff.promised import promised
+
+__all__ = ["finding", "missing_said", "read_said"]
+
+_MOST_ALIKE = 3
+_ENOUGH = 20_000
+"""Sentences from which an attacker is not called weak for what it was taught."""
+
+_READS = {
+    "words": "The strongest attacker who knows the defence recovers words with an F1 of {} "
+    "instead of {}",
+    "attribute": "The strongest attacker who knows the defence names the attribute of {} % of "
+    "texts instead of {} %",
+    "membership": "The strongest attack tells texts of the training from others with an AUC × 100 "
+    "of {} instead of {}",
+}
+_MEASURES = {
+    "words": "an F1 of {}",
+    "attribute": "an attribute named in {} % of texts",
+    "membership": "an AUC × 100 of {}",
+}
+_UNMEASURED = {
+    "attribute": "an attribute inferred through it",
+    "membership": "members of the training told apart",
+}
+
+
+def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> None:
+    """Draw the answer to the page's question."""
+    choice = choose(found, task, share, reads)
+    best = choice.best
+    if best is None or not choice.helps:
+        slot.title("No defence here helps much", anchor=False)
+        slot.markdown(_no_help(choice, task, share))
+        _say_if_weak(slot, found, reads)
+        return
+    own, base = choice.leak(best), choice.leak(choice.base)
+    slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
+    slot.markdown(
+        _READS[reads].format(f"**{own.said(0)}**", f"**{base.said(0)}**")
+        + f", {base.value - own.value:.0f} points less{_guessing(reads, base)}; {task_said(task)} "
+        f"keeps **{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)} (95 % "
+        f"intervals in brackets). {_alike(choice)}"
+    )
+    slot.markdown(_promised_or_not(choice, share))
+    if choice.promising is not None:
+        spec = DefenceSpec.of(choice.promising.defence, dict(choice.promising.settings))
+        odds = promised(spec)
+        if odds is not None:
+            show_promises(odds, slot)
+    _say_if_weak(slot, found, reads)
+
+
+def read_said(score: Score, reads: str) -> str:
+    """Return what is read as a clause, such as `an F1 of 12 [10, 14]`."""
+    return _MEASURES[reads].format(score.said(0))
+
+
+def missing_said(found: Tradeoff) -> str:
+    """Return what was not measured of these defences, in a sentence; empty where all was."""
+    missing = [told for what, told in _UNMEASURED.items() if what not in reads_of(found)]
+    if all(p.milliseconds is None and p.training_minutes is None for p in found.points):
+        missing.append("what it costs in time")
+    if not missing:
+        return ""
+    told = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} or {missing[-1]}"
+    only = " and ".join(READS[what] for what in reads_of(found))
+    return f"Measured behind each defence: {only}. Not measured: {told}."
+
+
+def _guessing(reads: str, base: Score) -> str:
+    """Say what guessing reaches where that is no small number."""
+    return f" (guessing: {base.chance:.0f})" if reads != "words" and base.chance > 0 else ""
+
+
+def _say_if_weak(slot: Any, found: Tradeoff, reads: str = "words") -> None:
+    """Say where the attacker learnt from few texts: what it does not read is not thereby safe."""
+    n_texts = found.facts.get("n_auxiliary", _ENOUGH)
+    if reads == "words" and n_texts < _ENOUGH:
+        slot.warning(
+            f"A lower bound: the attacker of these figures learnt from {n_texts:,} sentences. The "
+            "attacks of the inversion page learnt from many times as many and read more without a "
+            "defence; behind one they would read more, too.",
+            icon=":material/info:",
+        )
+
+
+def _no_help(choice: Choice, task: str, share: float) -> str:
+    best = choice.best
+    if best is None:
+        return (
+            f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
+            f"{task_said(task)}: the lower end of each interval lies below. "
+            "Ask for less, or more texts would have to be measured."
+        )
+    own, base = (read_said(choice.leak(p), choice.reads) for p in (best, choice.base))
+    return (
+        f"Of the settings that surely keep {share:.0%} of the usefulness for {task_said(task)}, "
+        f"{point_said(best)} leaks least: **{own}** to the strongest attacker, against **{base}** "
+        f"without a defence: {beside_none(best, choice.base, choice.reads)}."
+    )
+
+
+def _alike(choice: Choice) -> str:
+    """Say what cannot be told apart from the best."""
+    if not choice.alike:
+        return ""
+    named = ", ".join(point_said(point) for point in choice.alike[:_MOST_ALIKE])
+    more = len(choice.alike) - _MOST_ALIKE
+    return f"Not told apart from it: {named}{f' and {more} more' if more > 0 else ''}."
+
+
+def _promised_or_not(choice: Choice, share: float) -> str:
+    """Say whether the best promises anything, and what the best that does comes to."""
+    if choice.promising is None:
+        return (
+            "It promises nothing: it was measured against the attackers that were tried. No "
+            f"defence that promises something surely keeps {share:.0%}."
+        )
+    promising: Point = choice.promising
+    if choice.best is promising:
+        said = promise_said(DefenceSpec.of(promising.defence, dict(promising.settings)))
+        return f"It promises something: {said}."
+    told = beside_none(promising, choice.base, choice.reads)
+    return (
+        "It promises nothing: it was measured against the attackers that were tried. Of the "
+        f"defences that promise something, {point_said(promising)} leaks least: "
+        f"{read_said(choice.leak(promising), choice.reads)}{told and f', {told}'}."
+    )

@@ -1,0 +1,81 @@
+"""What a setting promises, as it stands beside it: odds, and where there are none, words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.defences.metric_dp.promised import EXAMPLE, is_promising
+from core.specs import DefenceSpec
+from core.studies.tradeoff_setting import (
+    NO_PROMISE,
+    entry_shown,
+    first_of,
+    promise_said,
+    read_setting,
+    setting_name,
+    why_not_tried,
+)
+from dashboard import cache
+from dashboard.inversion.answers import ENCODER
+from dashboard.kept import Kept
+from dashboard.promise import promises_of
+
+if TYPE_CHECKING:
+    from core.defences.metric_dp.promise import Promises
+
+__all__ = ["odds_promised", "promised"]
+
+_SEEN: Kept[tuple[str, str], Promises] = Kept("_promises_of_settings", 8)
+
+
+def promised(spec: DefenceSpec, text: str = EXAMPLE) -> Promises | None:
+    """Return what a defence, or the first of a chain, promises for a text; None for nothing.
+
+    Raises
+    ------
+    CoreError
+        The text holds no token.
+    """
+    first = first_of(spec)
+    if why_not_tried(first.name) or not entry_shown(first.name).guarantee:
+        return None
+    if is_promising(first.name):
+        settings = dict(first.settings)
+        return promises_of(
+            first.name, float(settings.get("eta", _start(first.name))), text, ENCODER
+        )
+    if text == EXAMPLE:
+        return _of_example(setting_name(first.name, dict(first.settings)))
+    key = (setting_name(first.name, dict(first.settings)), text)
+    return _SEEN.once(key, lambda: _measured(first, text))
+
+
+def _start(name: str) -> float:
+    strength = entry_shown(name).strength
+    return strength[1].start if strength else 0.0
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _of_example(name: str) -> Promises:
+    """Measure what a setting promises for the example: nothing that was typed."""
+    return _measured(read_setting(name), EXAMPLE)
+
+
+def _measured(spec: DefenceSpec, text: str) -> Promises:
+    from core.defences.metric_dp.choice_promise import promises_of as promises_at
+
+    return promises_at(cache.encoder(ENCODER), spec, text)
+
+
+def odds_promised(spec: DefenceSpec) -> str:
+    """Return the odds that a setting promises at best; else what is promised, in words."""
+    said = promise_said(spec)
+    if said == NO_PROMISE:
+        return said
+    found = promised(spec)
+    if found is None:
+        return said or "none"
+    own = f"{found.nearest.odds}, within a set that shows"
+    return own if first_of(spec).name == "custext" else found.nearest.odds

@@ -1,0 +1,176 @@
+"""Two settings side by side on one's own sentence, attacked anew as one types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.attacks.inversion.reading import Reading
+from core.errors import CoreError
+from core.specs import DefenceSpec
+from core.studies.tradeoff_choice import leak_of
+from core.studies.tradeoff_setting import (
+    entry_shown,
+    milliseconds_said,
+    minutes_said,
+    promise_said,
+    training_command,
+    why_not_tried,
+)
+from core.studies.tradeoff_summary import Tradeoff
+from core.tasks.names import task_said
+from core.text import check_text
+from dashboard import markup
+from dashboard.address import Address
+from dashboard.calm import show_error
+from dashboard.deniability.state import draw_again
+from dashboard.inversion.views import vector_panel
+from dashboard.promise import show_promises
+from dashboard.tradeoff import controls, state
+from dashboard.tradeoff.finding import read_said
+from dashboard.tradeoff.own import own_setting
+from dashboard.tradeoff.promised import promised
+from dashboard.tradeoff.tried import Tried, tried
+
+__all__ = ["link_and_noise", "side_by_side", "text_or_none"]
+
+
+def link_and_noise(slot: Any, address: Address) -> None:
+    """Draw the button that draws the noise anew, and the address of the present view."""
+    slot.button(
+        "Draw the noise again",
+        key="draw_again",
+        icon=":material/casino:",
+        on_click=draw_again,
+        help="Noise is drawn once for both settings and stays, so that what differs is the "
+        "defence; this draws another",
+    )
+    with slot.popover("Link", icon=":material/link:", help="An address that opens this view"):
+        address.show_link()
+
+
+def side_by_side(found: Tradeoff, task: str, reads: str, text: str | None) -> None:
+    """Draw both settings, and which words both give away; the text is None where it is bad."""
+    seen: dict[str, Tried] = {}
+    for side, place in zip(state.SIDES, st.columns(2, gap="medium"), strict=True):
+        with place, st.container(border=True, key=f"side-{side}"):
+            shown = _side(found, task, reads, side, text)
+        if shown is not None:
+            seen[side] = shown
+    read = {side: each.reading for side, each in seen.items() if each.reading is not None}
+    if text is not None and len(read) == len(state.SIDES):
+        _words(read)
+
+
+def _side(found: Tradeoff, task: str, reads: str, side: str, text: str | None) -> Tried | None:
+    name: str | None = controls.setting_picker(found, side)
+    if name == state.OWN:
+        name = own_setting(side)
+    if name is None:
+        return None
+    spec = controls.spec_of(found, name)
+    st.markdown(_about(spec))
+    st.html(markup.facts(_facts(found, name, task, reads)))
+    if told := why_not_tried(spec.name):
+        st.info(told, icon=":material/model_training:")
+        if command := training_command(spec):
+            st.code(command, language="sh", wrap_lines=True)
+        return None
+    if text is None:
+        return None
+    try:
+        return _shown(spec, side, text)
+    except CoreError as error:
+        show_error(error, title="This cannot be tried on the sentence")
+    return None
+
+
+def _about(spec: DefenceSpec) -> str:
+    promise = promise_said(spec)
+    return f"{entry_shown(spec.name).summary} {promise and f'*Promises {promise}.*'}"
+
+
+def _facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, str]:
+    """Return what was measured of a setting, over many texts."""
+    place = state.place_of(found, name)
+    if place is None:
+        return {"Measured": "not at this setting"}
+    point = found.points[place]
+    useful, leak = point.utility.get(task), leak_of(point, reads)
+    return {
+        "Useful": f"{useful.said()}, {task_said(task)}" if useful else "not measured",
+        "Leaks": f"{read_said(leak, reads)}" if point.read_by(reads) else "not measured",
+        "Training": minutes_said(point),
+        "A text takes": milliseconds_said(point),
+    }
+
+
+def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
+    """Draw what is released or stored of the sentence, and what is read from it."""
+    odds = promised(spec, text)
+    if odds is not None:
+        show_promises(odds)
+    found = tried(spec, text)
+    if found.defended.tokens:
+        st.html(markup.label("What is released: one draw"))
+        before, after = zip(*found.defended.tokens, strict=True)
+        st.html(markup.privatised_sentence(before, after))
+        st.html(markup.token_legend())
+        _say_unknown(before)
+    elif found.defended.text is not None:
+        st.html(markup.label("What is released: one draw") + markup.quoted(found.defended.text))
+    vector_panel(found.defended.vector, lead="What is stored: ", key=f"vector-{side}")
+    if found.reading is None:
+        st.html(markup.label("The sentence") + markup.quoted(text))
+        st.caption(
+            "No attack here reads words from projected vectors without having learnt from such "
+            "vectors; the figure's attacker has. Not knowing the matrix is no protection: it "
+            "keeps distances nearly as they were, so that like texts still lie together, and some "
+            "texts with their vectors are enough to learn from."
+        )
+        return found
+    cut = " (zeros for what is cut)" if found.is_padded else ""
+    st.html(markup.label(f"What an attacker reads who was not trained for this defence{cut}"))
+    st.html(markup.marked_sentence(found.reading))
+    st.html(markup.wrong_words(found.reading))
+    st.html(markup.legend([found.reading]))
+    return found
+
+
+def _say_unknown(tokens: tuple[str, ...]) -> None:
+    n_unknown = tokens.count("[UNK]")
+    if n_unknown:
+        what = "1 token is" if n_unknown == 1 else f"{n_unknown} tokens are"
+        st.caption(
+            f"{what} unknown to the encoder ([UNK]): it reads nothing of them but that they are "
+            "there, and this alone is what the noise hides."
+        )
+
+
+def _words(read: Mapping[str, Reading]) -> None:
+    """Draw which words both settings give away, and which only one."""
+    a, b = (dict.fromkeys(word.word for word in reading.hits) for reading in read.values())
+    both = [word for word in a if word in b]
+    told = {
+        "Both give away": both,
+        "Only A gives away": [word for word in a if word not in b],
+        "Only B gives away": [word for word in b if word not in a],
+    }
+    with st.container(border=True, key="side-words"):
+        for place, (title, words) in zip(st.columns(len(told)), told.items(), strict=True):
+            place.html(markup.read_words(title, words, "no word"))
+        st.caption(
+            "Of one sentence, read live by an attacker who does not know the defence; the figure "
+            "above is of many, and of attackers who do."
+        )
+
+
+def text_or_none(text: str) -> str | None:
+    """Return a text that can be attacked; draw why another cannot."""
+    try:
+        return check_text(text)
+    except CoreError as error:
+        show_error(error, title="There is nothing to protect")
+        return None

@@ -1,0 +1,84 @@
+"""Journeys through the page of trade-offs in a real Chromium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest import mark
+from test_browser import (  # noqa: F401 - fixtures
+    TEXT,
+    Visit,
+    browser,
+    fitting,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+
+pytestmark = mark.browser
+CHAIN = "text_to_text:eta=90+int8"
+
+
+def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+    page = visit.open("/tradeoff", **params).page
+    sync_api.expect(headline(page)).to_be_visible()
+    sync_api.expect(page.get_by_text("What this does not show")).to_be_visible()
+    return page
+
+
+def side(page: sync_api.Page, letter: str) -> sync_api.Locator:
+    return page.locator(f".st-key-side-{letter}").filter(visible=True).first
+
+
+def read(card: sync_api.Locator) -> None:
+    """Wait until a side is attacked."""
+    sync_api.expect(card.get_by_text("What an attacker reads")).to_be_visible()
+
+
+def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:  # noqa: F811
+    page = opened(fitting, text=TEXT, point=CHAIN, against="binary")
+    a, b = side(page, "A"), side(page, "B")
+    for card in (a, b):
+        read(card)
+    sync_api.expect(a.get_by_text("What is released: one draw")).to_be_visible()
+    sync_api.expect(page.get_by_text("Both give away")).to_be_visible()
+    page.locator(".js-plotly-plot").first.wait_for()
+    box, other = a.bounding_box(), b.bounding_box()
+    assert box is not None and other is not None
+    is_narrow = page.viewport_size is not None and page.viewport_size["width"] < 640
+    assert (other["y"] > box["y"] + 100) == is_narrow
+
+
+def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
+    visit: Visit,  # noqa: F811
+    server: tuple[str, Path],  # noqa: F811
+) -> None:
+    page = opened(visit, text=TEXT, task="SUBJ")
+    figure = page.locator(".js-plotly-plot").first
+    figure.wait_for()
+    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
+    chosen = page.get_by_role("combobox", name="A: this defence")
+    sync_api.expect(chosen).to_have_value("Text to text, η 90")
+    page.get_by_role("combobox", name="B: against this one").click()
+    page.get_by_role("option", name="One of your own, or a chain").click()
+    b = side(page, "B")
+    read(b)
+    strength = b.get_by_role("textbox", name="Text to text: η")
+    strength.fill("0")
+    strength.press("Enter")
+    sync_api.expect(b.get_by_text("must lie in")).to_be_visible()
+    strength.fill("200")
+    strength.press("Enter")
+    sync_api.expect(b.get_by_text("At η = 200 the output can tell")).to_be_visible()
+    read(b)
+    sync_api.expect(page.get_by_text("Only B gives away")).to_be_visible()
+
+
+def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:  # noqa: F811
+    page = opened(visit, text=TEXT, point="text_to_text:eta=nan", against="int8+text_to_text")
+    told = page.get_by_role("alert").first
+    sync_api.expect(told).to_contain_text("eta must lie in")
+    sync_api.expect(told).to_contain_text("Put it before: text_to_text+int8")
+    read(side(page, "A"))

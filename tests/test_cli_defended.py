@@ -1,0 +1,184 @@
+"""Every command that takes `--defence` takes a chain: it is an encoder like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from test_bad_defences import options_that_name_defences
+
+from core.cli.defended import turned_on
+from core.defences.told import read_defence
+from core.encoders.cache import CachedEncoder
+from core.encoders.transformer import TransformerEncoder
+from core.specs import AttackSpec
+
+CHAINS = (
+    "text_to_text:eta=60+int8",
+    "custext:epsilon=4,k=8+token_representation:eta=1e3+truncation:dimension=12",
+)
+TEXT = "the minister and the river"
+ELSEWHERE = {"study tradeoff"}
+"""Whose chains tests/test_chains.py measures."""
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch, small_texts: list[str]) -> None:
+    """Let the attacker learn of sentences whose words the tiny encoder knows."""
+    monkeypatch.setattr("core.corpora.bundled_sentences", lambda: small_texts)
+
+
+@pytest.fixture
+def table(tmp_path: Path, small_texts: list[str]) -> Path:
+    path = tmp_path / "texts.parquet"
+    texts = [f"{('river money', 'and with')[i % 2]} {t}" for i, t in enumerate(small_texts[:120])]
+    pd.DataFrame({"text": texts, "author": list("ab" * 60)}).to_parquet(path)
+    return path
+
+
+@pytest.fixture
+def probe(core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path) -> Path:
+    """An attack that reads vectors, trained on the encoder without a defence."""
+    out = tmp_path / "probe"
+    core("train", "--encoder", f"mlm:{tiny_bert}", "--attack", "probe", "--corpus", corpus,
+         "--min-words", 2, "--out", out, "--json").json()  # fmt: skip
+    return out
+
+
+def lines(tiny_bert: Path, weights: Path, corpus: Path, table: Path) -> dict[str, list[object]]:
+    """Return a right line of each command, up to the defence."""
+    bert = ["--encoder", f"mlm:{tiny_bert}"]
+    attack = [*bert, "--attack", "prior", "--weights", weights]
+    return {
+        "invert": [*attack, "--text", TEXT, "--json", "--defence"],
+        "evaluate": [*attack, "--texts", corpus, "--limit", 20, "--json", "--defence"],
+        "attributes": [*bert, "--texts", table, "--n-targets", 20, "--json", "--defence"],
+        "privatize": [*bert, "--in", table, "--out", table.with_name("out.parquet"), "--json",
+                      "--mechanism"],
+        "list": ["--json", "--defence"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_every_command_that_takes_a_defence_takes_a_chain(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path, table: Path, chain: str
+) -> None:
+    right = lines(tiny_bert, trained, corpus, table)
+    assert {*right} | ELSEWHERE == {command for command, _ in options_that_name_defences()}
+    for command, option in options_that_name_defences():
+        if command not in ELSEWHERE:
+            assert right[command][-1] == option
+            told = core(command, *right[command], chain).json()
+            first = told[0] if command == "invert" else told.get("defences", [told])[0]
+            names = {first.get(name) for name in ("defence", "mechanism", "name")}
+            assert {chain, read_defence(chain).name} & names, command
+
+
+def scored(core: Any, weights: Path, tiny_bert: Path, corpus: Path, *defence: str) -> Any:
+    return core("evaluate", "--encoder", f"mlm:{tiny_bert}", "--attack", "probe", "--weights",
+                weights, "--texts", corpus, "--limit", 60, "--json", *defence).json()  # fmt: skip
+
+
+def test_what_changes_nothing_is_read_as_without_and_what_hides_all_is_guessed(
+    core: Any, probe: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    plain = scored(core, probe, tiny_bert, corpus)
+    assert plain["token_set_f1"] > plain["baseline"]["token_set_f1"] + 10 and "defence" not in plain
+    none = scored(core, probe, tiny_bert, corpus, "--defence", "none")
+    timed = ("sentences_per_second", "defence")
+    assert {**none, **dict.fromkeys(timed)} == {**plain, **dict.fromkeys(timed)}
+    for fine in ("rounding:decimals=7", "text_to_text:eta=1e6+rounding:decimals=6",
+                 "random_projection:dimension=32"):  # fmt: skip
+        found = scored(core, probe, tiny_bert, corpus, "--defence", fine)
+        assert found["token_set_f1"] == pytest.approx(plain["token_set_f1"], abs=3), fine
+        kept = ("attack", "settings", "training", "vocabulary_size", "device")
+        assert all(found[name] == plain[name] for name in kept)
+        assert found["encoder"].startswith(plain["encoder"] + " + ")
+    for chain in ("gaussian:sigma=1e3+int8", "text_to_text:eta=1e-3+truncation:dimension=16"):
+        found = scored(core, probe, tiny_bert, corpus, "--defence", chain)
+        assert found["token_set_f1"] < found["baseline"]["token_set_f1"] + 5, chain
+
+
+def test_a_measurement_repeats_under_its_seed_and_what_is_typed_has_fresh_noise(
+    core: Any, probe: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    chain = ("--defence", "gaussian:sigma=0.2+rounding:decimals=3")
+    first, again = (scored(core, probe, tiny_bert, corpus, *chain) for _ in range(2))
+    assert first["token_set_f1"] == again["token_set_f1"]
+    assert first["encoder_fingerprint"] == again["encoder_fingerprint"]
+    typed = ["invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "probe", "--weights", probe,
+             "--text", TEXT, "--json", "--defence", "gaussian:sigma=2"]  # fmt: skip
+    one, other = (core(*typed).json()[0] for _ in range(2))
+    assert one["words"] != other["words"]
+
+
+def test_what_the_attacker_knows_is_said(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path
+) -> None:
+    given = ["evaluate", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
+             "--texts", corpus, "--limit", 20]  # fmt: skip
+    (said,) = core(*given, "--defence", "int8").err.splitlines()
+    assert "knows the defence" in said and "`study tradeoff`" in said
+    assert len(core(*given, "--defence", "santext:epsilon=9").err.splitlines()) == 2
+    assert core(*given, "--defence", "none").err == core(*given).err == ""
+
+
+def test_what_is_typed_is_kept_nowhere(
+    core: Any, trained: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    encode = CachedEncoder.encode
+
+    def noted(self: Any, texts: Any, *more: Any) -> Any:
+        kept.extend(texts)
+        return encode(self, texts, *more)
+
+    monkeypatch.setattr(type(CachedEncoder(_bert(tiny_bert))), "encode", noted)
+    typed = ["invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
+             "--text", "A garden of which no corpus tells", "--defence"]  # fmt: skip
+    for chain in ("int8", *CHAINS):
+        assert core(*typed, chain).status == 0
+    assert len(kept) >= 300 and not any("no corpus tells" in text for text in kept)
+
+
+def _bert(folder: Path) -> TransformerEncoder:
+    return TransformerEncoder(folder, name="mlm:tiny", max_length=64, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("attack", "chain", "is_own"),
+    [
+        ("probe", "int8", False),  # who tries texts puts them behind what is certain
+        ("search", "gaussian:sigma=0.1+int8", False),
+        ("search", "gaussian:sigma=0.1", True),
+        ("relaxation", "int8", True),  # which reads gradients
+    ],
+)
+def test_an_attack_tries_its_own_texts_behind_what_is_certain(
+    tiny_encoder: TransformerEncoder, attack: str, chain: str, is_own: bool
+) -> None:
+    from core.attacks.inversion.prior import PriorAttack
+
+    read = PriorAttack()
+    spec, defence = AttackSpec(name=attack), read_defence(chain)
+    found = turned_on(read, tiny_encoder, defence, spec)
+    assert (found.queried is tiny_encoder) == is_own
+    assert found.queried.fingerprint == tiny_encoder.fingerprint
+    assert found.changed.name.startswith(tiny_encoder.name + " + ")
+
+
+def test_a_trained_defence_and_then_noise_are_a_chain(
+    core: Any, table: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "d"
+    core("defend", "--defence", "leace", "--encoder", f"mlm:{tiny_bert}", "--texts", table,
+         "--label-column", "author", "--out", out, "--json").json()  # fmt: skip
+    asked = ["attributes", "--texts", table, "--n-targets", 20, "--json", "--encoder"]
+    plain = core(*asked, f"mlm:{tiny_bert}").json()
+    both = core(*asked, f"defended:{out}", "--defence", "gaussian:sigma=0.01+int8").json()
+    assert both["defence"] == "gaussian:sigma=0.01+int8" and both["encoder"] == f"defended:{out}"
+    assert both["top1"] < plain["top1"]
+    refused = core(*asked, f"defended:{out}", "--defence", "text_to_text:eta=60").refusal()
+    assert "text" in refused.lower() and "encoder" in refused

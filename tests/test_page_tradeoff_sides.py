@@ -1,0 +1,195 @@
+"""The page of trade-offs: what is read, the frontier, and two settings on one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from tradeoff_rows import write
+
+from core.studies.tradeoff_summary import load_tradeoff
+from dashboard import cache
+from dashboard.tradeoff import state
+
+TEXT = "The harbour master counted twelve ships."
+CHAIN = "text_to_text:eta=60+int8"
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def visit(small_app: AppTest) -> Open:
+    def visited(**address: str) -> AppTest:
+        small_app.run()
+        for name, value in address.items():
+            small_app.query_params[name] = value
+        small_app.switch_page("../pages/tradeoff.py").run()
+        assert not small_app.exception
+        return small_app
+
+    return visited
+
+
+@pytest.fixture
+def all_kinds(visit: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Visit the page with rows in which words, an attribute and members were read."""
+    found = load_tradeoff(write(tmp_path))
+    monkeypatch.setattr(cache, "tradeoff", lambda on: found)
+    return visit
+
+
+def told(page: AppTest) -> str:
+    parts = [*page.markdown, *page.caption, *page.info, *page.error, *page.warning]
+    return " ".join(part.value for part in parts).replace("\\", "")
+
+
+def html(page: AppTest) -> str:
+    return "\n".join(part.value for part in page.html)
+
+
+def reader(page: AppTest) -> object:
+    return page.segmented_control(key=state.READS_KEY)
+
+
+def test_rows_of_words_alone_offer_no_choice_and_say_what_is_missing(visit: Open) -> None:
+    page = visit()
+    assert not page.segmented_control
+    assert "Measured behind each defence: words recovered, F1. Not measured: an attribute" in told(
+        page
+    )
+    assert "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json" in told(page)
+    assert set(page.dataframe[1].value["a text"]) == {"not timed"}
+
+
+def test_headline_tables_and_costs_follow_what_the_attacker_is_after(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, keep="80")
+    assert reader(page).options == ["Words", "An attribute", "Membership"]  # type: ignore[attr-defined]
+    assert page.title[0].value.startswith("Gaussian noise, σ 0.05")
+    assert "recovers words with an F1 of **20 [19, 21]** instead of **60" in told(page)
+    assert "Not measured" not in told(page)
+    numbers = page.dataframe[1].value
+    assert list(numbers["leaks"])[:2] == [60, 20] and numbers["training"][4] == "23 min"
+    assert numbers["a text"][0] == "4.2 ms" and numbers["a text"][1] == "not timed"
+    reader(page).set_value("attribute").run()  # type: ignore[attr-defined]
+    assert not page.exception and page.title[0].value.startswith("LEACE leaks least")
+    assert "names the attribute of **11 [10, 12]** % of texts instead of **40" in told(page)
+    assert "LEACE: 11 [10, 12]" in page.dataframe[0].value["measured"][1]
+    assert list(page.dataframe[1].value["leaks"])[:2] == [40, 39]
+    assert page.selectbox(key=state.POINT_KEY).value == "leace", "A follows the headline"
+
+
+def test_an_address_asks_for_members_and_those_not_attacked_are_left_out(all_kinds: Open) -> None:
+    page = all_kinds(reads="membership", keep="70")
+    assert "tells texts of the training from others with an AUC × 100 of **52" in told(page)
+    assert len(page.dataframe[1].value) == 3 and "4 settings were not measured for this" in told(
+        page
+    )
+    assert page.title[0].value.startswith("Text to text, then 8-bit quantising, η 60")
+
+
+def test_an_address_may_not_ask_for_what_was_not_measured(visit: Open) -> None:
+    page = visit(reads="attribute")
+    assert "reads=attribute. reads can be words" in told(page) and len(page.dataframe) == 2
+
+
+def test_two_settings_stand_side_by_side_and_the_words_are_parted(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, point="gaussian:sigma=0.05")
+    assert page.selectbox(key=state.POINT_KEY).value == "gaussian:sigma=0.05"
+    assert page.selectbox(key=state.AGAINST_KEY).value == "none"
+    shown = html(page)
+    assert shown.count("What an attacker reads who was not trained") == 2
+    for title in ("Both give away", "Only A gives away", "Only B gives away"):
+        assert title in shown
+    page.selectbox(key=state.AGAINST_KEY).set_value("gaussian:sigma=0.05").run()
+    parts = {t: html(page).split(f'{t}</p>')[1].split("<p")[0] for t in (
+        "Only A gives away", "Only B gives away")}  # fmt: skip
+    assert not any("ls-read" in part for part in parts.values()), "the same draw of the same noise"
+
+
+def test_the_text_that_is_shown_is_the_one_that_is_attacked(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, point=CHAIN, against="text_to_text:eta=1000000")
+    assert not page.error
+    shown = html(page)
+    assert shown.count("What is released: one draw") == 2
+    assert "7 of 7 tokens came back unchanged" in shown, "at such an η nothing is changed"
+    assert "Text to text, η 1e+06, not measured" in page.selectbox(key=state.AGAINST_KEY).options
+
+
+def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, point="adversarial:against=words,weight=0.5")
+    assert "Adversarial training is trained" in told(page) and not page.error
+    assert (
+        "python -m core defend --defence adversarial --set against=words --set weight=0.5 "
+        "--texts FILE --out DIR"
+    ) in [block.value for block in page.code]
+    assert "Both give away" not in html(page), "one side alone was attacked"
+
+
+def test_a_set_of_its_own_for_each_token_is_said_to_promise_nothing(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, point="custext:epsilon=4,mapping=aggressive")
+    assert "Promises nothing: each token has a set of its own, and its set shows" in told(page)
+    assert "What this ε promises." in told(page) and "take mapping=conservative" in told(page)
+    numbers = page.dataframe[1].value
+    assert numbers["promise"][6].startswith("nothing: each token has a set of its own")
+
+
+@pytest.mark.parametrize("eta", ["0", "-1", "nan", "1e308", "inf", "much"])
+@pytest.mark.parametrize("name", ["point", "against"])
+def test_an_eta_that_is_none_is_told_from_the_address(visit: Open, name: str, eta: str) -> None:
+    page = visit(**{name: f"text_to_text:eta={eta}"})
+    why = "must be a number" if eta == "much" else "must lie in"
+    assert f"{name}=text_to_text:eta={eta}" in told(page) and why in told(page)
+    assert page.selectbox(key=state.AGAINST_KEY).value == "none"
+
+
+def composing(page: AppTest, *stages: str) -> AppTest:
+    page.selectbox(key=state.AGAINST_KEY).set_value(state.OWN).run()
+    page.multiselect(key="own_B_stages").set_value(list(stages)).run()
+    assert not page.exception
+    return page
+
+
+def test_a_chain_of_ones_own_is_tried_at_once(visit: Open) -> None:
+    page = composing(visit(text=TEXT), "text_to_text", "gaussian", "int8")
+    assert not page.error and "What is released: one draw" in html(page)
+    assert "After Text to text, Gaussian noise, 8-bit quantising can stand" in told(page)
+    assert (
+        f"against={'text_to_text%3Aeta%3D75%2Bgaussian%3Asigma%3D0.05%2Bint8'}"
+        in page.code[-1].value
+    )
+
+
+def test_stages_that_cannot_follow_each_other_say_why_and_what_can(visit: Open) -> None:
+    page = composing(visit(text=TEXT), "int8", "text_to_text")
+    assert "Put it before: text_to_text+int8" in told(page)
+    assert "After 8-bit quantising can stand" in told(page)
+    composing(page)
+    assert "Pick a stage" in told(page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [("0", "must lie in"), ("-2", "must lie in"), ("NaN", "must lie in"), ("1e308", "must lie in"),
+     ("", "must be a number"), ("60+binary", "must be a number")],
+)  # fmt: skip
+def test_an_eta_that_is_none_is_told_where_it_is_typed(visit: Open, typed: str, why: str) -> None:
+    page = composing(visit(text=TEXT), "text_to_text", "int8")
+    page.text_input(key="own_B_text_to_text_eta").set_value(typed).run()
+    assert not page.exception and why in " ".join(e.value for e in page.error).replace("\\", "")
+
+
+def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
+    page = visit(text=TEXT, point="gaussian:sigma=1e308")
+    assert "no room for" in told(page)
+    page = visit(text=TEXT, point="truncation:dimension=9999")
+    assert "dimension must lie in [1, 384]" in told(page)
+
+
+def test_the_noise_is_drawn_again_on_demand(visit: Open) -> None:
+    page = visit(text=TEXT, point="text_to_text:eta=20")
+    before = html(page)
+    page.run()
+    assert html(page) == before
+    page.button(key="draw_again").click().run()
+    assert html(page) != before

@@ -1,0 +1,171 @@
+"""Who knows what a mechanism does reads the likeliest tokens, not those that it released."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.attacks.inversion import posterior
+from core.attacks.inversion.posterior import (
+    Candidates,
+    PosteriorReader,
+    TokenPrior,
+    candidates,
+    decode,
+)
+from core.attacks.inversion.released import ReleasedTokens
+from core.defences.metric_dp.audit.choice_laws import LAWS
+from core.defences.metric_dp.audit.choices import choice_plan, settings_at
+from core.defences.registry import make_defence
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.specs import DefenceSpec
+from core.text import Vocabulary
+
+
+class Told:
+    """A mechanism of three tokens whose law is written down."""
+
+    ids = np.arange(3)
+    law = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.1, 0.3, 0.6]])
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.rng.choice(3, p=self.law[i]) for i in token_ids], np.int64)
+
+    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.law[token_ids]
+
+
+class Silent:
+    """The same, but it does not tell its law."""
+
+    ids = np.arange(3)
+
+    def __init__(self, seed: int = 0) -> None:
+        self.inner = Told(seed)
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.inner.tokens(token_ids)
+
+
+ROWS = [[0, 0, 0, 1], [0, 2], [0, 0, 0, 0]]
+
+
+def test_what_is_known_of_tokens_by_hand() -> None:
+    prior = TokenPrior.of(ROWS, 3)
+    assert prior.counts.tolist() == [8, 1, 1]
+    assert np.exp(prior.log) == pytest.approx([0.8, 0.1, 0.1])
+    # 0 is followed by 0 five times, by 1 and 2 once each, of eight times that it stands.
+    after = np.exp(prior.log_after(np.array([0]), np.array([0, 1, 2])))
+    assert after == pytest.approx(np.array([[0.7 * 5 / 8 + 0.24, 0.7 / 8 + 0.03, 0.7 / 8 + 0.03]]))
+    with pytest.raises(InvalidInputError, match="no token"):
+        TokenPrior.of([[]], 3)
+
+
+def test_the_likeliest_token_is_not_the_released_one_by_hand() -> None:
+    prior = TokenPrior.of(ROWS, 3)
+    found = candidates(Told(), np.array([1, 1, 2]), prior)
+    assert found.released.tolist() == [1, 2]
+    # Of 1: .8 × .5 from 0, .1 × .8 from 1, .1 × .3 from 2. Of 2: from 2 alone.
+    read = decode(np.array([1, 2]), found, prior, in_sequence=False)
+    assert read.tolist() == [0, 2]
+    chances = {int(t): np.exp(w) for t, w in zip(found.tokens[0], found.log_law[0], strict=True)}
+    assert chances == pytest.approx({0: 0.5, 1: 0.8, 2: 0.3})
+
+
+def test_the_likeliest_sequence_is_that_of_an_enumeration() -> None:
+    rng = np.random.default_rng(3)
+    rows = [rng.integers(0, 4, 9).tolist() for _ in range(30)]
+    prior = TokenPrior.of(rows, 4)
+    law = rng.dirichlet(np.ones(4), 4)
+    released = np.arange(4)
+    found = Candidates(released, np.tile(released, (4, 1)), np.log(law.T))
+    for row in rng.integers(0, 4, (20, 5)):
+
+        def chance(told: tuple[int, ...], row: NDArray[np.int64] = row) -> float:
+            own = sum(np.log(law[x, y]) for x, y in zip(told, row, strict=True))
+            steps = (np.array([x]) for x in told)
+            before = next(steps)
+            total = own + prior.log[told[0]]
+            for now in steps:
+                total += float(prior.log_after(before, now)[0, 0])
+                before = now
+            return float(total)
+
+        best = max(product(range(4), repeat=5), key=chance)
+        assert decode(row, found, prior, in_sequence=True).tolist() == list(best)
+    assert decode(np.empty(0, np.int64), found, prior, in_sequence=True).tolist() == []
+
+
+def test_a_law_that_is_not_told_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posterior, "_LIKE", 1.0)
+    prior = TokenPrior.of(ROWS, 3)
+    told = candidates(Told(), np.arange(3), prior)
+    counted = candidates(Silent(), np.arange(3), prior, n_simulated=30_000)
+    for released in range(3):
+        by_token = dict(zip(told.tokens[released], np.exp(told.log_law[released]), strict=True))
+        for token, log in zip(counted.tokens[released], counted.log_law[released], strict=True):
+            # At least 5,000 draws a token: four standard errors are 0.03 at most.
+            assert np.exp(log) == pytest.approx(by_token[token], abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["santext", "santext_plus", "custext", "tem"])
+@pytest.mark.parametrize("strength", [0.5, 2.0, 8.0])
+def test_a_mechanism_tells_the_law_that_is_counted_out(name: str, strength: float) -> None:
+    encoder = choice_plan(name, strength, 1).encoder
+    settings = settings_at(name, strength)
+    told = make_defence(DefenceSpec.of(name, settings)).privatizer(
+        encoder, np.random.default_rng(0)
+    )
+    law = LAWS[name](encoder.table.astype(np.float64), strength, settings)
+    assert told.chances(np.arange(len(law))) == pytest.approx(law, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def sides(small_texts: list[str]) -> tuple[list[str], list[str], list[str]]:
+    return small_texts[:300], small_texts[300:340], small_texts[340:]
+
+
+def read_share(
+    tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...], told: str, strength: float
+) -> tuple[PosteriorReader, float, float]:
+    """Return the reader, the share of tokens that come back, and the share that it reads."""
+    known, held, targets = sides
+    kind = make_defence(DefenceSpec.of(told, settings_at(told, strength)))
+    own, theirs = (kind.privatizer(tiny_encoder, np.random.default_rng(i)) for i in (1, 2))
+    released = ReleasedTokens(tiny_encoder, theirs.tokens, identity=told)
+    reader = PosteriorReader(Vocabulary.count(known), own, n_simulated=20_000)
+    reader.fit(released, known, held)
+    vectors = released.encode(targets)
+    truth = np.concatenate([np.array(row) for row in tiny_encoder.token_ids(targets)])
+    back = vectors.astype(np.int64)
+    literal = np.concatenate([row[row >= 0] for row in back])
+    read = np.concatenate(reader.tokens(released, vectors))
+    return reader, float((literal == truth).mean()), float((read == truth).mean())
+
+
+def test_a_reader_that_knows_the_mechanism_reads_more(
+    tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
+) -> None:
+    reader, literal, read = read_share(tiny_encoder, sides, "custext", 0.5)
+    assert reader.reading_ in ("token", "sequence")
+    assert read > 2 * literal, (literal, read)
+    assert reader.shares_["literal"] == pytest.approx(literal, abs=0.05)
+
+
+def test_where_tokens_come_back_they_are_read_as_they_are(
+    tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
+) -> None:
+    _, literal, read = read_share(tiny_encoder, sides, "santext", 500.0)
+    assert literal == read == 1.0
+    known, _, targets = sides
+    same = ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same")
+    plain = PosteriorReader(Vocabulary.count(known), Silent())  # nothing to choose a reading by
+    answers = plain.fit(same, known, []).invert(same, same.encode([*targets[:2], ""]))
+    assert plain.reading_ == "literal" and answers[0].word_set and not answers[-1].word_set

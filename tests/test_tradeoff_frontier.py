@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import InvalidInputError
+from core.figures.tradeoff import tradeoff_figure
+from core.results import Interval, Score
+from core.specs import DefenceSpec
+from core.studies.tradeoff_choice import choose, reads_of
+from core.studies.tradeoff_frontier import frontier, steps
+from core.studies.tradeoff_setting import (
+    NO_PROMISE,
+    can_follow,
+    entry_shown,
+    first_of,
+    milliseconds_said,
+    minutes_said,
+    promise_said,
+    promises,
+    read_setting,
+    setting_name,
+    training_command,
+    why_not_tried,
+)
+from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
+
+
+def score(value: float, half: float = 0.0, chance: float = 0.0) -> Score:
+    return Score(value, Interval(value - half, value + half), 9, chance)
+
+
+def point(
+    name: str, useful: tuple[float, float], leaks: tuple[float, float], **settings: object
+) -> Point:
+    return Point(name, tuple(settings.items()), {"MR": score(*useful, chance=50)},
+                 {"tuned": score(*leaks, chance=3)}, None)  # fmt: skip
+
+
+BASE = point("none", (90, 1), (60, 1))
+GOOD = point("gaussian", (70, 2), (20, 2), sigma=0.1)
+WEAK = point("gaussian", (80, 1), (40, 2), sigma=0.05)
+WORSE = point("rounding", (66, 1), (30, 2), decimals=1)
+UNSURE = point("binary", (78, 4), (38, 4))
+
+
+def study(*points: Point) -> Tradeoff:
+    return Tradeoff((BASE, *points), {}, {"MR": "accuracy"})
+
+
+def test_the_frontier_is_that_worked_by_hand() -> None:
+    edge = frontier(study(WEAK, WORSE, GOOD, UNSURE), "MR")
+    # WORSE is useful to 67 and leaks 28 at best: GOOD, at worst, is to 68 and leaks 22.
+    assert edge.members == (GOOD, UNSURE, WEAK, BASE)
+    # At worst: 68 and 22, 79 and 42, 89 and 61; WORSE 65 and 32, UNSURE 74 and 42 add nothing.
+    assert edge.surely == ((65, 22), (68, 22), (68, 42), (79, 42), (79, 61), (89, 61))
+    # At best: GOOD 72 and 18, UNSURE 82 and 34, BASE 91 and 59; WEAK 81 and 38 adds nothing.
+    assert edge.perhaps == ((65, 18), (72, 18), (72, 34), (82, 34), (82, 59), (91, 59))
+
+
+def test_equals_beat_nobody_and_without_an_interval_the_value_counts() -> None:
+    twin = replace(GOOD, defence="rounding")
+    assert frontier(study(GOOD, twin), "MR").members == (GOOD, twin, BASE)
+    bare = replace(GOOD, leaks={"tuned": Score(20.0)}, utility={"MR": Score(70.0)})
+    assert (70.0, 20.0) in frontier(study(bare), "MR").surely
+    assert frontier(Tradeoff((), {}), "MR").members == ()
+
+
+def test_steps_take_the_least_that_is_reached_from_each_usefulness_on() -> None:
+    assert steps([(3.0, 1.0)], 0.0) == ((0.0, 1.0), (3.0, 1.0))
+    assert steps([(3.0, 1.0), (3.0, 2.0), (2.0, 1.0)], 0.0) == ((0.0, 1.0), (3.0, 1.0))
+    assert steps([], 0.0) == ()
+
+
+def test_the_frontier_of_what_ships_lies_within_its_band() -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    for task in found.tasks:
+        edge = frontier(found, task)
+        assert found.undefended in edge.members
+
+        def least(corners: tuple[tuple[float, float], ...], at: float) -> float:
+            return min(leaks for useful, leaks in corners if useful >= at)
+
+        for useful, leaks in edge.surely:
+            assert least(edge.perhaps, useful) <= leaks
+        for point in found.points:
+            value, leak = point.utility[task].value, point.leakage.value
+            assert least(edge.perhaps, value) <= leak
+        assert len(edge.members) < len(found.points), "some are surely beaten"
+
+
+def test_the_figure_draws_the_frontier_below_and_rings_by_letter() -> None:
+    found = study(GOOD, WEAK)
+    edge = frontier(found, "MR")
+    plain = tradeoff_figure(found, "MR")
+    drawn = tradeoff_figure(found, "MR", edge=edge, chosen={"A": 1, "B": 0})
+    added = [s for s in drawn.layout.shapes if s.type == "path"]
+    assert not [s for s in plain.layout.shapes if s.type == "path"]
+    assert [s.layer for s in added] == ["below", "below"]
+    assert added[1].path.startswith("M 68.0000,22.0000") and added[0].path.endswith("Z")
+    assert len(drawn.data) == len(plain.data) + 2
+    assert [trace.text[0] for trace in drawn.data[-2:]] == ["<b>A</b>", "<b>B</b>"]
+    assert "not timed" in str(drawn.data[1].customdata)
+
+
+def with_reads(plain: Point, attribute: float, members: float) -> Point:
+    return replace(plain, attribute={"linear": score(attribute, 1, 10)},
+                   membership={"threshold": score(members, 2, 50),
+                               "feature": score(50, 2, 50)})  # fmt: skip
+
+
+def test_the_choice_goes_by_what_the_attacker_is_after() -> None:
+    good, weak = with_reads(GOOD, 30, 70), with_reads(WEAK, 10, 52)
+    found = Tradeoff((with_reads(BASE, 40, 71), good, weak), {}, {"MR": "accuracy"})
+    assert reads_of(found) == ["words", "attribute", "membership"]
+    assert choose(found, "MR", 0.4).best is good
+    assert choose(found, "MR", 0.4, "attribute").best is weak
+    by_members = choose(found, "MR", 0.4, "membership")
+    assert by_members.best is weak and by_members.helps
+    assert by_members.leak(weak).value == 52, "the stronger of two attacks"
+    edge = frontier(found, "MR", "attribute")
+    assert edge.members == (weak, found.undefended), "GOOD is less useful and leaks more"
+    assert len(frontier(found, "MR").members) == 3
+
+
+def test_what_was_not_attacked_is_not_offered_and_not_chosen() -> None:
+    found = Tradeoff((with_reads(BASE, 40, 71), GOOD, with_reads(WEAK, 10, 52)), {})
+    assert choose(found, "MR", 0.1, "attribute").best is found.points[2]
+    assert reads_of(study(GOOD)) == ["words"]
+    assert reads_of(Tradeoff((BASE, with_reads(GOOD, 1, 50)), {})) == ["words"], "nought to hold to"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["none", "int8", "text_to_text:eta=75", "text_to_text:eta=60+int8", "gaussian:sigma=0.05",
+     "truncation:dimension=96", "custext:epsilon=4,k=20,mapping=aggressive",
+     "santext:epsilon=12.5+truncation:dimension=48+int8"],
+)  # fmt: skip
+def test_a_name_is_read_as_it_was_written(name: str) -> None:
+    spec = read_setting(name)
+    assert setting_name(spec.name, dict(spec.settings)) == name
+
+
+def test_names_of_what_ships_are_different() -> None:
+    points = load_tradeoff(SHIPPED / "minilm.json").points
+    names = [setting_name(p.defence, dict(p.settings)) for p in points]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [("text_to_text:eta=0", "must lie in"), ("text_to_text:eta=-3", "must lie in"),
+     ("text_to_text:eta=nan", "must lie in"), ("text_to_text:eta=1e308", "must lie in"),
+     ("text_to_text:eta=x", "must be a number"), ("int8+text_to_text", "Put it before"),
+     ("nonsense", "point must be of none")],
+)  # fmt: skip
+def test_what_is_no_setting_is_told(told: str, why: str) -> None:
+    with pytest.raises(InvalidInputError, match=why):
+        read_setting(told, "point")
+
+
+def test_a_set_of_its_own_for_each_token_promises_nothing() -> None:
+    shared = point("custext", (70, 1), (20, 1), epsilon=4.0)
+    alone = point("custext", (70, 1), (20, 1), epsilon=4.0, mapping="aggressive")
+    chained = point("custext+int8", (70, 1), (20, 1), **{"custext.mapping": "aggressive"})
+    assert promises(shared) and not promises(alone) and not promises(chained)
+    assert promise_said(read_setting("custext:mapping=aggressive+int8")) == NO_PROMISE
+    assert "the set shows" in promise_said(read_setting("custext"))
+    chosen = choose(Tradeoff((BASE, alone), {}), "MR", 0.1)
+    assert chosen.promising is None and chosen.measured is alone
+
+
+def test_a_chain_tells_what_can_follow() -> None:
+    after = can_follow(["text_to_text"])
+    assert {"santext", "token_representation", "int8"} <= set(after)
+    assert not {"none", "text_to_text"} & set(after)
+    assert "gaussian" in can_follow(["int8"]) and "text_to_text" not in can_follow(["int8"])
+    assert "sequence_representation" not in can_follow(["int8", "sequence_representation"])
+    assert first_of(read_setting("text_to_text:eta=60+int8")) == read_setting("text_to_text:eta=60")
+
+
+def test_trained_and_unknown_defences_are_named_and_say_why_they_cannot_be_tried() -> None:
+    assert why_not_tried("text_to_text+int8") == ""
+    assert training_command(read_setting("text_to_text+int8")) == ""
+    assert "Adversarial training is trained" in why_not_tried("adversarial+gaussian")
+    settings = {"adversarial.against": "attribute", "adversarial.weight": 0.3}
+    assert training_command(DefenceSpec.of("adversarial+gaussian", settings)) == (
+        "python -m core defend --defence adversarial --set against=attribute --set weight=0.3 "
+        "--texts FILE --label-column COLUMN --out DIR"
+    )
+    assert entry_shown("adversarial+gaussian").title == "Adversarial training, then Gaussian noise"
+    assert entry_shown("yesterdays").title == "yesterdays" and why_not_tried("yesterdays")
+    found = study(*(point(n, (70, 1), (20, 1)) for n in ("adversarial", "leace+int8", "old")))
+    names = [trace.name for trace in tradeoff_figure(found, "MR").data]
+    assert names[1:] == ["Adversarial training", "LEACE, then 8-bit quantising", "old"]
+
+
+def test_cost_is_told_where_it_is_known() -> None:
+    timed = replace(GOOD, training_minutes=12.4, milliseconds=3.14)
+    assert minutes_said(timed) == "12 min" and milliseconds_said(timed) == "3.1 ms"
+    assert minutes_said(replace(GOOD, training_minutes=0.0)) == "nothing is trained"
+    assert minutes_said(GOOD) == milliseconds_said(GOOD) == "not timed"
+    hover = str(tradeoff_figure(study(timed), "MR").data[1].customdata)
+    assert "training: 12 min; a text: 3.1 ms" in hover

@@ -1,0 +1,324 @@
+"""The trade-off's other parts: attributes, members, costs, and defences that are trained."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import SMALL_WORDS
+
+from core.encoders import load_encoder
+from core.errors import InvalidInputError
+from core.protocols import Encoder
+from core.specs import EncoderSpec
+from core.store import read_json
+from core.studies import (
+    tradeoff_attribute,
+    tradeoff_guards,
+    tradeoff_members,
+    tradeoff_texts,
+    tradeoff_use,
+    trained_defences,
+)
+from core.studies.registry import cells_of, run_study
+from core.studies.rows import Cell, Row
+from core.studies.runner import cell_key
+from core.studies.tradeoff import TradeoffStudy, measure
+from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
+from core.studies.tradeoff_summary import markdown, summarise
+from core.studies.tradeoff_texts import auxiliary_texts, draw_texts, spare_texts
+
+ADVERSARIAL = "adversarial:weight=1,epochs=2,adversary_hidden=16,hidden=16"
+PARTS = ["attack", "use", "attribute", "membership"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Books of two authors who use other words; a task of two classes that a word decides."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("files")
+    books, task = folder / "books.csv", folder / "task.csv"
+    with books.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["author", "book", "text"])
+        for book in range(4):
+            words = SMALL_WORDS[:12] if book % 2 else SMALL_WORDS[12:]
+            for i in range(200):
+                drawn = rng.choice(words, 5, replace=False)
+                writer.writerow([f"a{book % 2}", f"b{book}", f"{' '.join(drawn)} n{book}x{i}."])
+    with task.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for i in range(200):
+            drawn = rng.choice(SMALL_WORDS[2:], 3, replace=False)
+            writer.writerow([f"{SMALL_WORDS[i % 2]} {' '.join(drawn)} {i}", i % 2])
+    return books, task
+
+
+@pytest.fixture
+def study(
+    files: tuple[Path, Path], small_texts: list[str], tiny_bert: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[TradeoffStudy]:  # fmt: skip
+    texts = list(dict.fromkeys(small_texts))
+    monkeypatch.setattr(tradeoff_texts, "bundled_sentences", lambda: texts)
+    tradeoff_texts.auxiliary_texts.cache_clear()
+    yield TradeoffStudy(
+        tasks=(f"first={files[1]}",), encoder=f"mlm:{tiny_bert}", defences=("none",), seeds=(0,),
+        attackers=("tuned",), n_auxiliary=120, n_targets=40, near=1.0,
+        attack_settings=(("vocabulary_size", 40), ("hidden", 16), ("epochs", 2)),
+        attributes=f"who={files[0]}#text", group_column="book", n_labels=2, n_defence=120,
+        n_attribute_known=150, n_attribute_targets=40,
+        membership="first", n_attacked=100, n_shadows=2, hidden=16,
+    )  # fmt: skip
+    tradeoff_texts.auxiliary_texts.cache_clear()
+
+
+def cells_in(study: TradeoffStudy) -> dict[str, Cell]:
+    """Return the cell of each part, of the last defence."""
+    return {cell["part"]: cell for cell in cells_of("tradeoff", study)}
+
+
+def encoder_of(study: TradeoffStudy) -> Encoder:
+    return load_encoder(EncoderSpec(name=study.encoder))
+
+
+def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_costs(
+    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("opacus")
+    fitted: list[str] = []
+    fit = trained_defences._fitted
+
+    def watched(spec: Any, *given: Any) -> Any:
+        fitted.append(spec.name)
+        return fit(spec, *given)
+
+    monkeypatch.setattr(trained_defences, "_fitted", watched)
+    told = ("none", "text_to_text:eta=1", ADVERSARIAL, f"{ADVERSARIAL}+gaussian:sigma=0.1",
+            "leace", "private_head:epsilon=8,steps=10,batch_size=50")  # fmt: skip
+    rows = run_study("tradeoff", replace(study, defences=told), tmp_path)
+    assert [row.error for row in rows if row.error] == []
+    parts: dict[str, list[str]] = {}
+    for row in rows:
+        parts.setdefault(row["defence"], []).append(row["part"])
+    assert parts.pop("private_head") == ["use", "membership"], "vectors stay as they are"
+    assert all(found == PARTS for found in parts.values()) and len(parts) == 5
+    # The chain's adapter is the adapter alone: both are told the same.
+    assert sorted(fitted) == ["adversarial", "leace"], "each is trained once for all of its cells"
+    found = summarise(rows)
+    plain, changed, adversarial, chain, leace, private = found.points
+    assert (chain.defence, private.defence) == ("adversarial+gaussian", "private_head")
+    for point in found.points:
+        assert {*point.attribute} >= {"linear", "mlp", "knn"} and len(point.membership) == 6
+        assert point.milliseconds and point.training_minutes is not None and point.utility["first"]
+        assert all(49.9 < each.chance < 50.1 for each in point.membership.values())
+    assert "tokens" in changed.attribute and "tokens" not in plain.attribute
+    assert plain.training_minutes == changed.training_minutes == 0
+    assert adversarial.training_minutes == chain.training_minutes
+    assert plain.attribute["linear"].value > 90 > leace.attribute["linear"].value
+    assert max(each.value for each in changed.attribute.values()) < 75, "almost no word is left"
+    assert {*plain.leaks} == {"tuned"} and {*leace.leaks} == {*chain.leaks} == {
+        "tuned",
+        "retrieval",
+    }
+    assert private.leaks == plain.leaks and private.attribute == plain.attribute
+    assert private.change["first"].value == pytest.approx(
+        private.utility["first"].value - plain.utility["first"].value
+    )
+    few = [row for row in rows if row["part"] in ("attack", "use") or row["defence"] == "none"]
+    assert [bool(p.attribute) for p in summarise(few).points] == [True, *[False] * 4, True]
+    without = [row for row in rows if (row["defence"], row["part"]) != ("leace", "attack")]
+    assert "leace" not in {point.defence for point in summarise(without).points}
+    for row in rows:
+        for each in row.facts.get("attackers_told", {}).values():
+            assert (
+                each["family"]
+                and each["access"]
+                and (each["n_known"] or each["family"] in ("Feature alone", "reader of tokens"))
+            )
+        assert ("attackers_told" in row.facts) is (row["part"] != "use")
+    table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
+    assert private.leaves_vectors and not private.promises and not leace.leaves_vectors
+    head = "| attribute inferred, % | by | members told, AUC × 100 | by | training, minutes |"
+    assert head in table
+    assert "against words" in table and "λ 1" in table and "ε 8" in table
+    assert "## Who attacked" in table and "| knn | attribute | neighbours |" in table
+    assert "read as without a defence" in table
+
+
+# Whose texts are whose
+
+
+@pytest.mark.parametrize("told", [ADVERSARIAL, "leace"])
+def test_a_defence_learns_from_texts_that_no_attacker_holds_and_that_are_not_attacked(
+    study: TradeoffStudy, told: str
+) -> None:
+    encoder, cells = encoder_of(study), cells_in(replace(study, defences=(told,)))
+    found = own_texts(cells["attack"], encoder)
+    drawn, sides = (
+        tradeoff_guards.drawn_texts(cells["attack"], encoder),
+        sides_of(cells["attribute"]),
+    )
+    taken = {*drawn.known, *drawn.held, *drawn.targets, *sides.known, *sides.targets}
+    task: Any = tradeoff_use.open_tasks(study.tasks, ())[0]
+    assert taken | {*task.texts} == found.others
+    assert len(found.defence) >= 40 and not found.others & {*found.defence}
+    assert (found.defence_labels is not None) == (told == "leace")
+    assert [*cells] == PARTS
+    assert all(own_texts(cells[part], encoder) == found for part in PARTS), "in every part the same"
+
+
+def test_a_text_of_a_defence_that_an_attacker_knows_is_refused(
+    study: TradeoffStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidInputError, match="1 texts that a defence is trained on are known"):
+        OwnTexts(("One text.", "Another."), None, frozenset({"one TEXT"}))
+    encoder, cell = encoder_of(study), cells_in(replace(study, defences=(ADVERSARIAL,)))["use"]
+    known = tradeoff_guards.drawn_texts({**cell["taught"], **cell}, encoder).known
+    monkeypatch.setattr(tradeoff_guards, "_spare", lambda cell, encoder: known[:50])
+    monkeypatch.setattr(tradeoff_guards, "near_duplicates", lambda *given: frozenset())
+    with pytest.raises(InvalidInputError, match="50 texts that a defence is trained on"):
+        own_texts(cell, encoder)
+
+
+def test_what_nearly_repeats_a_known_text_is_not_learnt_from(study: TradeoffStudy) -> None:
+    encoder, asked = encoder_of(study), replace(study, defences=(ADVERSARIAL,))
+    spare = tradeoff_guards._spare
+    cell = cells_in(asked)["use"]
+    known = tradeoff_guards.drawn_texts({**cell["taught"], **cell}, encoder).known
+    again = tuple(f"{text} Still." for text in known[:30])
+    cell["taught"]["near"] = 0.8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tradeoff_guards, "_spare", lambda *given: (*spare(*given), *again))
+        assert not {*again} & {*own_texts(cell, encoder).defence}
+
+
+def test_spare_texts_are_nobody_s_under_any_seed(study: TradeoffStudy) -> None:
+    texts = auxiliary_texts("")
+    drawn = [draw_texts(texts, 120, 40, seed, near=1.0) for seed in range(3)]
+    taken = {text for each in drawn for part in each.parts for text in part}
+    spare = [spare_texts(texts, 120, 40, 30, seed, near=1.0) for seed in range(3)]
+    assert all(len(each) == 30 and not taken & {*each} for each in spare)
+    assert len({*spare}) == 3, "another seed, another draw"
+
+
+def test_attackers_on_an_attribute_see_defended_vectors_and_never_a_target(
+    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = cells_in(replace(study, defences=(ADVERSARIAL,)))["attribute"]
+    seen: list[tuple[Any, Any]] = []
+    attack = tradeoff_attribute.attribute_scores
+
+    def watched(cell: Cell, protected: Any, sides: Any) -> Any:
+        seen.append((protected, sides))
+        return attack(cell, protected, sides)
+
+    monkeypatch.setattr(tradeoff_attribute, "attribute_scores", watched)
+    measure(cell, tmp_path)
+    ((protected, sides),) = seen
+    encoder = encoder_of(study)
+    guard = guard_of(cell, encoder, tmp_path)
+    assert protected.fingerprint == guard.protect(encoder).fingerprint != encoder.fingerprint
+    plain = encoder.encode(sides.targets)
+    assert np.abs(protected.encode(sides.targets) - plain).max() > 1e-3
+    assert not {*sides.known, *sides.defence} & {*sides.targets}
+    assert not {*sides.known} & {*sides.defence}
+
+
+def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
+    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("opacus")
+    lessons: list[tuple[Any, Any]] = []
+    fit = tradeoff_members.PrivateHeads.fit_vectors
+
+    def watched(self: Any, lesson: Any, vectors: Any, **more: Any) -> Any:
+        lessons.append((lesson, vectors))
+        return fit(self, lesson, vectors, **more)
+
+    monkeypatch.setattr(tradeoff_members.PrivateHeads, "fit_vectors", watched)
+    cell = cells_in(replace(study, defences=("truncation:dimension=8",)))["membership"]
+    (row,) = measure(cell, tmp_path)
+    ((lesson, vectors),) = lessons
+    assert vectors.shape == (100, 8), "behind the defence"
+    task: Any = tradeoff_use.open_tasks(study.tasks, ())[0]
+    _, held = task.parts(seed=0)
+    assert not {*lesson.texts} & {task.texts[i] for i in held}
+    assert lesson.trained[0].sum() == 50 and (lesson.trained[1:].sum(0) == 1).all()
+    assert row["n_members"] == 50 and row.scores["membership_auc: feature"].n == 100
+    assert all(abs(value - 0.5) < 0.12 for value in row["control_aucs"].values())
+    assert not any((tmp_path / "training").rglob("model*"))
+
+
+# What is missing is told before anything is measured
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"defences": ("leace",), "attributes": ""}, "--attributes NAME=FILE"),
+        ({"defences": ("adversarial:against=attribute",), "attributes": ""}, "hides an attribute"),
+        ({"defences": ("none", "private_head"), "membership": ""}, "by --membership"),
+        ({"defences": ("private_head",)}, "Name `none` among --defences"),
+        ({"membership": "frist"}, "must be the name of one of --tasks .*first"),
+        ({"defences": ("int8+leace",)}, "trains leace on what other stages leave"),
+        ({"defences": ("private_head+int8",)}, "it stands alone"),
+        ({"defences": ("adversarial:weight=nan",)}, "weight must lie in"),
+        ({"defences": ("adversarial:weight=-1",)}, "weight must lie in"),
+        ({"defences": ("adversarial:against=all",)}, "against must be one of"),
+        ({"n_shadows": 3}, "must be even"),
+        ({"attributes": "who=nothing.csv"}, "nothing.csv is no file"),
+    ],
+)
+def test_what_cannot_be_measured_is_told_first(
+    study: TradeoffStudy, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        replace(study, **change).cells()
+
+
+def test_a_weight_that_diverges_is_told_and_nothing_is_kept(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    asked = replace(study, defences=("adversarial:weight=1e308,epochs=1",), tasks=(), membership="",
+                    attributes="")  # fmt: skip
+    (row,) = run_study("tradeoff", asked, tmp_path)
+    assert "Training ran away at weight 1e+308" in row.error
+    assert not list(tmp_path.rglob("adversarial-*/model*"))
+
+
+def test_cells_of_defences_that_are_not_trained_hold_what_they_always_did(
+    study: TradeoffStudy,
+) -> None:
+    asked = replace(study, defences=("none", "leace"))
+    bare = replace(study, defences=("none",), attributes="", membership="")
+    before = [cell for cell in asked.cells() if cell["defence"] == "none"]
+    assert [cell for cell in before if cell["part"] in ("attack", "use")] == bare.cells()
+    attacked, used = bare.cells()
+    shared = {"study", "part", "encoder", "encoder_precision", "contents", "defence",
+              "defence_settings", "seed"}  # fmt: skip
+    assert {*attacked} - shared == {
+        "attack", "attackers", "auxiliary", "start", "settings", "n_auxiliary", "n_targets", "near"
+    }  # fmt: skip
+    assert {*used} - shared == {"tasks", "pairs", "searches", "n_train", "n_test", "n_searched"}
+
+
+def test_a_trained_defence_that_is_damaged_is_trained_again_and_the_same(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    asked = replace(study, defences=("none", "leace"), membership="", attackers=())
+    first = run_study("tradeoff", asked, tmp_path)
+    (place,) = tmp_path.rglob("leace-*/model.json")
+    (again,) = (c for c in cells_of("tradeoff", asked)
+                if c["part"] == "attribute" and c["defence"] == "leace")  # fmt: skip
+    for damage in ("", "{"):
+        place.write_text(damage)
+        (tmp_path / "cells" / f"{cell_key(again)}.json").unlink()
+        found = run_study("tradeoff", asked, tmp_path)
+        assert [row.scores for row in found] == [row.scores for row in first]
+        assert read_json(place)["training"]["n_texts"] == first[1]["n_defence_texts"]

@@ -1,0 +1,31 @@
+"""A fault that is planted on purpose, with the tests that have to notice it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Mutant"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: what is changed in a file, and the tests that must fail then.
+
+    Attributes
+    ----------
+    name : str
+        What goes wrong.
+    old, new : str
+        What stands in the file, once, and what is put there.
+    tests : tuple of str
+        As pytest takes them.
+    excuse : str
+        Why no test can notice it, where none can.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    excuse: str = ""
