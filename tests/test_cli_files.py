@@ -21,7 +21,8 @@ from core.studies.rows import Row
 READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "cache", "list"}
 """Every other command has --text-column. One that reads no table of texts is added here."""
 
-READS = ["evaluate", "train", "fit", "defend", "privatize", "memorise", "tune", "study"]
+READS = ["evaluate", "train", "fit", "defend", "train-private", "privatize", "memorise", "tune",
+         "study"]  # fmt: skip
 
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 
@@ -64,6 +65,7 @@ def commands(path: Path) -> dict[str, list[object]]:
         "train": ["train", "--attack", "prior", "--corpus", path, "--out", out],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", path, "--out", out],
         "defend": ["defend", "--texts", path, "--out", out],
+        "train-private": ["train-private", "--texts", path, "--out", out],
         "memorise": ["memorise", "--canary", "pin {digits:4}", "--corpus", path],
         "privatize": ["privatize", "--eta", "75", "--in", path, "--out", f"{out}{path.suffix}"],
         "tune": ["tune", "--attack", "prior", "--target", path, "--out", out],

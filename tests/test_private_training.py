@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +37,7 @@ from core.training.accounting import (
     epsilon_of_copies,
     noise_for,
 )
+from core.training.noise_source import NoiseSource, seed_for
 from core.training.private import CLIPPINGS, Ledger, Noising, Poisson, train_private
 from core.training.private_heads import HeadSettings, TrainedHead, fit_head, standardised
 
@@ -188,7 +192,7 @@ def stepped(clipping: str, sigma: float, n: int, C_: float = 0.5) -> tuple[Any, 
     torch.manual_seed(0)
     network = nn.Linear(4, 2)
     noising = Noising(promise=None, learning_rate=0.1, clip_norm=C_, clipping=clipping)
-    return private._opacus(network, noising, sigma, n), network
+    return private._opacus(network, noising, sigma, n, NoiseSource(0).generator), network
 
 
 @pytest.mark.parametrize("clipping", CLIPPINGS)
@@ -227,6 +231,50 @@ def test_noise_has_the_length_that_is_accounted_and_is_drawn_anew_at_every_step(
     assert noise.std() == pytest.approx(3.0 * 0.5 / 8, rel=0.05)
     assert abs(np.corrcoef(noise[:-1].ravel(), noise[1:].ravel())[0, 1]) < 0.08
     assert len(np.unique(noise[:, 0])) == 400
+
+
+FAR = 5 + 7 * 2**32, 5 + 2**64, 5 + 2**200
+"""Seeds that are 5 in their lowest 32 bits: torch's own generator reads no others."""
+
+
+@pytest.mark.parametrize("other", FAR)
+def test_noise_and_batches_follow_from_every_bit_of_the_seed(other: int) -> None:
+    """At a rate of 1 the noise alone is secret: of 2³² of them, each can be tried."""
+    vectors, labels = problem()
+    settings = HeadSettings(epsilon=4.0, batch_size=N, steps=3)
+    one, two = (fit_head(vectors, labels, C, settings, seed).weights for seed in (5, other))
+    assert not np.allclose(one["last.weight"], two["last.weight"])
+    again = fit_head(vectors, labels, C, settings, other).weights
+    assert np.array_equal(two["last.weight"], again["last.weight"]), "studies repeat theirs"
+    loops = [Poisson(n=N, epochs=1, batch_size=9, seed=0, identity={}, rate=0.5, secret=seed)
+             for seed in (5, other)]  # fmt: skip
+    assert not np.array_equal(loops[0].batches(0)[0], loops[1].batches(0)[0])
+
+
+@pytest.mark.parametrize("seed", [5, FAR[-1]])
+def test_the_generator_is_filled_whole_and_is_nobody_elses(seed: int) -> None:
+    """Against MT19937 of another library, with the words that SHAKE-256 gives."""
+    words = hashlib.shake_256(f"leakscope noise {seed}".encode()).digest(4 * 624)
+    key = np.frombuffer(words, "<u4").astype(np.uint32)
+    theirs = np.random.MT19937()
+    theirs.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": 624}}
+    ours = torch.rand(2000, generator=NoiseSource(seed).generator).numpy()
+    assert np.array_equal(ours * 2**24, theirs.random_raw(2000) % 2**24)
+    torch.manual_seed(seed_for(seed, "weights"))
+    first = torch.rand(2000).numpy()
+    assert (first == ours).sum() < 3, "first weights are of another stream than noise"
+
+
+def test_noise_goes_on_where_a_checkpoint_says_and_an_older_one_is_refused() -> None:
+    source = NoiseSource(1)
+    torch.randn(7, generator=source.generator)
+    kept, _ = source.state()
+    kept = {name: array.copy() for name, array in kept.items()}
+    then = torch.randn(40, generator=source.generator)
+    back = NoiseSource(2).load_state(kept, {})
+    assert torch.equal(torch.randn(40, generator=back.generator), then)
+    with pytest.raises(ArtifactError, match="train again"):
+        NoiseSource(2).load_state({}, {})
 
 
 def test_batches_take_each_sample_by_itself_and_follow_from_seed_and_epoch() -> None:
@@ -407,8 +455,7 @@ def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_p
         make_training("head", {"epsilon": 0.0, **SMALL}).fit(_Toy(), texts, labels)
     with pytest.raises(InvalidInputError, match="study private-training"):
         make_training("language_model", {})
-    made.fit(_Toy(), texts, labels, checkpoint_dir=str(tmp_path / "run"))
-    assert not (tmp_path / "run" / "seed.json").exists()
+    made.fit(_Toy(), texts, labels)
     save_artifact(tmp_path / "kept", *made.state())
     back = PrivateTraining().load_state(*load_artifact(tmp_path / "kept"))
     assert back.privacy_ == made.privacy_ and back.classes_ == ("c0", "c1", "c2")
@@ -431,8 +478,45 @@ def test_a_killed_private_classifier_goes_on_with_the_seed_that_nobody_knows(
     with pytest.raises(KeyboardInterrupt):
         make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
     assert (tmp_path / "seed.json").stat().st_mode & 0o077 == 0
+    seed = str(json.loads((tmp_path / "seed.json").read_text())["seed"])
+    assert len(seed) > 60, "256 bits"
+    others = [path for path in files_of(tmp_path) if path.name != "seed.json"]
+    assert len(others) == 2 and all(seed not in each.read_text("latin-1") for each in others)
     done = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
     assert done.privacy_.n_steps == 20
+    assert files_of(tmp_path) == [], "what can tell the noise goes with the training"
+    again = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+    assert not np.array_equal(again.answer(_Toy(), texts), done.answer(_Toy(), texts))
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_training_whose_seed_is_gone_is_refused_with_its_remedy(tmp_path: Path) -> None:
+    """As older releases left one that had ended: the checkpoint stayed, with all that it tells."""
+    from core.defences.trained.private import make_training
+
+    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
+    run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
+    with pytest.raises(KeyboardInterrupt):
+        make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
+    (tmp_path / "seed.json").unlink()
+    with pytest.raises(ArtifactError, match=r"whose seed is gone.*Remove .*run"):
+        make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+    assert not (tmp_path / "seed.json").exists(), "no new seed is left for a run that is not its"
+    shutil.rmtree(tmp_path / "run")
+    make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+
+
+def test_a_private_classifier_needs_two_classes_and_a_seed_that_can_be() -> None:
+    from core.defences.trained.private import make_training
+
+    texts = [str(i) for i in range(N)]
+    with pytest.raises(InvalidInputError, match="two classes or more"):
+        make_training("head", SMALL).fit(_Toy(), texts, ["one"] * N)
+    with pytest.raises(InvalidInputError, match="seed must be 0 or more"):
+        make_training("head", {**SMALL, "seed": -1}).fit(_Toy(), texts, ["a", "b"] * (N // 2))
 
 
 def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(

@@ -32,6 +32,7 @@ from core.cli import (
     privatize,
     study,
     train,
+    train_private,
     tune,
 )
 from core.cli.arguments import Parser
@@ -51,6 +52,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "train": train,
     "fit": fit,
     "defend": defend,
+    "train-private": train_private,
     "deniability": deniability,
     "privatize": privatize,
     "audit-mechanism": audit_mechanism,
@@ -63,8 +65,8 @@ COMMANDS: Mapping[str, ModuleType] = {
 }
 """Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
 
-ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "defend", "deniability",
-            "privatize", "tune", "serve")  # fmt: skip
+ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "defend", "train-private",
+            "deniability", "privatize", "tune", "serve")  # fmt: skip
 """Those that have --no-cache; the studies declare it with their other arguments."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from core.defences.metric_dp.promise import HARDLY
 from core.results import Score
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
@@ -91,8 +92,8 @@ def _written(rows: Sequence[Row]) -> list[str]:
         f"{first['insertions']} times. The promise of ε is of each of those texts by itself. Of a "
         "canary, all its copies or none, less is promised, and less than that many times ε: the "
         "ε of all copies is that of the same noise at the same δ, by the distribution of the "
-        "privacy loss. Where it is dozens, nothing is promised: the odds may change by a factor of "
-        "e to that power. A canary planted nowhere has "
+        f"privacy loss. One above {HARDLY:g} counts as a weak promise or none. A canary planted "
+        "nowhere has "
         f"{first.scores['exposure'].chance:.2f} bits on average.",
         "", *markdown_table(head, lines), "",
     ]  # fmt: skip

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from core.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["DELTA", "LEAST_EPSILON", "MOST_EPSILON", "Accounts", "Privacy", "Promise",
-           "accounts_of", "epsilon_of", "epsilon_of_copies", "noise_for",
+           "accounts_of", "check_installed", "epsilon_of", "epsilon_of_copies", "noise_for",
            "opacus_accountants"]  # fmt: skip
 
 DELTA = 1e-5
@@ -230,6 +231,13 @@ def noise_for(promise: Promise, rate: float, n_steps: int) -> float:
     if not (math.isfinite(sigma) and sigma > 0):
         raise InvalidInputError(f"No noise was found for an epsilon of {promise.epsilon:g}.")
     return sigma
+
+
+def check_installed() -> None:
+    """Raise MissingDependencyError where a package is missing that counts ε, before the work."""
+    opacus_accountants()
+    if find_spec("dp_accounting") is None:
+        raise _missing("dp-accounting")
 
 
 def opacus_accountants() -> Any:

@@ -16,6 +16,7 @@ from core.errors import ArtifactError, DivergedError, MissingDependencyError
 from core.protocols import OnProgress, Restorable, no_progress
 from core.training.accounting import Privacy, Promise, epsilon_of, noise_for, opacus_accountants
 from core.training.loop import Loop, train
+from core.training.noise_source import NoiseSource
 from core.training.watch import or_nothing
 
 __all__ = ["CLIPPINGS", "Ledger", "Noising", "Poisson", "poisson_rate", "train_private"]
@@ -27,9 +28,21 @@ the second saves time and memory where batches are large and layers read no sequ
 
 @dataclass(kw_only=True)
 class Poisson(Loop):
-    """A loop whose batches hold each sample with the same probability, as accountants assume."""
+    """A loop whose batches hold each sample with the same probability, as accountants assume.
+
+    Parameters
+    ----------
+    secret : int, optional
+        What batches and noise follow from, of any size; the seed where there is none.
+    """
 
     rate: float
+    secret: int | None = None
+
+    @property
+    def source(self) -> int:
+        """What batches and noise follow from."""
+        return self.seed if self.secret is None else self.secret
 
     @property
     def n_batches(self) -> int:
@@ -38,7 +51,7 @@ class Poisson(Loop):
 
     def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
         """Return the rows of each batch of an epoch; a batch may be empty."""
-        rng = np.random.default_rng([self.seed, epoch, 41])
+        rng = np.random.default_rng([self.source, epoch, 41])
         return [np.flatnonzero(rng.random(self.n) < self.rate) for _ in range(self.n_batches)]
 
 
@@ -55,13 +68,13 @@ class Ledger:
 
     Parameters
     ----------
-    also : Restorable, optional
-        What else the run keeps beside its network.
+    also, noise : Restorable, optional
+        What else the run keeps beside its network, and where its noise comes from.
     """
 
-    def __init__(self, also: Restorable | None = None) -> None:
+    def __init__(self, also: Restorable | None = None, noise: Restorable | None = None) -> None:
         self.accountant: Any = opacus_accountants().RDPAccountant()
-        self._also = also
+        self._also, self._noise = also, noise
 
     @property
     def steps(self) -> list[tuple[float, float, int]]:
@@ -90,8 +103,10 @@ class Ledger:
             )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the steps so far, and the state of what is kept beside."""
+        """Return the steps so far, and the state of noise and of what is kept beside."""
         arrays, meta = ({}, {}) if self._also is None else self._also.state()
+        if self._noise is not None:
+            arrays = arrays | self._noise.state()[0]
         return arrays, {"steps": [list(each) for each in self.steps], "also": meta}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -99,6 +114,8 @@ class Ledger:
         self.accountant.history = [(float(a), float(b), int(n)) for a, b, n in meta["steps"]]
         if self._also is not None:
             self._also.load_state(arrays, meta["also"])
+        if self._noise is not None:
+            self._noise.load_state(arrays, {})
         return self
 
 
@@ -140,8 +157,8 @@ def train_private(
     least that the accountant allows for ε. Differs from the paper: Adam takes the place of plain
     descent, which costs no privacy.
 
-    Batches and noise follow from the seed of the loop, so that a run resumes: a model that is to
-    be released needs a seed that nobody knows.
+    Batches and noise follow from the seed of the loop, or from its secret, so that a run resumes:
+    a model that is to be released needs a secret that nobody knows, and that nobody can try.
 
     Parameters
     ----------
@@ -201,10 +218,11 @@ def _train_noised(
 ) -> Privacy:  # fmt: skip
     n_steps = loop.n_batches * loop.epochs
     sigma = noise_for(promise, loop.rate, n_steps)
-    ledger = Ledger(loop.extra_state)
+    noise = NoiseSource(loop.source)
+    ledger = Ledger(loop.extra_state, noise)
     loop.extra_state = ledger
     expected = max(1, round(loop.rate * promise.n_expected))
-    wrapped, optimizer, reduced = _opacus(network, noising, sigma, expected)
+    wrapped, optimizer, reduced = _opacus(network, noising, sigma, expected, noise.generator)
     optimizer.attach_step_hook(ledger.accountant.get_optimizer_hook_fn(sample_rate=loop.rate))
     if watch is not None:
         watch(optimizer)
@@ -225,7 +243,7 @@ def _train_noised(
 
 
 def _opacus(
-    network: nn.Module, noising: Noising, sigma: float, expected: int
+    network: nn.Module, noising: Noising, sigma: float, expected: int, generator: torch.Generator
 ) -> tuple[Any, Any, Callable[[Tensor], Any]]:
     """Return the network and the optimiser as opacus wraps them, and what reduces the losses.
 
@@ -252,7 +270,7 @@ def _opacus(
     kind = optimizers.DPOptimizerFastGradientClipping if is_ghost else optimizers.DPOptimizer
     optimizer = kind(
         adam, noise_multiplier=sigma, max_grad_norm=noising.clip_norm, loss_reduction="mean",
-        expected_batch_size=expected,
+        expected_batch_size=expected, generator=generator,
     )  # fmt: skip
     if not is_ghost:
         return wrapped, optimizer, Tensor.sum

@@ -18,9 +18,10 @@ from core.ranges import Strength
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
 from core.training.accounting import DELTA, MOST_EPSILON, Privacy, Promise
+from core.training.noise_source import digest_of_seed, seed_for
 from core.training.private import Noising, Poisson, poisson_rate, train_private
 
-__all__ = ["FEWEST", "HeadSettings", "TrainedHead", "fit_head", "standardised"]
+__all__ = ["FEWEST", "HeadSettings", "TrainedHead", "check_data", "fit_head", "standardised"]
 
 FEWEST = 20
 """Texts below which nothing can be learned that is not of one of them."""
@@ -125,6 +126,11 @@ def fit_head(
 ) -> TrainedHead:
     """Train a head on vectors of texts with classes; how many there are is no secret.
 
+    Parameters
+    ----------
+    seed : int
+        From 0, of any size: first weights, batches and noise each follow from all of it.
+
     Raises
     ------
     InvalidInputError
@@ -136,14 +142,14 @@ def fit_head(
         opacus is not installed.
     """
     validate_settings(settings)
-    _check(vectors, labels, n_classes)
+    check_data(vectors, labels, n_classes)
     n = len(labels)
     promise = None
     if settings.epsilon:
         promise = Promise(epsilon=settings.epsilon, delta=settings.delta, n_expected=n)
         promise.check()
     x, y = torch.from_numpy(standardised(vectors)), torch.from_numpy(labels)
-    network = _Head(vectors.shape[1], n_classes, settings.hidden, seed)
+    network = _Head(vectors.shape[1], n_classes, settings.hidden, seed_for(seed, "weights"))
 
     def losses_of(wrapped: nn.Module, rows: NDArray[np.int64]) -> Tensor:
         return F.cross_entropy(wrapped(x[rows]), y[rows], reduction="none")
@@ -164,15 +170,17 @@ def _loop(settings: HeadSettings, n: int, seed: int, data: str) -> Poisson:
     told = {name: getattr(settings, name) for name in settings_of(HeadSettings)}
     epochs = max(1, round(settings.steps * rate))
     loop = Poisson(
-        n=n, epochs=epochs, batch_size=settings.batch_size, seed=seed, rate=rate,
-        identity={**told, "seed": seed, "data": data}, patience=epochs, keep_best=False,
-        is_half=False, unit="texts",
+        n=n, epochs=epochs, batch_size=settings.batch_size, seed=seed_for(seed, "process"),
+        secret=seed, rate=rate,
+        identity={**told, "seed": digest_of_seed(seed), "data": data}, patience=epochs,
+        keep_best=False, is_half=False, unit="texts",
         say_score=lambda _: f"ε = {settings.epsilon:g}" if settings.epsilon else "no ε",
     )  # fmt: skip
     return loop
 
 
-def _check(vectors: Any, labels: Any, n_classes: int) -> None:
+def check_data(vectors: Any, labels: Any, n_classes: int) -> None:
+    """Raise InvalidInputError for arrays that no head can learn from."""
     if vectors.ndim != 2 or vectors.dtype != np.float32 or labels.shape != (len(vectors),):
         raise InvalidInputError(
             "A head needs float32 vectors, one a row, and a class for each; got the shapes "

@@ -35,6 +35,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
         "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
         "defend": ["defend", *bert, "--defence", "leace", "--texts", "news.csv",
                    "--label-column", "label", "--out", "out", "--json"],
+        "train-private": ["train-private", *bert, "--texts", "news.csv", "--label-column", "label",
+                          "--delta", "0.001", "--out", "out", "--json"],
         "deniability": ["deniability", *bert, "--text", _SENTENCE, "--eta", "20",
                         "--n-draws", "20", "--json"],
         "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",

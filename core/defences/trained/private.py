@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.durable import remove_leftovers
 from core.errors import (
+    ArtifactError,
+    CoreError,
     DivergedError,
     EncoderMismatchError,
     InvalidInputError,
@@ -24,14 +27,23 @@ from core.errors import (
 )
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.registry import Entry, find, make
-from core.specs import validate_settings
-from core.store import read_record, write_json
+from core.specs import settings_of, validate_settings
+from core.store import (
+    META,
+    UNFIT,
+    load_artifact,
+    read_record,
+    save_artifact,
+    storage_errors,
+    write_json,
+)
 from core.text import check_texts
 from core.training.accounting import Privacy, Promise
-from core.training.private_heads import HeadSettings, TrainedHead, fit_head
+from core.training.private_heads import HeadSettings, TrainedHead, check_data, fit_head
 from core.vectors import is_sparse
 
-__all__ = ["PRIVATE_TRAININGS", "PrivateTraining", "PrivateTrainingEntry", "make_training"]
+__all__ = ["PRIVATE_TRAININGS", "PrivateTraining", "PrivateTrainingEntry", "load_training",
+           "make_training", "save_training"]  # fmt: skip
 
 
 @dataclass
@@ -68,7 +80,8 @@ class PrivateTraining(HeadSettings):
         """Learn the classes of texts; which classes there are is no secret.
 
         With `checkpoint_dir`, a run that is killed goes on where its last checkpoint was, with its
-        accountant. The folder holds the seed of the noise until the training ends.
+        accountant. The folder holds seed and state of the noise until the training ends, and
+        nothing of it afterwards: who fits again there trains another model, which costs ε again.
 
         Raises
         ------
@@ -78,6 +91,8 @@ class PrivateTraining(HeadSettings):
             The training went astray; nothing of it is kept, the seed neither.
         MissingDependencyError
             opacus is not installed.
+        ArtifactError
+            The folder holds a checkpoint of another run, or one whose seed is gone.
         """
         validate_settings(self)
         Promise(epsilon=self.epsilon, delta=self.delta, n_expected=len(texts)).check()
@@ -90,13 +105,19 @@ class PrivateTraining(HeadSettings):
         if is_sparse(vectors):
             raise InvalidInputError("Private training needs dense vectors. Choose another encoder.")
         classes = tuple(sorted(set(labels)))
+        if len(classes) < 2:
+            raise InvalidInputError(
+                f"A classifier tells two classes or more, and these texts have {len(classes)}. "
+                "Give texts of other classes as well."
+            )
         place = {label: i for i, label in enumerate(classes)}
+        ids = np.array([place[label] for label in labels], np.int64)
+        check_data(vectors, ids, len(classes))  # before a seed is drawn and kept
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        with _without_seed(folder):
+        with _forgetting(folder):
             head = fit_head(
-                vectors, np.array([place[label] for label in labels], np.int64), len(classes),
-                self, self._drawn(folder), checkpoint_dir=folder and folder / "run",
-                on_progress=on_progress,
+                vectors, ids, len(classes), self, self._drawn(folder),
+                checkpoint_dir=folder and folder / _RUN, on_progress=on_progress,
             )  # fmt: skip
         self.head_, self.classes_, self.encoder_ = head, classes, encoder.fingerprint
         return self
@@ -145,22 +166,35 @@ class PrivateTraining(HeadSettings):
     def _drawn(self, folder: Path | None) -> int:
         """Return the seed, or one that nobody knows; a run that goes on needs the same again."""
         if self.seed is not None:
+            if self.seed < 0:
+                raise InvalidInputError(f"seed must be 0 or more, got {self.seed}.")
             return self.seed
-        drawn = secrets.randbits(63)
+        drawn = secrets.randbits(_SEED_BITS)
         if folder is None:
             return drawn
         if (folder / _SEED).exists():
             return int(read_record(folder / _SEED, seed=int)["seed"])
+        if (folder / _RUN / META).exists():
+            raise ArtifactError(
+                f"{folder} holds a training whose seed is gone: it has ended, or its {_SEED} was "
+                f"removed, and it cannot go on. Remove {folder / _RUN}, which can tell its noise, "
+                "or choose another folder."
+            )
         write_json(folder / _SEED, {"seed": drawn})
         return drawn
 
 
-_SEED = "seed.json"
+_SEED, _RUN = "seed.json", "run"
+_SEED_BITS = 256
 
 
 @contextmanager
-def _without_seed(folder: Path | None) -> Iterator[None]:
-    """Remove the seed of a training that has ended or went astray; one that goes on needs it."""
+def _forgetting(folder: Path | None) -> Iterator[None]:
+    """Remove what can tell the noise of a training that has ended or went astray: seed and state.
+
+    One that goes on needs both. The checkpoint goes first: a kill in between leaves a seed alone,
+    with which the same training begins again.
+    """
     is_over = True
     try:
         yield
@@ -169,7 +203,19 @@ def _without_seed(folder: Path | None) -> Iterator[None]:
         raise
     finally:
         if is_over and folder is not None:
-            (folder / _SEED).unlink(missing_ok=True)
+            with storage_errors(folder):
+                _remove_run(folder / _RUN)
+                (folder / _SEED).unlink(missing_ok=True)
+
+
+def _remove_run(run: Path) -> None:
+    """Remove a checkpoint; what else lies in its folder is somebody's, and stays."""
+    if run.is_dir():
+        remove_leftovers(run)
+        for path in (run / META, *run.glob("model-*.safetensors")):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            run.rmdir()
 
 
 @dataclass(frozen=True)
@@ -200,7 +246,7 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
     "head": PrivateTrainingEntry(
         "Classifier by DP-SGD",
         "A head on the vectors of a frozen encoder; the gradient of each text is cut, and noise "
-        "is added to their sum.",
+        "is added to their sum. `train-private` trains one.",
         "Abadi et al. (2016); Corò (2022), Eq. 3.5",
         f"{__name__}:PrivateTraining",
         guarantee=_GUARANTEE,
@@ -211,7 +257,8 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
     ),
     "language_model": PrivateTrainingEntry(
         "Language model by DP-SGD",
-        "A small Transformer that continues texts, trained in the same way.",
+        "A small Transformer that continues texts, trained in the same way by `study "
+        "private-training`.",
         "Abadi et al. (2016); Corò (2022), §3.5.1",
         "core.attacks.membership.memorisation.private:train_model",
         guarantee=_GUARANTEE,
@@ -237,3 +284,41 @@ def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
         raise InvalidInputError(f"{name} is trained by `study private-training`.")
     made: PrivateTraining = make(entry, name, settings, also=("seed",))
     return made
+
+
+def save_training(
+    made: PrivateTraining, folder: Path, *, training: Mapping[str, Any] | None = None
+) -> Path:
+    """Write a classifier: its weights, its settings and what it was trained on; never the seed.
+
+    Raises
+    ------
+    NotFittedError
+        It was not fitted.
+    StorageError
+        The disk is full or the folder cannot be written.
+    """
+    arrays, state = made.state()
+    settings = {key: getattr(made, key) for key in settings_of(type(made))}
+    head = {"kind": _KIND, "settings": settings, "training": dict(training or {})}
+    return save_artifact(folder, arrays, {**head, "state": state})
+
+
+def load_training(folder: Path | str) -> PrivateTraining:
+    """Read what `save_training` wrote.
+
+    Raises
+    ------
+    ArtifactError
+        The files are missing, damaged or do not describe such a classifier.
+    """
+    arrays, meta = load_artifact(Path(folder))
+    try:
+        if meta["kind"] != _KIND:
+            raise InvalidInputError(f"it holds something of kind {meta['kind']!r}")
+        return make_training("head", meta["settings"]).load_state(arrays, meta["state"])
+    except (*UNFIT, CoreError) as error:
+        raise ArtifactError(f"{folder} does not hold a private classifier: {error}") from error
+
+
+_KIND = "private training"

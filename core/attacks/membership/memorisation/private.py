@@ -25,6 +25,7 @@ from core.attacks.membership.memorisation.training import (
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.training.accounting import Privacy, Promise
+from core.training.noise_source import digest_of_seed
 from core.training.private import Noising, Poisson, poisson_rate, train_private
 
 __all__ = ["CLIP_NORM", "train_model"]
@@ -75,8 +76,8 @@ def train_model(
     n = len(texts) + len(canaries or ())
     loop = Poisson(
         n=n, epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
-        identity={**settings.to_dict(), "seed": seed, "n": n, "texts": digest_texts(texts),
-                  **({} if promise is None else asdict(promise))},
+        identity={**settings.to_dict(), "seed": digest_of_seed(seed), "n": n,
+                  "texts": digest_texts(texts), **({} if promise is None else asdict(promise))},
         decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
         say_score=lambda score: "no ε" if promise is None else f"ε = {promise.epsilon:g}",
         rate=poisson_rate(settings.batch_size, expected), checkpoint_dir=checkpoint_dir,

@@ -1,0 +1,110 @@
+"""A classifier trained with differential privacy from the command line, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.encoders import load_encoder
+from core.errors import ArtifactError
+from core.training.accounting import epsilon_of
+
+pytest.importorskip("opacus")
+pytest.importorskip("dp_accounting")
+
+N = 120
+
+
+@pytest.fixture
+def given(tmp_path: Path, tiny_bert: Path, small_texts: list[str]) -> list[object]:
+    path = tmp_path / "texts.csv"
+    lines = [f"{text} {i},{'ab'[i % 2]}" for i, text in enumerate(small_texts[:N])]
+    path.write_text("\n".join(["text,mood", *lines]) + "\n", encoding="utf-8")
+    return ["train-private", "--encoder", f"mlm:{tiny_bert}", "--texts", path, "--label-column",
+            "mood", "--out", tmp_path / "out", "--set", "steps=10"]  # fmt: skip
+
+
+def test_a_classifier_is_trained_and_both_accountants_are_told(
+    core: Any, given: list[object], tiny_bert: Path, tmp_path: Path
+) -> None:
+    from core.defences.trained.private import load_training
+
+    out = tmp_path / "out"
+    told = core(*given, "--epsilon", "2", "--json").json()
+    assert 1.9 < told["epsilon_opacus"] <= 2 == told["epsilon"] and told["delta"] == 1e-5
+    assert told["epsilon_dp_accounting"] == pytest.approx(told["epsilon_opacus"], rel=0.01)
+    assert told["epsilon_tight"] < told["epsilon_opacus"] and told["n_texts"] == N
+    made = load_training(out)
+    spent = made.privacy_
+    steps = [(spent.noise_multiplier, spent.sample_rate, spent.n_steps)]
+    assert epsilon_of(steps) == told["epsilon_opacus"]
+    answers = made.answer(load_encoder(f"mlm:{tiny_bert}"), ["a text", "another"])
+    assert answers.shape == (2, len(told["classes"])) and np.allclose(answers.sum(1), 1)
+    names = sorted(path.name for path in out.rglob("*"))
+    assert names[1] == "model.json" and len(names) == 2, "neither checkpoint nor seed is left"
+    assert set(json.loads((out / "model.json").read_text())) == {
+        "kind", "settings", "training", "state", "format", "arrays_file", "arrays_sha256",
+    }  # fmt: skip
+    assert "would cost ε twice. Choose another folder" in core(*given).refusal()
+
+
+def test_what_is_said_names_both_packages(core: Any, given: list[object]) -> None:
+    said = core(*given).out
+    assert "by opacus" in said and "by dp-accounting, δ = 1e-05" in said
+    assert "load_training" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        *[("--epsilon", bad, "epsilon must lie between 0.01 and 1000")
+          for bad in ("0", "-1", "nan", "inf", "1e308", "1e-9")],
+        *[("--delta", bad, "delta must lie between 0 and 1/n")
+          for bad in ("0", "-1e-5", "nan", "1e308", "1", str(1 / N))],
+        ("--epsilon", "much", "invalid float value"),
+        ("--set", "epsilon=2", "Give epsilon by --epsilon"),
+        ("--set", "delta=1e-6", "Give delta by --delta"),
+        ("--set", "steps=0", "steps must lie in"),
+        ("--limit", "1", "--limit must be at least 2"),
+        ("--limit", "5", "at least 20 texts"),
+    ],
+)  # fmt: skip
+def test_what_promises_nothing_is_refused_with_a_remedy(
+    core: Any, given: list[object], tmp_path: Path, option: str, value: str, said: str
+) -> None:
+    assert said in core(*given, f"{option}={value}").refusal()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_of_classes_is_asked_for(core: Any, given: list[object]) -> None:
+    at = given.index("--label-column")
+    assert "--label-column NAME" in core(*given[:at], *given[at + 2 :]).refusal()
+
+
+def test_a_missing_package_is_told_before_an_encoder_is_loaded(
+    core: Any, given: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded(*_: object) -> None:
+        raise AssertionError("an encoder was loaded")
+
+    monkeypatch.setattr("core.encoders.load_encoder", loaded)
+    monkeypatch.setattr("core.training.accounting.find_spec", lambda name: None)
+    assert "leakscope[private]" in core(*given).refusal()
+    monkeypatch.setitem(sys.modules, "opacus", None)
+    assert "`opacus`" in core(*given).refusal()
+
+
+def test_what_is_no_such_classifier_is_refused(tmp_path: Path) -> None:
+    from core.defences.trained.private import load_training
+    from core.store import save_artifact
+
+    with pytest.raises(ArtifactError, match="does not exist"):
+        load_training(tmp_path)
+    save_artifact(tmp_path, {"x": np.zeros(2)}, {"kind": "defence"})
+    with pytest.raises(ArtifactError, match="does not hold a private classifier"):
+        load_training(tmp_path)
