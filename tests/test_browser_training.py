@@ -30,6 +30,7 @@ pytestmark = pytest.mark.browser
 WITH_ROWS = """
 import sys
 from pathlib import Path
+sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
 from core.studies import training_summary
 training_summary.SHIPPED = Path(sys.argv.pop(1))
 from streamlit.web.cli import main
