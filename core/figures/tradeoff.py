@@ -87,7 +87,7 @@ def tradeoff_figure(
 
 
 def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
-    style(figure, height=560)
+    style(figure, height=600)
     figure.update_layout(
         legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0},
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
@@ -128,7 +128,8 @@ def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
         return
     corner = (edge.perhaps[-1][0], edge.surely[-1][1])
     band = _path([*edge.surely, corner, *reversed(edge.perhaps)]) + " Z"
-    common = {"type": "path", "layer": "below", "showlegend": True, "xref": "x", "yref": "y"}
+    common = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "showlegend": True,
+              "legendrank": 1}  # fmt: skip
     figure.add_shape(
         path=band, fillcolor=_BAND, line={"width": 0}, name="the best lies here, 95 %", **common
     )
