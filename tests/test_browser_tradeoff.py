@@ -61,7 +61,12 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
     chosen = page.get_by_role("combobox", name="A: this defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 90")
-    page.get_by_role("combobox", name="B: against this one").fill("One of your own")
+    sync_api.expect(side(page, "A").get_by_text("What is released: one draw")).to_be_visible()
+    read(side(page, "B"))
+    against = page.get_by_role("combobox", name="B: against this one")
+    against.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)  # a list closes where the page still scrolls
+    against.click()
     page.get_by_role("option", name="One of your own, or a chain").click()
     b = side(page, "B")
     read(b)
