@@ -18,7 +18,7 @@ from core.studies import more_texts, representation_summary, tradeoff_summary
 from core.studies.provenance import EARLIER, Provenance
 from core.studies.representation_summary import FILES, MORE_TEXTS, load_representations
 from core.studies.rows import Row
-from core.studies.tables import table_of
+from core.studies.tables import rows_of, table_of
 from core.studies.tradeoff_summary import load_tradeoff
 from dashboard import cache
 
@@ -33,7 +33,7 @@ def with_origin(
 ) -> Path:
     """Write a file that ships as the study writes it today, or as a version did that told none."""
     rows = tradeoff_summary.load_rows(shipped) if study == "tradeoff" else None
-    rows = rows or [Row.from_dict(row) for row in json.loads(shipped.read_text())["rows"]]
+    rows = rows or rows_of(json.loads(shipped.read_text()))
     told = [replace(row, provenance=None if row.error else origin) for row in rows]
     (folder / name).write_text(json.dumps(table_of(study, told)))
     return folder / name

@@ -187,7 +187,7 @@ def test_an_eta_that_is_none_is_told_where_it_is_typed(visit: Open, typed: str, 
 
 def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
     page = visit(text=TEXT, point="gaussian:sigma=1e308")
-    assert "no room for" in told(page)
+    assert "sigma must lie in" in told(page)
     page = visit(text=TEXT, point="truncation:dimension=9999")
     assert "dimension must lie in [1, 384]" in told(page)
 

@@ -171,6 +171,28 @@ def test_a_set_of_its_own_for_each_token_promises_nothing() -> None:
     assert chosen.promising is None and chosen.measured is alone
 
 
+def test_a_promise_is_of_what_is_read() -> None:
+    """What hides a token says nothing of members, and what hides members nothing of tokens."""
+    noise = point("text_to_text", (70, 1), (20, 1), eta=60.0)
+    head = point("private_head", (70, 1), (60, 1), epsilon=8.0)
+    assert promises(noise) and promises(noise, "attribute") and not promises(noise, "membership")
+    assert not promises(head) and promises(head, "membership")
+
+
+def test_a_task_without_a_classifier_chooses_none_that_was_trained_in_private() -> None:
+    told = {"attack": score(80, 1, 50)}
+    base = replace(BASE, membership=told)
+    head = replace(
+        point("private_head", (90, 1), (60, 1), epsilon=8.0),
+        membership={"attack": score(55, 1, 50)},
+    )
+    chosen = choose(Tradeoff((base, head), {}), "MR", 0.9, "membership")
+    assert chosen.best is head
+    lent = replace(head, as_without=frozenset({"MR"}))
+    assert choose(Tradeoff((base, lent), {}), "MR", 0.9, "membership").best is None
+    assert choose(Tradeoff((base, lent), {}), "MR", 0.9).base is base
+
+
 def test_a_chain_tells_what_can_follow() -> None:
     after = can_follow(["text_to_text"])
     assert {"santext", "token_representation", "int8"} <= set(after)

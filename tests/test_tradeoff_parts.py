@@ -30,6 +30,7 @@ from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tradeoff import TradeoffStudy, measure
 from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
+from core.studies.tradeoff_setting import promises
 from core.studies.tradeoff_summary import markdown, summarise
 from core.studies.tradeoff_texts import auxiliary_texts, draw_texts, spare_texts
 
@@ -126,6 +127,7 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
         "tuned",
         "retrieval",
     }
+    assert leace.leaks["retrieval"].chance == leace.leaks["tuned"].chance, "of the same words"
     assert private.leaks == plain.leaks and private.attribute == plain.attribute
     assert private.change["first"].value == pytest.approx(
         private.utility["first"].value - plain.utility["first"].value
@@ -143,7 +145,7 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
             )
         assert ("attackers_told" in row.facts) is (row["part"] != "use")
     table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
-    assert private.leaves_vectors and not private.promises and not leace.leaves_vectors
+    assert private.leaves_vectors and not promises(private) and not leace.leaves_vectors
     head = "| attribute inferred, % | by | members told, AUC × 100 | by | training, minutes |"
     assert head in table
     assert "against words" in table and "λ 1" in table and "ε 8" in table

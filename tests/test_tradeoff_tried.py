@@ -44,7 +44,7 @@ def test_two_changes_of_the_text_leave_no_pairs_of_tokens(tiny_encoder: Transfor
 
 
 def test_what_does_not_fit_is_told(tiny_encoder: TransformerEncoder) -> None:
-    with pytest.raises(InvalidInputError, match="no room for"):
+    with pytest.raises(InvalidInputError, match="sigma must lie in"):
         defended(tiny_encoder, read_setting("gaussian:sigma=1e308"), TEXT, 0)
     with pytest.raises(InvalidInputError, match="dimension must lie"):
         defended(tiny_encoder, read_setting("truncation:dimension=999"), TEXT, 0)

@@ -131,7 +131,7 @@ def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
     common = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "showlegend": True,
               "legendrank": 1}  # fmt: skip
     figure.add_shape(
-        path=band, fillcolor=_BAND, line={"width": 0}, name="the best lies here, 95 %", **common
+        path=band, fillcolor=_BAND, line={"width": 0}, name="the best of these lies here", **common
     )
     figure.add_shape(
         path=_path(edge.surely),

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from core.attacks.fitted import bind
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, tune
 from core.attacks.inversion.evaluation import evaluate
@@ -49,6 +50,7 @@ from core.studies.tradeoff_guards import Guard
 from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
+from core.text import Vocabulary
 
 __all__ = [
     "ATTACKERS",
@@ -102,7 +104,7 @@ def attack_scores(
         elif name == "search":
             found[name] = (_search(cell, scene, base), scene.protected)
         elif name == FRESH:
-            found[name] = (_fresh(scene), scene.protected)
+            found[name] = (_fresh(scene, base.vocabulary_), scene.protected)
         elif releases_tokens(cell["defence"]):
             found[name] = _reader(name, cell, encoder, base, texts)
         else:
@@ -222,9 +224,16 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     return scene.on_protected(tuned, scene.queried)
 
 
-def _fresh(scene: _Scene) -> InversionAttack:
-    """Return an attacker that begins with nothing but protected vectors of known texts."""
-    return make_attack(AttackSpec(name=FRESH)).fit(scene.protected, scene.texts.known)
+def _fresh(scene: _Scene, vocabulary: Vocabulary) -> InversionAttack:
+    """Return an attacker that begins with nothing but protected vectors of known texts.
+
+    It answers the words that all are judged by, not those of its own texts.
+    """
+    fresh: Any = make_attack(AttackSpec(name=FRESH)).fit(scene.protected, scene.texts.known)
+    bind(fresh, scene.protected, vocabulary)
+    fresh.words_ = vocabulary.matrix(scene.texts.known)
+    attack: InversionAttack = fresh
+    return attack
 
 
 def releases_tokens(defence: str) -> bool:

@@ -87,8 +87,17 @@ def reads_of(found: Tradeoff) -> list[str]:
 
 
 def attacked(found: Tradeoff, task: str, reads: str = "words") -> list[Point]:
-    """Return the settings of which the usefulness for a task and a leakage were measured."""
-    return [p for p in found.points if task in p.utility and p.read_by(reads)]
+    """Return the settings of which the usefulness for a task and a leakage were measured.
+
+    What protects the training texts of a classifier is no choice for a task without one.
+    """
+    return [
+        p
+        for p in found.points
+        if task in p.utility
+        and p.read_by(reads)
+        and not (reads == "membership" and task in p.as_without)
+    ]
 
 
 def leak_of(point: Point, reads: str = "words") -> Score:

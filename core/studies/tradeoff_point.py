@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.defences.entries import DefenceEntry
-from core.defences.registry import entry_of, guarantee_of
+from core.defences.registry import entry_of
 from core.errors import InvalidInputError
 from core.results import Score
-from core.specs import DefenceSpec
 from core.studies.provenance import Provenance
 
 __all__ = ["READS", "Point", "known_entry", "strength"]
@@ -45,6 +44,8 @@ class Point:
         attribute was attacked.
     membership : dict
         Attack to 100 × AUC of telling training texts from others; empty where none was tried.
+    as_without : frozenset of str
+        Tasks for which nothing of it was measured, since it leaves their vectors as they are.
     training_minutes : float or None
         Of the defence's own training; 0 where nothing is trained, None where it was not timed.
     milliseconds : float or None
@@ -60,6 +61,7 @@ class Point:
     provenances: tuple[Provenance, ...] = ()
     attribute: dict[str, Score] = field(default_factory=dict)
     membership: dict[str, Score] = field(default_factory=dict)
+    as_without: frozenset[str] = frozenset()
     training_minutes: float | None = None
     milliseconds: float | None = None
 
@@ -82,13 +84,6 @@ class Point:
     def leakage(self) -> Score:
         """What the strongest attacker reads of the words."""
         return self.leaks[self.attacker]
-
-    @property
-    def promises(self) -> bool:
-        """Whether the defence promises anything of what is released; others were only measured."""
-        if known_entry(self.defence) is None or self.leaves_vectors:
-            return False
-        return bool(guarantee_of(DefenceSpec.of(self.defence, dict(self.settings))))
 
     @property
     def leaves_vectors(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.defences.entries import DefenceEntry, chain_of, settings_by_stage
-from core.defences.registry import DEFENCES, ChainEntry, entry_of, stages_of
+from core.defences.registry import DEFENCES, ChainEntry, entry_of, guarantee_of, stages_of
 from core.defences.told import read_defence
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
@@ -121,13 +121,14 @@ def first_of(spec: DefenceSpec) -> DefenceSpec:
 def promises(point: Point, reads: str = "words") -> bool:
     """Whether a defence at its settings promises anything of what is read.
 
-    One that protects a model's training texts promises nothing of vectors.
+    One that protects a model's training texts promises nothing of vectors, and one that protects
+    a vector or a text nothing of whether it was trained on.
     """
     entry = entry_shown(point.defence)
-    if entry.acts_on == _MODEL and reads != "membership":
+    if (entry.acts_on == _MODEL) != (reads == "membership"):
         return False
     spec = DefenceSpec.of(point.defence, dict(point.settings))
-    return bool(entry.guarantee) and not _tells_its_set(spec)
+    return bool(entry.guarantee and guarantee_of(spec))
 
 
 _MODEL = "model"
@@ -135,14 +136,8 @@ _MODEL = "model"
 
 
 def promise_said(spec: DefenceSpec) -> str:
-    """Return what a defence promises at its settings; empty where nothing is."""
-    return NO_PROMISE if _tells_its_set(spec) else entry_shown(spec.name).guarantee
-
-
-def _tells_its_set(spec: DefenceSpec) -> bool:
-    """Whether it is CusText with a set for each token: then the set gives the token away."""
-    is_first = stages_of(spec.name)[0] == "custext"
-    return is_first and dict(first_of(spec).settings).get("mapping") == "aggressive"
+    """Return what a defence promises at its settings; empty where its kind promises nothing."""
+    return entry_shown(spec.name).guarantee and (guarantee_of(spec) or NO_PROMISE)
 
 
 def why_not_tried(defence: str) -> str:

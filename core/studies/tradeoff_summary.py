@@ -260,6 +260,7 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         point,
         attribute=read[ATTRIBUTE],
         membership=read[MEMBERSHIP],
+        as_without=frozenset(task for row in rows for task in row.facts.get("as_without", ())),
         training_minutes=_mean_fact(rows, "training_minutes"),
         milliseconds=_mean_fact(rows, "milliseconds_a_text"),
     )

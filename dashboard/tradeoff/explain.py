@@ -7,6 +7,8 @@ import streamlit as st
 from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
+from core.studies.tradeoff_tables import notes
+from dashboard.calm import plain
 from dashboard.origin import show_origin
 
 __all__ = ["caveats", "how_it_is_computed"]
@@ -34,6 +36,7 @@ def how_it_is_computed(found: Tradeoff) -> None:
             "- **Time**: training of the defence itself, and encoder and defence for a text; "
             "“not timed” where it was not.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
+            + "".join(f"\n- {plain(note)}" for note in notes(found.points, facts))
         )
         show_origin(found.provenances)
         for name in dict.fromkeys(point.defence for point in found.points):
@@ -54,10 +57,9 @@ def caveats() -> None:
     """Draw what the figure does not say."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- A point that leaks little *to this attacker* may leak more to a better one. Only "
-            "the d_χ mechanisms promise anything, and what they promise is a ratio per distance, "
-            "not a score.\n"
-            "- The classifier is linear and the encoder frozen. An encoder that is trained on "
-            "privatised text can win some usefulness back.\n"
+            "- A point that leaks little *to this attacker* may leak more to a better one. What a "
+            "mechanism promises is a ratio of odds, not a score.\n"
+            "- The encoder is frozen, and what sorts its vectors a small classifier. An encoder "
+            "that is trained on privatised text can win some usefulness back.\n"
             "- One encoder, English, short texts."
         )

@@ -53,7 +53,7 @@ def picture(found: Tradeoff, task: str, reads: str) -> None:
     st.caption(
         "Down is private, right is useful. Click a point to see a sentence at its setting. "
         "Dashed: the least that some setting surely leaks, at each usefulness; below it, in the "
-        "band, lies the best that there is."
+        "band, lies the best of these settings, where all intervals hold."
         + (f" {left_out} settings were not measured for this." if left_out else "")
     )
     if missing := missing_said(found):

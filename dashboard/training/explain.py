@@ -26,7 +26,7 @@ def _adversary() -> None:
         "Encoder and adversary are trained by one loss. The adversary $A$ learns to read the "
         "vectors, and its gradient reaches the encoder $f$ turned round, $\\lambda$ times. **In "
         "training**: what $A$ reads, after each epoch, of texts of the defence's own that were "
-        "held out. **Fresh**: an attacker of another family that is trained afterwards, on other "
+        "held out. **Fresh**: an attacker that is trained afterwards, on other "
         "texts and the vectors that the finished encoder gives them; its targets were seen by "
         "neither. **Usefulness**: the accuracy of logistic regression, in points beside the same "
         "encoder without a defence, mean over the tasks."
@@ -104,8 +104,8 @@ _NOT_SHOWN = {
     "private": "- An AUC near a half says that these attacks do not tell members; ε bounds every "
     "attack, also those that nobody thought of.\n"
     "- The encoder was not trained here: what it learnt from its own texts is promised nothing.\n"
-    "- ε is of one text. Who wrote ten of them is promised ten times as much leakage at most, not "
-    "the same.",
+    "- ε is of one text. Of somebody who wrote several, less is promised: more than ε times their "
+    "number, at the same δ. *ε of all copies* says how much more.",
 }
 
 

@@ -29,7 +29,7 @@ READINGS = ("literal", "token", "sequence")
 """Released tokens as they are; the likeliest token each; the likeliest sequence of tokens."""
 
 N_CANDIDATES = 40
-"""Tokens that may have become a released one, the likeliest first, between which is decided."""
+"""Tokens that may have become a released one, the likeliest, between which is decided."""
 N_SIMULATED = 300_000
 """Draws from which the law of a mechanism is counted that cannot tell it."""
 _LEAST_DRAWS = 8
@@ -111,7 +111,7 @@ class Candidates:
     released : int64 array (Y,)
         Released tokens, ascending.
     tokens : int64 array (Y, K)
-        The likeliest that went in, the likeliest first.
+        The likeliest that went in, in any order.
     log_law : float64 array (Y, K)
         log P[released | token]; −∞ where it cannot be.
     """
