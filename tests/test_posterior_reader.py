@@ -19,6 +19,7 @@ from core.attacks.inversion.posterior import (
 from core.attacks.inversion.released import ReleasedTokens
 from core.defences.metric_dp.audit.choice_laws import LAWS
 from core.defences.metric_dp.audit.choices import choice_plan, settings_at
+from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.registry import make_defence
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
@@ -125,6 +126,40 @@ def test_a_mechanism_tells_the_law_that_is_counted_out(name: str, strength: floa
     )
     law = LAWS[name](encoder.table.astype(np.float64), strength, settings)
     assert told.chances(np.arange(len(law))) == pytest.approx(law, abs=1e-6)
+
+
+def test_the_likeliest_token_under_a_noisy_vector_by_hand(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    n = len(tiny_encoder.tokens)
+    one, other = 10, 11
+    counts = np.full(n, 1e-9)
+    counts[one], counts[other] = 9.0, 1.0
+    prior = TokenPrior(counts, TokenPrior.of([[one, other]], n).follows)
+    vectors = tiny_encoder.token_vectors.detach().float().numpy()
+    apart = float(np.linalg.norm(vectors[one] - vectors[other]))
+    # Three quarters of the way to the other: log 9 outweighs η·apart/2 where that is less.
+    noisy = (vectors[one] + 0.75 * (vectors[other] - vectors[one]))[None]
+    for eta, told in ((2 * np.log(9) / apart * 0.9, one), (2 * np.log(9) / apart * 1.1, other)):
+        read = LikeliestTokens(tiny_encoder, float(eta), prior.log, np.random.default_rng(0))
+        assert read.likeliest(noisy).tolist() == [told]
+
+
+def test_who_knows_the_density_reads_more_of_vectors(
+    tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
+) -> None:
+    known, _, targets = sides
+    prior = TokenPrior.of(tiny_encoder.token_ids(known), len(tiny_encoder.tokens))
+    truth = np.array([i for row in tiny_encoder.token_ids(targets) for i in row])
+    kind = make_defence(DefenceSpec.of("text_to_text", {"eta": 40.0}))
+    shares = {}
+    for name, change in (
+        ("nearest", kind.privatizer(tiny_encoder, np.random.default_rng(1))),
+        ("likeliest", LikeliestTokens(tiny_encoder, 40.0, prior.log, np.random.default_rng(2))),
+    ):
+        shares[name] = float((change.tokens(truth) == truth).mean())
+    assert 0.02 < shares["nearest"] < 0.9, "neither lost nor plain"
+    assert shares["likeliest"] > 1.5 * shares["nearest"], shares
 
 
 @pytest.fixture(scope="module")

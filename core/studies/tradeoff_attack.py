@@ -28,13 +28,14 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
-from core.attacks.inversion.posterior import PosteriorReader
+from core.attacks.inversion.posterior import PosteriorReader, TokenPrior
 from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, shipped_folder
 from core.defences.chain import Chain
+from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts
 from core.defences.registry import entry_of, make_defence
@@ -126,7 +127,7 @@ def attack_scores(
         told["tokens"]["n_known"] = 0  # nothing is trained
     if "posterior" in told:
         reader: Any = found["posterior"][0]
-        told["posterior"]["reading"] = reader.reading_
+        told["posterior"]["reading"] = getattr(reader, "reading_", "vectors")
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
@@ -251,11 +252,19 @@ def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
     return privatizer_of(defence, opened, rng)
 
 
-def _released(cell: Cell, encoder: Encoder) -> ReleasedTokens:
-    """Return what an attacker holds of texts whose tokens are released."""
+def _released(cell: Cell, encoder: Encoder, known: Sequence[str] | None = None) -> ReleasedTokens:
+    """Return what an attacker holds of texts whose tokens are released.
+
+    Where vectors of tokens are, and the attacker's `known` texts are given: the likeliest tokens.
+    """
     identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
     opened = require_white_box(encoder, "The reader of tokens")
-    return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+    if known is None:
+        return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
+    prior = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+    eta = float(cell["defence_settings"]["eta"])
+    likeliest = LikeliestTokens(opened, eta, prior.log, np.random.default_rng([cell["seed"], 4]))
+    return ReleasedTokens(opened, likeliest.tokens, identity=f"{identity}|likeliest")
 
 
 def _reader(
@@ -264,6 +273,9 @@ def _reader(
     """Return who reads released tokens, and what is read: as they are, or knowing the mechanism."""
     released = _released(cell, encoder)
     if name == "tokens":
+        return TokenReader(base.vocabulary_).fit(released), released
+    if cell["defence"] == "token_representation":
+        released = _released(cell, encoder, known=texts.known)
         return TokenReader(base.vocabulary_).fit(released), released
     knowing: Any = PosteriorReader(base.vocabulary_, _privatizer(cell, encoder, 6))
     return knowing.fit(released, texts.known, texts.held), released
