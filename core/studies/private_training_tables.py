@@ -54,7 +54,8 @@ def _classified(rows: Sequence[Row]) -> list[str]:
             f"{first['n_train']:,}",
             mean_row_score(found, "accuracy", is_same_sample=True).said(is_bold=True),
             _loss(found, "accuracy_change") if epsilon else "", _loss(found, "change_from_ridge"),
-            f"{first['n_members']:,}", mean_row_score(found, "auc").said(3, is_bold=True),
+            f"{first['n_members']:,}",
+            mean_row_score(found, "auc", is_same_sample=True).said(3, is_bold=True),
             ", ".join(sorted({row["strongest"] for row in found})),
             mean_row_score(found, "control_auc").said(3), _accounts(first), _minutes(found),
         ))  # fmt: skip
@@ -67,7 +68,8 @@ def _classified(rows: Sequence[Row]) -> list[str]:
         "Membership of single texts: half of them are members of the attacked head; AUC of the "
         f"strongest of {len(rows[0]['attacks'])} attacks, chosen by that very AUC, with "
         f"{rows[0]['n_shadows']} shadow models trained by the same recipe, noise and all; beside "
-        f"it the AUC where membership is dealt by lot. {n_seeds} seeds, intervals of 95 %.",
+        f"it the AUC where membership is dealt by lot. {n_seeds} seeds, intervals of 95 %; all "
+        "deal out the texts of one task, so that more seeds tell little more.",
         "", *markdown_table(head, lines), "",
     ]  # fmt: skip
 

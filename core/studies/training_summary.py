@@ -184,7 +184,7 @@ def _head(task: str, hidden: int, epsilon: float, rows: Sequence[Row]) -> Privat
         epsilon=epsilon,
         accuracy=_mean(rows, "accuracy"),
         change=_mean(rows, "accuracy_change"),
-        auc=mean_row_score(rows, "auc"),
+        auc=mean_row_score(rows, "auc", is_same_sample=True),  # dealt out of one task
         control=mean_row_score(rows, "control_auc"),
         strongest=tuple(sorted({str(row["strongest"]) for row in rows})),
         n_train=int(first["n_train"]),
