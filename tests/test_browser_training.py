@@ -117,6 +117,8 @@ def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:  # noqa: F81
     page.get_by_role("button", name="Stop", exact=True).click()
     again = page.get_by_role("button", name="Train again")
     again.click()
+    # The address names the job that was stopped until the server has heard of the other.
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     # However busy the machine is, and whatever jobs wait before it.
