@@ -42,7 +42,7 @@ from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
 from core.metrics import wilson_interval
-from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from core.protocols import Encoder, InversionAttack, Vectors
 from core.results import Score
 from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
@@ -51,6 +51,7 @@ from core.studies.tradeoff_guards import Guard
 from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
+from core.studies.trained_defences import Remembered
 from core.text import Vocabulary
 
 __all__ = [
@@ -158,7 +159,7 @@ class _Scene:
         changed = [protected.encode(texts.known) for _ in range(n_copies)]
         clean = own.encode(texts.known)
         lift = Lift.fit(np.concatenate(changed), np.concatenate([clean] * n_copies))
-        recalled = _Recalled(encoder)
+        recalled = Remembered(encoder)
         queried: Encoder = recalled
         defence = guard.defence
         if not is_noisy:
@@ -176,25 +177,6 @@ class _Scene:
     def on_protected(self, attack: InversionAttack, queried: Encoder) -> LiftedAttack:
         """Turn an attack that reads the own space on protected vectors."""
         return LiftedAttack(attack, self.lift, queried, self.protected)
-
-
-class _Recalled:
-    """An encoder that keeps in memory what it has encoded: the search tries lists again."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.name, self.fingerprint, self.dimension = (
-            encoder.name,
-            encoder.fingerprint,
-            encoder.dimension,
-        )
-        self._encoder = encoder
-        self._found: dict[str, Vectors] = {}
-
-    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in self._found]
-        if new:
-            self._found.update(zip(new, self._encoder.encode(new, on_progress), strict=True))
-        return np.stack([self._found[text] for text in texts])
 
 
 def _tuned(cell: Cell, scene: _Scene) -> ProbeMLCAttack:
