@@ -18,6 +18,7 @@ from scipy.special import ndtri, stdtrit
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score, Scores
 from core.text import numbers_of
+from core.units import unit_rows
 
 __all__ = [
     "bootstrap_interval",
@@ -126,8 +127,7 @@ def _by_group(
         return values, np.ones(len(values))
     if len(groups) != len(values):
         raise InvalidInputError(f"{len(groups)} groups for {len(values)} samples.")
-    numbers: dict[Hashable, int] = {}
-    rows = np.array([numbers.setdefault(group, len(numbers)) for group in groups])
+    rows = unit_rows(groups, len(values))
     sums = np.bincount(rows, weights=values).astype(np.float64)
     return sums, np.bincount(rows).astype(np.float64)
 

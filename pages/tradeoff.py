@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_choice import choose, within
 from dashboard import cache
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.inversion.answers import ENCODER
@@ -18,15 +18,20 @@ address = state.adopt(found)
 headline = st.container()
 task = controls.task_picker(found)
 reads, share = controls.reads_picker(found), controls.share_picker()
+most = controls.limit_picker(found)
 address.warn_of_refused()
-state.adopt_click(found, views.figure_key(task, reads))
-state.follow(choose(found, task, share, reads).shown)
-finding.finding(headline, found, task, share, reads)
-views.picture(found, task, reads)
+left = within(found, most)  # all but what takes longer
+state.adopt_click(left, views.figure_key(task, reads, most))
+shown = choose(left, task, share, reads).shown
+state.follow(shown)
+finding.finding(headline, left, task, share, reads)
+if said := finding.time_said(found, left, most, shown):
+    headline.caption(said)
+views.picture(found, left, task, reads, most)
 how_much_leaks("tradeoff", "tradeoff")
 
 st.header("All tasks", anchor=False)
-views.all_tasks(found, share, reads)
+views.all_tasks(left, share, reads)
 explain.how_it_is_computed(found)
 
 st.header("Two settings on your sentence, side by side", anchor=False)
@@ -37,5 +42,5 @@ sides.side_by_side(found, task, reads, sides.text_or_none(text()))
 sides.link_and_noise(buttons, address)  # which holds what was composed just now
 
 st.header("The numbers", anchor=False)
-views.table(found, task, reads)
+views.table(left, task, reads)
 explain.caveats()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import SMALL_WORDS
+from tradeoff_scene import write_files
 
 from core.attacks.attributes.examples import Examples, read_examples
 from core.defences.trained.adversarial import AdversarialAdapter
 from core.errors import InvalidInputError
 from core.results import Interval, Score
+from core.store import read_json
 from core.studies import adversarial, adversarial_use, trained_defences
 from core.studies.adversarial import AdversarialStudy
 from core.studies.adversarial_attack import ATTRIBUTE_ATTACKERS, attribute_scores
@@ -23,36 +24,16 @@ from core.studies.adversarial_texts import Sides, Sizes, part_texts
 from core.studies.adversarial_use import mean_change
 from core.studies.registry import STUDIES, run_study
 from core.studies.rows import Row
+from core.studies.runner import cell_key
 from core.tasks.labelled import LabelledTask
 from core.tasks.logistic import LogisticTask, pair_features, read_logistic
 
-N_BOOKS, N_SENTENCES = 4, 200
-
-
-def write_books(folder: Path) -> tuple[Path, Path]:
-    """Books of two authors who use other words, and a task that their first word decides."""
-    rng = np.random.default_rng(0)
-    target, task = folder / "books.csv", folder / "task.csv"
-    with target.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["author", "book", "text"])
-        for book in range(N_BOOKS):
-            words = SMALL_WORDS[:12] if book % 2 else SMALL_WORDS[12:]
-            for i in range(N_SENTENCES):
-                drawn = rng.choice(words, 5, replace=False)
-                writer.writerow([f"a{book % 2}", f"b{book}", f"{' '.join(drawn)} n{book}x{i}."])
-    with task.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        for i in range(120):
-            words = [SMALL_WORDS[i % 2], *rng.choice(SMALL_WORDS[2:], 3, replace=False)]
-            writer.writerow([f"{' '.join(words)} {i}", i % 2])
-    return target, task
+PRESETS = Path(__file__).parents[1] / "docs" / "presets"
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return write_books(tmp_path_factory.mktemp("books"))
+    return write_files(tmp_path_factory.mktemp("books"), n_task=120)
 
 
 def study(files: tuple[Path, Path], encoder: str, **more: Any) -> AdversarialStudy:
@@ -317,6 +298,35 @@ def test_the_verdict_is_by_the_ends_of_the_intervals(
     (found,) = verdicts([*plain, *measured("adversarial", 1.0, [read, 3], change)])
     assert ((found.met is not None), (found.unclear is not None)) == (is_met, is_unclear)
     assert ("Not told apart from that: λ_w 1" in str(found)) is is_unclear
+
+
+def test_a_control_is_no_setting_that_a_verdict_names() -> None:
+    plain, pressed = measured("none", 0.0, [40, 30], 0.0), measured("adversarial", 1.0, [30], -1.0)
+    control = measured("adversarial", 0.0, [2, 3], 0.5)
+    (found,) = verdicts([*plain, *control, *pressed])
+    assert found.met is None and found.best is not None and found.best.weight == 1.0
+    assert verdicts([*plain, *control]) == [], "nothing was tried"
+
+
+@pytest.mark.parametrize("name", ["adversarial", "adversarial-full"])
+def test_the_presets_hold_an_undefended_twin_of_every_adapter(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same training under the same seed, at λ = 0; the cells of other λ stay what they were."""
+    monkeypatch.setattr(adversarial, "table_digest", lambda place: place)
+    told = read_json(PRESETS / f"{name}.spec.json")
+    kinds = AdversarialStudy.__dataclass_fields__
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k in kinds}
+    cells = AdversarialStudy(**given).cells()
+    adapted = [c for c in cells if c["defence_kind"] == "adversarial" and "trained_defence" in c]
+    assert adapted
+    for cell in adapted:
+        settings = {**cell["trained_defence_settings"], "weight": 0.0}
+        twin = {**cell, "weight": 0.0, "trained_defence_settings": settings}
+        assert twin in cells
+    pressed = {k: tuple(filter(None, v)) for k, v in given.items() if k.endswith("_weights")}
+    former = {cell_key(cell) for cell in AdversarialStudy(**given | pressed).cells()}
+    assert former < {cell_key(cell) for cell in cells}
 
 
 def test_the_mean_change_s_interval_by_hand() -> None:

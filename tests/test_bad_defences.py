@@ -31,6 +31,7 @@ LINES: Mapping[str, list[str]] = {
     "attributes": ["--texts", "{corpus}", "--defence"],
     "privatize": ["--in", "{corpus}", "--out", "{out}", "--mechanism"],
     "list": ["--defence"],
+    "train": ["--attack", "prior", "--corpus", "{corpus}", "--out", "{out}", "--defence"],
     "study tradeoff": ["--out", "{out}.json", "--defences"],
 }
 """A right line of each command that takes a defence or a chain, up to the option that names it."""

@@ -12,12 +12,16 @@ import pytest
 
 import core.cli
 from core.cli import COMMANDS
+from core.defences import told
+from core.defences.registry import DEFENCES, all_defences
+from core.defences.told import read_defence
 from core.encoders import locked, shards
 from core.errors import ArtifactError
 from core.store import SEAL
 from core.studies import kept_cells
 from core.studies.registry import STUDIES
 from core.vault import Lock
+from tools.fuzz.chains import RIGHT
 from tools.fuzz.kit import Kit, make_kit
 from tools.fuzz.play import Case, Verdict, no_long_work, play
 from tools.fuzz.readers import _cell, stored
@@ -61,6 +65,38 @@ def test_what_is_right_is_not_refused(kit: Kit, quick: None) -> None:
     for name, line in lines_of(kit).items():
         verdict = play(Case(name, tuple(line), files=kit.files, is_whole=True))
         assert not verdict.problem and verdict.end != "refused", verdict
+
+
+def test_chains_are_drawn_whole_long_and_wrong(kit: Kit, quick: None) -> None:
+    """Each command that takes a chain is given some; right ones are taken, others told why."""
+    seen: list[Case] = []
+
+    def judge(case: Case) -> Verdict:
+        seen.append(case)
+        return Verdict(case.target, "done")
+
+    list(run_target(targets(kit)["chain of defences"], 300, 0, judge=judge))
+    drawn = [case.words[-1].partition("=")[2] for case in seen if case.words]
+    named = [{part.partition(":")[0] for part in chain.split("+")} for chain in drawn]
+    assert sum(len(names & {*DEFENCES}) > 1 for names in named) > 60, "chains, not single ones"
+    assert {*all_defences()} <= set().union(*named), "each defence stands in one"
+    takers = {case.words[:2] if case.words[0] == "study" else case.words[0]
+              for case in seen if case.words}  # fmt: skip
+    assert takers == {"invert", "evaluate", "attributes", "train", "list", "privatize",
+                      ("study", "tradeoff")}  # fmt: skip
+    for chain in RIGHT:
+        read_defence(chain)
+    found = list(run_target(targets(kit)["chain of defences"], 40, 0))
+    assert [verdict.problem for verdict in found if verdict.problem] == []
+    assert {"refused"} < {verdict.end for verdict in found}
+
+
+def test_a_chain_that_ends_in_a_traceback_is_found(
+    kit: Kit, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told, "_settings", failing(KeyError("planted")))
+    found = list(run_target(targets(kit)["chain of defences"], 30, 0))
+    assert any(verdict.end == "traceback" and verdict.problem for verdict in found)
 
 
 # The harness finds what is planted

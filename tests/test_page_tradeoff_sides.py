@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
-from tradeoff_rows import write
+from tradeoff_rows import ROWS, row, write
 
 from core.studies.tradeoff_summary import load_tradeoff
 from dashboard import cache
@@ -209,3 +210,70 @@ def test_a_projected_vector_is_led_back_and_read(visit: Open) -> None:
     shown = html(composing(page, "text_to_text", "truncation"))
     assert "who was not trained for this defence" in shown, "a changed text is not led back"
     assert "Both give away" in shown
+
+
+# How long a text may take
+
+
+def test_a_limit_of_time_leaves_out_what_is_slower_and_marks_what_was_not_timed(
+    all_kinds: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = row("gaussian", 86, 20, 39, 60, sigma=0.05, facts={"milliseconds_a_text": 30.0})
+    rows = [slow if each["defence"] == "gaussian" else each for each in ROWS]
+    found = load_tradeoff(write(tmp_path, rows))
+    monkeypatch.setattr(cache, "tradeoff", lambda on: found)
+    page = all_kinds(text=TEXT, keep="80")
+    assert page.select_slider(key=state.LIMIT_KEY).value == "any"
+    assert page.title[0].value.startswith("Gaussian noise, σ 0.05") and len(table(page)) == 7
+    assert "not timed: kept" not in told(page)
+    page.select_slider(key=state.LIMIT_KEY).set_value("10").run()
+    assert not page.exception
+    said = told(page)
+    assert "1 of 7 settings takes more than 10 ms a text and is left out. 3 were not timed" in said
+    assert page.title[0].value.startswith("Adversarial training"), "the best of what is left"
+    assert "marked “not timed”. The one in the headline is among them." in said
+    shown = table(page)
+    assert "Gaussian noise" not in set(shown["defence"]) and len(shown) == 6
+    assert list(shown["a text"]).count("not timed") == 3
+    assert page.selectbox(key=state.AGAINST_KEY).options[2].startswith("Gaussian"), "to compare"
+    page.select_slider(key=state.LIMIT_KEY).set_value("2").run()
+    assert "3 of 7 settings take more than 2 ms" in told(page)
+    assert "No defence takes longer, too" in told(page) and "No defence" in set(
+        table(page)["defence"]
+    )
+
+
+def test_an_address_asks_for_a_limit_of_time_where_anything_was_timed(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, ms="5")
+    assert page.select_slider(key=state.LIMIT_KEY).value == "5" and not page.warning
+    page.query_params["ms"] = "3"
+    page.run()
+    assert "ms=3. ms can be any, 1, 2, 5" in told(page)
+
+
+def test_without_times_there_is_no_limit_to_set(visit: Open) -> None:
+    page = visit(ms="5")
+    assert not page.select_slider and "ms=5. ms can be any." in told(page)
+
+
+def test_a_network_that_reads_what_is_sent_says_what_leaves_and_promises_that(
+    all_kinds: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_of = {"eta": 75.0, "network": "transformer", "sends": "text_to_text"}
+    network = row("constrained", 92, 21, 20, facts={"training_minutes": 3.0}, **told_of)
+    found = load_tradeoff(write(tmp_path, [*ROWS, network]))
+    monkeypatch.setattr(cache, "tradeoff", lambda on: found)
+    name = "constrained:eta=75,network=transformer,sends=text_to_text"
+    page = all_kinds(text=TEXT, point=name)
+    assert page.selectbox(key=state.POINT_KEY).value == name and not page.error
+    assert "releases nothing itself. What leaves is what its users" in told(page)
+    assert "*Promises what its users' mechanism promises, of each time" in told(page)
+    (shown,) = [r for _, r in table(page).iterrows() if "fine-tuned" in r["defence"]]
+    own = [r for _, r in table(page).iterrows() if r["defence"] == "Text to text"]
+    assert not own and shown["training"] == "3 min"
+    assert shown["promise"].endswith(" to 1"), "the odds of text to text"
+
+
+def table(page: AppTest) -> pd.DataFrame:
+    found: pd.DataFrame = page.dataframe[1].value
+    return found

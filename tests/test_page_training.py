@@ -92,6 +92,8 @@ def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     assert "With λ_w 3, under which least was read in training" in said
     assert "**8.3** [7.2, 9.4]" in said and "**34.5** [33.4, 35.6]" in said
     assert "Guessing reaches 4.0 there and 4.0 here" in said
+    twin = "The same training without pressure (λ = 0): an F1 of **43.8** [42.7, 44.9] in training"
+    assert twin in said and "Without a defence it is an F1 of" in said
     assert (
         "**no setting surely did it**" in said and "The best at that price: λ_w 0.3 leaves" in said
     )
@@ -116,6 +118,8 @@ def test_an_attribute_stands_beside_leace(opened: Open, rows: Path) -> None:
     assert page.title[0].value.startswith("In training the author looked hidden (")
     assert "% right); a fresh attacker is right about" in page.title[0].value
     assert "LEACE, which takes off in closed form" in told(page) and "to a linear one" in told(page)
+    assert "without pressure (λ = 0)" in told(page), "a dual encoder's twin is its undefended one"
+    assert "Without a defence it is" not in told(page)
     frame = page.dataframe[0].value
     assert "LEACE" in set(frame["defence"])
     stopped = frame[frame["defence"] == "λ_s 10"]

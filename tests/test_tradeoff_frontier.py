@@ -8,7 +8,7 @@ from core.errors import InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import choose, reads_of
+from core.studies.tradeoff_choice import choose, reads_of, untimed, within
 from core.studies.tradeoff_frontier import frontier, steps
 from core.studies.tradeoff_setting import (
     NO_PROMISE,
@@ -47,6 +47,34 @@ UNSURE = point("binary", (78, 4), (38, 4))
 
 def study(*points: Point) -> Tradeoff:
     return Tradeoff((BASE, *points), {}, {"MR": "accuracy"})
+
+
+def test_a_limit_of_time_keeps_what_is_no_slower_what_was_not_timed_and_no_defence() -> None:
+    base, quick, slow = (replace(p, milliseconds=t) for p, t in ((BASE, 5.0), (GOOD, 4.0),
+                                                                  (WEAK, 4.01)))  # fmt: skip
+    found = Tradeoff((base, quick, slow, UNSURE), {}, {"MR": "accuracy"})
+    assert within(found, None) is found
+    assert within(found, 4.0).points == (base, quick, UNSURE)
+    assert within(found, 0.001).points == (base, UNSURE), "all are held against no defence"
+    assert untimed(within(found, 4.0)) == [UNSURE]
+    assert choose(within(found, 4.0), "MR", 0.4).best is quick
+    slower = Tradeoff((base, replace(GOOD, milliseconds=9.0), slow), {}, {"MR": "accuracy"})
+    assert choose(slower, "MR", 0.4).best is slower.points[1]
+    assert choose(within(slower, 5.0), "MR", 0.4).best is slow
+
+
+def test_what_was_not_timed_is_hollow_where_a_limit_is_set() -> None:
+    found = Tradeoff(
+        (replace(BASE, milliseconds=5.0), replace(GOOD, milliseconds=4.0), WEAK), {}, {"MR": "a"}
+    )
+
+    def symbols(*, is_timed: bool) -> dict[str, object]:
+        figure = tradeoff_figure(found, "MR", is_timed=is_timed)
+        return {trace.name: trace.marker.symbol for trace in figure.data}
+
+    assert symbols(is_timed=False)["Gaussian noise"] == "triangle-up"
+    assert symbols(is_timed=True)["Gaussian noise"] == ("triangle-up", "triangle-up-open")
+    assert symbols(is_timed=True)["No defence"] == "star"
 
 
 def test_the_frontier_is_that_worked_by_hand() -> None:

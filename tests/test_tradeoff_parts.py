@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SMALL_WORDS
+import tradeoff_scene
+from tradeoff_scene import cells_in, encoder_of
 
-from core.encoders import load_encoder
 from core.errors import InvalidInputError
-from core.protocols import Encoder
-from core.specs import EncoderSpec
 from core.store import read_json
 from core.studies import (
     tradeoff_attribute,
+    tradeoff_cells,
     tradeoff_guards,
     tradeoff_members,
-    tradeoff_texts,
     tradeoff_use,
     trained_defences,
 )
@@ -37,55 +33,7 @@ from core.studies.tradeoff_texts import auxiliary_texts, draw_texts, spare_texts
 ADVERSARIAL = "adversarial:weight=1,epochs=2,adversary_hidden=16,hidden=16"
 PARTS = ["attack", "use", "attribute", "membership"]
 
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Books of two authors who use other words; a task of two classes that a word decides."""
-    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("files")
-    books, task = folder / "books.csv", folder / "task.csv"
-    with books.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["author", "book", "text"])
-        for book in range(4):
-            words = SMALL_WORDS[:12] if book % 2 else SMALL_WORDS[12:]
-            for i in range(200):
-                drawn = rng.choice(words, 5, replace=False)
-                writer.writerow([f"a{book % 2}", f"b{book}", f"{' '.join(drawn)} n{book}x{i}."])
-    with task.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        for i in range(200):
-            drawn = rng.choice(SMALL_WORDS[2:], 3, replace=False)
-            writer.writerow([f"{SMALL_WORDS[i % 2]} {' '.join(drawn)} {i}", i % 2])
-    return books, task
-
-
-@pytest.fixture
-def study(
-    files: tuple[Path, Path], small_texts: list[str], tiny_bert: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[TradeoffStudy]:  # fmt: skip
-    texts = list(dict.fromkeys(small_texts))
-    monkeypatch.setattr(tradeoff_texts, "bundled_sentences", lambda: texts)
-    tradeoff_texts.auxiliary_texts.cache_clear()
-    yield TradeoffStudy(
-        tasks=(f"first={files[1]}",), encoder=f"mlm:{tiny_bert}", defences=("none",), seeds=(0,),
-        attackers=("tuned",), n_auxiliary=120, n_targets=40, near=1.0,
-        attack_settings=(("vocabulary_size", 40), ("hidden", 16), ("epochs", 2)),
-        attributes=f"who={files[0]}#text", group_column="book", n_labels=2, n_defence=120,
-        n_attribute_known=150, n_attribute_targets=40,
-        membership="first", n_attacked=100, n_shadows=2, hidden=16,
-    )  # fmt: skip
-    tradeoff_texts.auxiliary_texts.cache_clear()
-
-
-def cells_in(study: TradeoffStudy) -> dict[str, Cell]:
-    """Return the cell of each part, of the last defence."""
-    return {cell["part"]: cell for cell in cells_of("tradeoff", study)}
-
-
-def encoder_of(study: TradeoffStudy) -> Encoder:
-    return load_encoder(EncoderSpec(name=study.encoder))
+files, study = tradeoff_scene.files, tradeoff_scene.study
 
 
 def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_costs(
@@ -151,6 +99,57 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
     assert "against words" in table and "λ 1" in table and "ε 8" in table
     assert "## Who attacked" in table and "| knn | attribute | neighbours |" in table
     assert "read as without a defence" in table
+
+
+# A network that reads what is sent
+
+
+def test_a_network_under_noise_is_a_point_whose_words_are_read_as_behind_what_it_is_sent(
+    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = tradeoff_cells._network
+    more = {"epochs": 30, "learning_rate": 0.01}  # of 160 texts
+    monkeypatch.setattr(tradeoff_cells, "_network", lambda spec: {
+        **usual(spec), "reader_settings": {**usual(spec)["reader_settings"], **more}})  # fmt: skip
+    told = ("none", "text_to_text:eta=1", "text_to_text:eta=1000",
+            "constrained:eta=1,network=bilstm", "constrained:eta=1000,network=bilstm")  # fmt: skip
+    asked = replace(study, defences=told, membership="", pairs=())
+    rows = run_study("tradeoff", asked, tmp_path)
+    assert [row.error for row in rows if row.error] == []
+    parts = [row["part"] for row in rows if row["defence"] == "constrained"]
+    assert parts == ["use", "use"], "it releases nothing of its own"
+    plain, noisy, clear, of_noisy, of_clear = summarise(rows).points
+    for sent, network in ((noisy, of_noisy), (clear, of_clear)):
+        assert network.leaks == sent.leaks
+        assert network.attribute == sent.attribute
+        assert network.token_inversion == sent.token_inversion
+        assert network.milliseconds and network.training_minutes
+        assert promises(network) and not network.leaves_vectors
+        assert network.change["first"].value == pytest.approx(
+            network.utility["first"].value - plain.utility["first"].value
+        )
+    assert of_noisy.leaks != plain.leaks
+    # Forty texts: of what noise leaves nothing it guesses, within three standard deviations.
+    assert of_noisy.utility["first"].value < 75 < 95 < of_clear.utility["first"].value
+    assert of_noisy.token_inversion is not None and of_noisy.token_inversion.value < 50
+    assert of_clear.label == "η 1000, network bilstm, sends text_to_text"
+    without = [row for row in rows if row["defence"] != "text_to_text"]
+    assert [point.defence for point in summarise(without).points] == ["none"]
+    table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
+    assert "constrained is a network fine-tuned under noise" in table
+    assert not list((tmp_path / "training").rglob("*")), "no checkpoint is left"
+
+
+def test_a_network_s_cell_does_not_change_those_of_what_it_is_sent(study: TradeoffStudy) -> None:
+    both = replace(study, defences=("none", "text_to_text:eta=1"))
+    more = replace(both, defences=(*both.defences, "constrained:eta=1"))
+    former = {cell_key(cell) for cell in cells_of("tradeoff", both)}
+    (new,) = (c for c in cells_of("tradeoff", more) if cell_key(c) not in former)
+    assert former < {cell_key(cell) for cell in cells_of("tradeoff", more)}
+    assert (new["part"], new["reader"]) == ("use", "transformer")
+    assert new["reader_settings"]["learning_rate"] == 1e-4, "as its own study has it"
+    assert new["defence_settings"] == {"eta": 1.0, "network": "transformer",
+                                       "sends": "text_to_text"}  # fmt: skip
 
 
 # Whose texts are whose
@@ -270,6 +269,18 @@ def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
         ({"membership": "frist"}, "must be the name of one of --tasks .*first"),
         ({"defences": ("int8+leace",)}, "trains leace on what other stages leave"),
         ({"defences": ("private_head+int8",)}, "it stands alone"),
+        ({"defences": ("constrained+int8",)}, "reads what is sent: it stands alone"),
+        ({"defences": ("constrained:eta=60", "text_to_text:eta=75")}, "Name `text_to_text:eta=60`"),
+        ({"defences": ("constrained:eta=nan",)}, "eta must lie in"),
+        ({"defences": ("constrained:sends=none",)}, "sends must be one of"),
+        (
+            {"defences": ("text_to_text:eta=75", "constrained"), "tasks": (), "membership": ""},
+            "Name one by --tasks",
+        ),
+        (
+            {"defences": ("constrained:sends=sequence_representation,network=bilstm",)},
+            "network=transformer",
+        ),
         ({"defences": ("adversarial:weight=nan",)}, "weight must lie in"),
         ({"defences": ("adversarial:weight=-1",)}, "weight must lie in"),
         ({"defences": ("adversarial:against=all",)}, "against must be one of"),

@@ -191,6 +191,19 @@ def test_targets_of_the_same_documents_do_not_average_out_either() -> None:
     assert summarise(rows).undefended.leakage.ci95.high == pytest.approx(61)
 
 
+def test_an_attacker_tried_later_is_no_second_sample_of_what_it_tells_again() -> None:
+    back = {"token_inversion": score(40)}
+    place = cell("text_to_text", 0, eta=75.0), cell("text_to_text", 1, eta=75.0)
+    rows = [Row(cell("none", s), {**leaks(tuned=60), **used(80, 0)}) for s in range(2)]
+    rows += [Row(p, {**leaks(tokens=50), **used(70, -10), **back}) for p in place]
+    first = summarise(rows).points[1]
+    rows += [Row({**p, "attackers": ["posterior"]}, {**leaks(posterior=52), **back}) for p in place]
+    later = summarise(rows).points[1]
+    assert later.attacker == "posterior" and set(later.leaks) == {"tokens", "posterior"}
+    assert later.token_inversion == first.token_inversion and later.token_inversion is not None
+    assert later.token_inversion.n == 18 and later.token_inversion.n_seeds == 2
+
+
 def made(*points: tuple[str, float, float, float]) -> Tradeoff:
     """Return points of (defence, leak, change, half a width)."""
     base = Point("none", (), {"MR": score(80)}, {"tuned": score(60, 2)}, None, {"MR": score(0, 0)})

@@ -8,13 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from core.cli.arguments import (
-    add_column_arguments,
-    add_encoder_arguments,
-    columns_of,
-    encoder_spec,
-    parse_settings,
-)
+from core.cli.arguments import columns_of, encoder_spec, parse_settings
+from core.cli.lessons import CHECKPOINT, add_lesson_arguments, is_free, read_lesson
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 from core.corpora import Columns
@@ -26,8 +21,6 @@ __all__ = ["add_arguments", "run"]
 
 WHEN_STOPPED = "The same command goes on from its last checkpoint."
 
-_CHECKPOINT = "checkpoint"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `defend`."""
@@ -37,13 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--defence", default="adversarial", help=f"one of {known}")
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="a setting of the defence")  # fmt: skip
-    add_encoder_arguments(parser)
-    parser.add_argument("--texts", type=Path, required=True, metavar="FILE",
-                        help="texts to train on, a row or a line each")  # fmt: skip
-    add_column_arguments(parser, label="of the attribute that is hidden")
-    parser.add_argument("--limit", type=int, help="texts taken, from the first")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_lesson_arguments(parser, label="of the attribute that is hidden", rows="a row or a line")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -90,9 +77,9 @@ def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> d
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
 
-    checkpoint = arguments.out / _CHECKPOINT
+    checkpoint = arguments.out / CHECKPOINT
     with progress_line() as on_progress:
-        texts, labels = _read(arguments, columns)
+        texts, labels = read_lesson(arguments, columns)
         encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
         defence.fit(
             encoder, texts, labels=labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
@@ -108,22 +95,9 @@ def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> d
 
 def _check_free(out: Path) -> None:
     """Raise InvalidInputError where `out` holds more than the checkpoint of a stopped run."""
-    if out.exists() and (not out.is_dir() or any(p.name != _CHECKPOINT for p in out.iterdir())):
+    if not is_free(out):
         holds = "holds a defence already" if (out / META).exists() else "exists and is not empty"
         raise InvalidInputError(f"{out} {holds}; choose another folder.")
-
-
-def _read(given: argparse.Namespace, columns: Columns) -> tuple[list[str], list[str] | None]:
-    """Return the texts, and their labels where a column of these is named."""
-    from core.corpora import load_corpus
-
-    if given.limit is not None and given.limit < 2:
-        raise InvalidInputError(f"--limit must be at least 2, got {given.limit}.")
-    found = load_corpus(given.texts, columns=columns).documents
-    known = [d for d in found if given.label_column is None or d.label is not None]
-    chosen = known[: given.limit]
-    labels = None if given.label_column is None else [str(d.label) for d in chosen]
-    return [d.text for d in chosen], labels
 
 
 def _show(given: argparse.Namespace, defence: Any, facts: dict[str, Any]) -> None:

@@ -16,14 +16,15 @@ from core.cli.arguments import (
     encoder_spec,
     seed_number,
 )
-from core.cli.defended import add_defence_argument, defence_spec, notes_on, turned_on
+from core.cli.behind import open_behind
+from core.cli.defended import add_defence_argument, defence_spec
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns
 
 if TYPE_CHECKING:
     from core.protocols import Encoder, InversionAttack, OnProgress
     from core.results import EvaluationResult, Score, Scores
-    from core.specs import AttackSpec, DefenceSpec
+    from core.specs import AttackSpec
     from core.text import Vocabulary
 
 __all__ = ["add_arguments", "result_json", "run", "scores_json"]
@@ -66,16 +67,15 @@ def run(arguments: argparse.Namespace) -> None:
     defence = defence_spec(arguments, seed=arguments.seed)
     found = read_texts(arguments.texts, columns=columns)
     texts = sample_texts(found, arguments.limit, arguments.seed)
-    from core.cli.trained import open_for
     from core.encoders import load_encoder
 
     told = {"seed": arguments.seed, "vocabulary": _vocabulary_of(arguments.also_known_to),
             "name": arguments.texts.name}  # fmt: skip
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        attack = open_for(spec, encoder, arguments.weights, on_progress)
-        result = _measured(attack, encoder, texts, (spec, defence), told, on_progress)
-    for note in [] if defence is None else notes_on(defence):
+        attack, changed, notes = open_behind(spec, encoder, defence, arguments.weights, on_progress)
+        result = _measured(attack, (encoder, changed), texts, spec, told, on_progress)
+    for note in notes:
         show_note(note)
     if arguments.json:
         behind = {} if arguments.defence is None else {"defence": arguments.defence}
@@ -86,26 +86,32 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _measured(
     attack: InversionAttack,
-    encoder: Encoder,
+    encoders: tuple[Encoder, Encoder],
     texts: list[str],
-    specs: tuple[AttackSpec, DefenceSpec | None],
+    spec: AttackSpec,
     told: dict[str, Any],
     on_progress: OnProgress,
 ) -> EvaluationResult:
-    """Score the attack on the encoder, or on the encoder behind a defence."""
+    """Score the attack on the encoder, or on the encoder behind a defence: the second of the two.
+
+    What the machine was, and how the attack was made, is told of the first.
+    """
     from core.attacks.inversion.evaluation import attack_vocabulary, evaluate
+    from core.attacks.inversion.lifted import LiftedAttack
     from core.specs import settings_of
 
-    spec, defence = specs
-    if defence is None:
-        return evaluate(attack, encoder, texts, on_progress=on_progress, **told)
-    turned = turned_on(attack, encoder, defence, spec, on_progress)
-    turned.vocabulary_ = attack_vocabulary(attack, encoder)
-    found = evaluate(turned, turned.changed, texts, on_progress=on_progress, **told)
-    machine: dict[str, Any] = {name: str(getattr(encoder, name, getattr(found, name)))
+    plain, changed = encoders
+    own: Any = attack
+    if isinstance(attack, LiftedAttack):
+        own = attack.attack
+        attack.vocabulary_ = attack_vocabulary(own, plain)
+    found = evaluate(attack, changed, texts, on_progress=on_progress, **told)
+    if changed is plain:
+        return found
+    machine: dict[str, Any] = {name: str(getattr(plain, name, getattr(found, name)))
                                for name in ("device", "precision", "backend")}  # fmt: skip
-    settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
-    training = dict(getattr(attack, "training_", None) or {})
+    settings = {name: getattr(own, name) for name in settings_of(type(own))}
+    training = dict(getattr(own, "training_", None) or {})
     return replace(found, attack=spec.name, settings=settings, training=training, **machine)
 
 

@@ -14,7 +14,8 @@ from core.cli.arguments import (
     attack_spec,
     encoder_spec,
 )
-from core.cli.defended import add_defence_argument, defence_spec, notes_on, turned_on
+from core.cli.behind import open_behind
+from core.cli.defended import add_defence_argument, defence_spec
 from core.cli.output import progress_line, show_json, show_note
 from core.errors import InvalidInputError
 from core.text import check_text, word_set
@@ -43,15 +44,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Invert each text and print the words. Typed texts are not written to disk."""
     texts = [_check(text, f"--text {i}") for i, text in enumerate(arguments.text, 1)]
     spec, defence = attack_spec(arguments), defence_spec(arguments)
-    from core.cli.trained import open_for
     from core.encoders import load_encoder
 
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        attack = open_for(spec, encoder, arguments.weights, on_progress)
-        if defence is not None:
-            turned = turned_on(attack, encoder, defence, spec, on_progress)
-            attack, encoder = turned, turned.changed
+        attack, encoder, notes = open_behind(spec, encoder, defence, arguments.weights, on_progress)
         told = {} if arguments.defence is None else {"defence": arguments.defence}
         answers = [
             {"text": text, "encoder": encoder.name, **told, "attack": spec.name}
@@ -59,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
             for text in texts
         ]
     _note_unknown_words(attack, texts)
-    for note in [] if defence is None else notes_on(defence):
+    for note in notes:
         show_note(note)
     if arguments.json:
         show_json(answers)

@@ -15,6 +15,8 @@ from core.cli.arguments import (
     encoder_spec,
     seed_number,
 )
+from core.cli.behind import behind
+from core.cli.defended import add_defence_argument, defence_spec
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_corpus, show_notes
 from core.errors import InvalidInputError
@@ -35,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--corpus", required=True, help="bundled, a file, or another source; see `list`"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
+    add_defence_argument(parser)
     add_column_arguments(parser)
     parser.add_argument(
         "--where",
@@ -60,15 +63,15 @@ def run(arguments: argparse.Namespace) -> None:
     """Train, score on held-out sentences, write the attack and its record."""
     label, values = _conditions(arguments.where)
     columns = checked_corpus(arguments.corpus, columns_of(arguments, label=label))
-    spec = attack_spec(arguments)
+    spec, defence = attack_spec(arguments), defence_spec(arguments)
     from core.attacks.inversion.train import TrainingPlan, train_attack
     from core.corpora import load_corpus
     from core.encoders import load_encoder
-    from core.encoders.cache import CachedEncoder
 
     with progress_line() as on_progress:
         corpus = load_corpus(arguments.corpus, columns=columns)
         corpus = corpus.only(values) if values else corpus
+        encoder, told = behind(load_encoder(encoder_spec(arguments)), defence, arguments.seed)
         plan = TrainingPlan(
             attack=spec,
             corpus=corpus.name,
@@ -76,8 +79,8 @@ def run(arguments: argparse.Namespace) -> None:
             seed=arguments.seed,
             limit=arguments.limit,
             n_held_out=arguments.held_out,
+            **told,
         )
-        encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
         found = corpus.sentences(arguments.min_words, arguments.max_words)
         record = train_attack(
             plan, encoder, found.texts, arguments.out, on_progress, documents=found.document_ids
@@ -114,4 +117,6 @@ def _show(out: Path, record: dict[str, Any]) -> None:
     print(f"{out}: {record['attack']} on {record['encoder']}, {record['n_texts']:,} sentences")
     print(f"  {record['seconds']:,.0f} s on {record['hardware']['chip']}")
     documents = f" of {scores['n_documents']} documents" if "n_documents" in scores else ""
+    if "defence" in record:
+        print(f"  behind {record['defence']}: say --defence {record['defence']} where it is used")
     print(f"  held out: F1 {f1.said()}, prior only {f1.chance:.1f} (n = {f1.n}{documents})")

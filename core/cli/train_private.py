@@ -8,16 +8,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.arguments import (
-    add_column_arguments,
-    add_encoder_arguments,
-    columns_of,
-    encoder_spec,
-    parse_settings,
-)
+from core.cli.arguments import columns_of, encoder_spec, parse_settings
+from core.cli.lessons import CHECKPOINT, add_lesson_arguments, check_limit, is_free, read_lesson
 from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
-from core.corpora import Columns
 from core.errors import InvalidInputError
 from core.store import META, clear_leftovers
 
@@ -28,7 +22,6 @@ __all__ = ["add_arguments", "run"]
 
 WHEN_STOPPED = "The same command goes on from its last checkpoint, with its accountant."
 
-_CHECKPOINT = "checkpoint"
 _OWN = {"epsilon": "--epsilon", "delta": "--delta"}
 """Settings that have an option of their own."""
 
@@ -44,13 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         f"(default: {DELTA:g})")  # fmt: skip
     parser.add_argument("--set", dest="settings", action="append", default=[],
                         metavar="NAME=VALUE", help="another setting of the training")  # fmt: skip
-    add_encoder_arguments(parser)
-    parser.add_argument("--texts", type=Path, required=True, metavar="FILE",
-                        help="texts to train on, a row each")  # fmt: skip
-    add_column_arguments(parser, label="of the classes that are learned")
-    parser.add_argument("--limit", type=int, help="texts taken, from the first")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="written here")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_lesson_arguments(parser, label="of the classes that are learned", rows="a row")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -58,12 +45,12 @@ def run(arguments: argparse.Namespace) -> None:
     columns = checked_columns(arguments.texts, columns_of(arguments, label=arguments.label_column))
     if arguments.label_column is None:
         raise InvalidInputError("Name the column of the classes: --label-column NAME.")
-    if arguments.limit is not None and arguments.limit < 2:
-        raise InvalidInputError(f"--limit must be at least 2, got {arguments.limit}.")
+    check_limit(arguments.limit)
     _check_free(arguments.out)
     from core.training.accounting import Promise, check_installed
 
-    texts, labels = _read(arguments, columns)
+    texts, labels = read_lesson(arguments, columns)
+    assert labels is not None  # their column was named
     Promise(
         epsilon=arguments.epsilon, delta=arguments.delta, n_expected=len(texts)
     ).check()  # in words that name the remedy, before an encoder is loaded
@@ -84,15 +71,6 @@ def _made(given: argparse.Namespace) -> PrivateTraining:
     return make_training("head", settings)
 
 
-def _read(given: argparse.Namespace, columns: Columns) -> tuple[list[str], list[str]]:
-    """Return the texts that have a class, and their classes."""
-    from core.corpora import load_corpus
-
-    found = load_corpus(given.texts, columns=columns).documents
-    known = [document for document in found if document.label is not None][: given.limit]
-    return [document.text for document in known], [str(document.label) for document in known]
-
-
 def _trained(
     training: PrivateTraining, given: argparse.Namespace, texts: list[str], labels: list[str]
 ) -> dict[str, Any]:
@@ -101,7 +79,7 @@ def _trained(
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
 
-    checkpoint = given.out / _CHECKPOINT
+    checkpoint = given.out / CHECKPOINT
     begun = time.perf_counter()
     with progress_line() as on_progress:
         encoder = CachedEncoder(load_encoder(encoder_spec(given)))
@@ -124,7 +102,7 @@ def _trained(
 
 def _check_free(out: Path) -> None:
     """Raise InvalidInputError where `out` holds more than the checkpoint of a stopped run."""
-    if out.exists() and (not out.is_dir() or any(p.name != _CHECKPOINT for p in out.iterdir())):
+    if not is_free(out):
         is_done = (out / META).exists()
         raise InvalidInputError(
             f"{out} holds a model already: trained again on the same texts, they would cost ε "

@@ -29,7 +29,7 @@ class DefenceEntry(Entry):
 
     acts_on: str
     """`text`, `tokens` (their vectors) or `vector` (of the whole text); `model` where it protects
-    what a model was trained on."""
+    what a model was trained on, `network` where a network reads what another defence releases."""
     guarantee: str = ""
     """What is promised, in words; empty where nothing is."""
     keeps_space: bool = field(default=True, kw_only=True)
@@ -176,6 +176,10 @@ def _checked(
         if registry[stage].acts_on == "model":
             raise InvalidInputError(
                 f"{chain}: {stage} protects a model's training texts, not vectors: it stands alone."
+            )
+        if registry[stage].acts_on == "network":
+            raise InvalidInputError(
+                f"{chain}: {stage} is a network that reads what is sent: it stands alone."
             )
     rank = {stage: _ORDER.get(registry[stage].acts_on, 2) for stage in stages}
     ordered = sorted(stages, key=rank.__getitem__)

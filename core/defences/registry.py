@@ -12,7 +12,7 @@ from core.defences.entries import (
     settings_by_stage,
     stages_of,
 )
-from core.defences.trained.registry import MODEL_DEFENCES, TRAINED_DEFENCES
+from core.defences.trained.registry import MODEL_DEFENCES, NETWORK_DEFENCES, TRAINED_DEFENCES
 from core.protocols import Defence
 from core.registry import Look, find, look_of, make
 from core.specs import DefenceSpec
@@ -206,8 +206,8 @@ DEFENCES: dict[str, DefenceEntry] = {
 
 
 def all_defences() -> dict[str, DefenceEntry]:
-    """Return those too that are trained first, and those that protect a model's training texts."""
-    return {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES}
+    """Return those too that are trained first, or are of a model and not of vectors."""
+    return {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES, **NETWORK_DEFENCES}
 
 
 def entry_of(name: str) -> DefenceEntry:

@@ -56,6 +56,7 @@ def tradeoff_figure(
     chosen: Mapping[str, int] | None = None,
     defences: tuple[str, ...] = (),
     edge: Frontier | None = None,
+    is_timed: bool = False,
 ) -> go.Figure:
     """Return leakage over the utility of one task, a line a defence, strengths along it.
 
@@ -69,13 +70,16 @@ def tradeoff_figure(
         Shown besides the undefended encoder; all by default.
     edge : Frontier, optional
         Drawn as a line with a band.
+    is_timed : bool
+        Points are asked for that take no longer than some time: those not timed are hollow.
     """
     figure = go.Figure()
     shown = {id(point) for point in attacked(found, task, reads)}
     points = [(i, p) for i, p in enumerate(found.points) if id(p) in shown]
     for name in dict.fromkeys(p.defence for _, p in points):
         if not defences or name in defences or entry_shown(name).is_baseline:
-            _line(figure, [each for each in points if each[1].defence == name], task, reads)
+            own = [each for each in points if each[1].defence == name]
+            _line(figure, own, task, reads, is_timed=is_timed)
     _guessing(figure, found.undefended, task, reads)
     if edge is not None:
         _draw_edge(figure, edge)
@@ -172,13 +176,18 @@ def _look(name: str) -> Look:
     return Look(looks[first].colour, looks[last].symbol)
 
 
-def _line(figure: go.Figure, members: list[tuple[int, Point]], task: str, reads: str) -> None:
+def _line(
+    figure: go.Figure, members: list[tuple[int, Point]], task: str, reads: str, *, is_timed: bool
+) -> None:
     name = members[0][1].defence
     colour, symbol = _look(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
     leaks = [leak_of(point, reads) for _, point in members]
     entry = entry_shown(name)
+    symbols: str | list[str] = symbol
+    if is_timed and any(point.milliseconds is None for _, point in members):
+        symbols = [symbol if p.milliseconds is not None else f"{symbol}-open" for _, p in members]
     title, size = entry.title, 15 if entry.is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
@@ -188,7 +197,7 @@ def _line(figure: go.Figure, members: list[tuple[int, Point]], task: str, reads:
         mode="lines+markers",
         name=title,
         line={"color": colour, "width": 1.5},
-        marker={"symbol": symbol, "size": size, "color": colour},
+        marker={"symbol": symbols, "size": size, "color": colour},
         customdata=[[i, point.label or title, *_told(point, reads)] for i, point in members],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"
         "<br>to the %{customdata[2]}<br>%{customdata[3]}%{customdata[4]}<extra></extra>",

@@ -55,6 +55,11 @@ class Setting:
         return names.get(self.kind, f"{symbol} {self.weight:g}")
 
     @property
+    def is_control(self) -> bool:
+        """Whether the training is that of a defence, and nothing presses on the encoder."""
+        return self.kind == "adversarial" and self.weight == 0.0
+
+    @property
     def strongest(self) -> tuple[str, Score]:
         """The fresh attacker that reads most, and what it reads."""
         return max(self.after.items(), key=lambda item: item[1].value)
@@ -171,7 +176,7 @@ def _verdicts(settings: Sequence[Setting]) -> Iterator[Verdict]:
         if plain.kind != "none":
             continue
         own = [s for s in whole if (s.encoder, s.hides) == (plain.encoder, plain.hides)
-               and s.kind != "none"]  # fmt: skip
+               and s.kind != "none" and not s.is_control]  # fmt: skip
         if not own:
             continue
         affordable = [s for s in own if s.changes["mean"].ci95.low >= -AFFORDABLE]

@@ -7,8 +7,9 @@ from typing import Any
 
 from core.defences.registry import all_defences, stages_of
 from core.defences.told import read_defence
-from core.defences.trained.registry import MODEL_DEFENCES, TRAINED_DEFENCES
+from core.defences.trained.registry import MODEL_DEFENCES, NETWORK_DEFENCES, TRAINED_DEFENCES
 from core.errors import InvalidInputError
+from core.registry import make
 from core.specs import DefenceSpec
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "chosen_defences",
     "hides_attribute",
     "is_of_model",
+    "is_of_network",
+    "sent_by",
     "trained_stage",
 ]
 
@@ -91,6 +94,9 @@ def _whole(spec: DefenceSpec) -> DefenceSpec:
             f"--defences: {spec.name} trains {late[0]} on what other stages leave, which is not "
             f"measured. Put it first, or leave it out."
         )
+    if is_of_network(spec.name):
+        network = make(NETWORK_DEFENCES[spec.name], spec.name, dict(spec.settings))
+        return DefenceSpec.of(spec.name, vars(network))
     if "adversarial" not in stages:
         return spec
     before = "adversarial." if len(stages) > 1 else ""
@@ -122,3 +128,19 @@ def hides_attribute(name: str, settings: Mapping[str, Any]) -> bool:
 def is_of_model(name: str) -> bool:
     """Whether a defence is one of a model's training texts, and leaves vectors as they are."""
     return name in MODEL_DEFENCES
+
+
+def is_of_network(name: str) -> bool:
+    """Whether a defence is a network that reads what another one releases."""
+    return name in NETWORK_DEFENCES
+
+
+def sent_by(settings: Mapping[str, Any]) -> DefenceSpec:
+    """Return the defence whose release a network reads: what is read of words is read of that.
+
+    Examples
+    --------
+    >>> sent_by({"eta": 75.0, "network": "bilstm", "sends": "text_to_text"})
+    DefenceSpec(name='text_to_text', settings=(('eta', 75.0),))
+    """
+    return DefenceSpec.of(settings["sends"], {"eta": settings["eta"]})

@@ -19,7 +19,7 @@ from core.encoders import load_encoder
 from core.protocols import Encoder
 from core.results import Score
 from core.specs import EncoderSpec
-from core.studies.defence_grid import chosen_defences, is_of_model
+from core.studies.defence_grid import chosen_defences, is_of_model, is_of_network
 from core.studies.named_texts import check_names
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
@@ -29,6 +29,7 @@ from core.studies.tradeoff_attribute import inferred_scores
 from core.studies.tradeoff_cells import USUAL, check_parts, parts_of, trained_part
 from core.studies.tradeoff_guards import Guard, check_same, drawn_texts, guard_of
 from core.studies.tradeoff_members import HeadUse, head_use_scores, member_scores
+from core.studies.tradeoff_network import network_use_scores
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_summary import markdown
 from core.studies.tradeoff_texts import auxiliary_digest
@@ -93,7 +94,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     }
     guard = guard_of(cell, encoder, folder)
     if cell["part"] == "use":
-        scores, told = _used(cell, encoder, guard)
+        scores, told = _used(cell, encoder, guard, folder)
     elif cell["part"] == "attribute":
         scores, told = inferred_scores(cell, encoder, guard)
     elif cell["part"] == "membership":
@@ -103,7 +104,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     return [Row(scores=scores, facts=facts | told | guard.facts)]
 
 
-def _used(cell: Cell, encoder: Encoder, guard: Guard) -> Found:
+def _used(cell: Cell, encoder: Encoder, guard: Guard, folder: Path) -> Found:
     """Return what vectors are still good for, and what the defence costs in time."""
     check_same(contents_of(cell["tasks"], cell["pairs"], cell["searches"]) == cell["contents"])
     minutes = guard.training_minutes
@@ -111,6 +112,11 @@ def _used(cell: Cell, encoder: Encoder, guard: Guard) -> Found:
         scores, told, heads = head_use_scores(cell, encoder)
         minutes = round(heads.seconds / 60 / max(len(heads.heads), 1), 5)
         timed = _answering(encoder, heads)
+    elif is_of_network(cell["defence"]):
+        checkpoint = folder / "training" / cell_key(cell)
+        scores, told, networks = network_use_scores(cell, encoder, checkpoint)
+        minutes, timed = networks.minutes, networks.answer
+        shutil.rmtree(checkpoint, ignore_errors=True)
     else:
         scores, told = use_scores(cell, encoder, guard.over(encoder))
         timed = guard.protect(encoder).encode

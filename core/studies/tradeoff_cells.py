@@ -6,7 +6,7 @@ each. No cell of another defence holds more than it always did.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from core.attacks.inversion.shipped import shipped_digest
@@ -19,7 +19,13 @@ from core.registry import make
 from core.specs import DefenceSpec, EncoderSpec, settings_of
 from core.studies.adversarial_texts import table_digest
 from core.studies.cell_attacks import settings_for
-from core.studies.defence_grid import hides_attribute, is_of_model, trained_stage
+from core.studies.defence_grid import (
+    hides_attribute,
+    is_of_model,
+    is_of_network,
+    sent_by,
+    trained_stage,
+)
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
 from core.studies.tradeoff_attack import ATTACKERS, FRESH, releases_tokens
@@ -65,15 +71,39 @@ def check_parts(asked: TradeoffSettings, defences: list[DefenceSpec]) -> None:
                 f"{spec.name} leaves vectors as they are, so that its words are read as without a "
                 "defence. Name `none` among --defences too."
             )
+        _check_network(asked, spec, defences)
     if asked.n_shadows % 2:
         raise InvalidInputError(f"--n-shadows must be even, got {asked.n_shadows}.")
+
+
+def _check_network(asked: TradeoffSettings, spec: DefenceSpec, defences: list[DefenceSpec]) -> None:
+    """Raise InvalidInputError where nothing says what is read of a network's input, or no task."""
+    if not is_of_network(spec.name):
+        return
+    settings = dict(spec.settings)
+    sent = sent_by(settings)
+    if settings["network"] == "bilstm" and sent.name == "sequence_representation":
+        raise InvalidInputError(
+            "The vector of a whole text is made by the encoder that a bilstm stands in for. Take "
+            "network=transformer."
+        )
+    if sent not in defences:
+        raise InvalidInputError(
+            f"{spec.name} reads what {sent.name} releases: words are read as behind that. Name "
+            f"`{sent.name}:eta={settings['eta']:g}` among --defences too."
+        )
+    if not asked.tasks:
+        raise InvalidInputError(f"{spec.name} is fine-tuned on a task. Name one by --tasks.")
 
 
 def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
     """Return what is measured of a defence, by part.
 
-    One that leaves vectors as they are is not attacked for what vectors tell.
+    One that leaves vectors as they are is not attacked for what vectors tell, nor is a network
+    that reads what another defence releases.
     """
+    if is_of_network(spec.name):
+        return {"use": {**_used(replace(asked, pairs=(), searches=())), **_network(spec)}}
     found = {} if is_of_model(spec.name) else {"attack": _attacked(asked, spec)}
     if asked.tasks or asked.pairs or asked.searches:
         found["use"] = _used(asked)
@@ -171,6 +201,16 @@ def _head(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     own = dict(spec.settings) if is_of_model(spec.name) else {"epsilon": 0.0}
     settings = asdict(HeadSettings(**{"hidden": asked.hidden, **own}))
     return {"classifier": "private", "classifier_settings": settings}
+
+
+def _network(spec: DefenceSpec) -> Cell:
+    """Return how a network is fine-tuned on what is sent, as its own study does it."""
+    from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
+
+    told, aside = dict(spec.settings), ("mechanism", "eta", "reader", "encoder", "seed")
+    made = ConstrainedClassifier(learning_rate=usual_rate(told["sends"], told["network"]))
+    settings = {k: getattr(made, k) for k in settings_of(type(made)) if k not in aside}
+    return {"reader": told["network"], "reader_settings": settings}
 
 
 def trained_part(asked: TradeoffSettings, spec: DefenceSpec, seed: int) -> Cell:

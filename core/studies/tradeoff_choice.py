@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.defences.registry import DEFENCES
 from core.results import Score
@@ -26,6 +26,8 @@ __all__ = [
     "leak_of",
     "low",
     "reads_of",
+    "untimed",
+    "within",
 ]
 
 SHARE = 0.9
@@ -84,6 +86,26 @@ def reads_of(found: Tradeoff) -> list[str]:
         for what in READS
         if base.read_by(what) and any(p.read_by(what) for p in found.points if p is not base)
     ] or ["words"]
+
+
+def within(found: Tradeoff, milliseconds: float | None) -> Tradeoff:
+    """Return the settings that take so long a text at most; all where no limit is given.
+
+    Those that were not timed stay, and so does no defence: all are held against it.
+    """
+    if milliseconds is None:
+        return found
+    kept = (
+        p
+        for p in found.points
+        if p.milliseconds is None or p.milliseconds <= milliseconds or _is_base(p)
+    )
+    return replace(found, points=tuple(kept))
+
+
+def untimed(found: Tradeoff) -> list[Point]:
+    """Return the settings of which nobody knows how long a text takes."""
+    return [point for point in found.points if point.milliseconds is None]
 
 
 def attacked(found: Tradeoff, task: str, reads: str = "words") -> list[Point]:

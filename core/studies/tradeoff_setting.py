@@ -14,6 +14,7 @@ from core.defences.told import read_defence
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
 from core.specs import DefenceSpec
+from core.studies.defence_grid import is_of_network, sent_by
 from core.studies.tradeoff_point import Point
 
 __all__ = [
@@ -110,7 +111,12 @@ def can_follow(stages: Sequence[str]) -> list[str]:
 
 
 def first_of(spec: DefenceSpec) -> DefenceSpec:
-    """Return the first stage of a chain with its settings: what a chain promises of its input."""
+    """Return the first stage of a chain with its settings: what a chain promises of its input.
+
+    Of a network that reads what is sent, what its users send it by.
+    """
+    if is_of_network(spec.name):
+        return sent_by(dict(spec.settings))
     entry = entry_shown(spec.name)
     if not isinstance(entry, ChainEntry):
         return spec
@@ -153,6 +159,11 @@ def why_not_tried(defence: str) -> str:
         return (
             "It protects the texts that a classifier was trained on. The vector of a sentence "
             "stays as it is, so there is nothing to try on one."
+        )
+    if is_of_network(defence):
+        return (
+            "It is a network that was fine-tuned on what users send, and releases nothing itself. "
+            "What leaves is what its users' mechanism releases: choose that to try a sentence."
         )
     trained = [TRAINED_DEFENCES[name].title for name in unknown if name in TRAINED_DEFENCES]
     if trained:

@@ -13,7 +13,7 @@ from core.defences.registry import DEFENCES
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.store import read_json
-from core.studies.defence_grid import is_of_model
+from core.studies.defence_grid import is_of_model, is_of_network, sent_by
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
@@ -197,7 +197,8 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured.
 
     One of which usefulness or words read are not known yet is left out. Of one that leaves vectors
-    as they are, vectors tell what they tell without a defence.
+    as they are, vectors tell what they tell without a defence; of a network that reads what another
+    defence releases, what they tell behind that.
     """
     measured: dict[_Place, list[Row]] = {}
     for row in rows:
@@ -205,7 +206,7 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
             place = (row["defence"], tuple(row["defence_settings"].items()))
             measured.setdefault(place, []).append(row)
     needed = {row.get("part") for row in rows} - _OPTIONAL
-    joined = _with_undefended(measured)
+    joined = _with_lent(measured)
     whole = {p: own for p, own in joined.items() if needed <= {r.get("part") for r in own}}
     points = tuple(_point(*place, rows=own) for place, own in whole.items())
     facts = {name: row[name] for row in reversed(rows) for name in _FACTS if name in row}
@@ -218,13 +219,23 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     return Tradeoff(points, facts, measures)
 
 
-def _with_undefended(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
-    """Return rows by defence; one that leaves vectors as they are has those of their attackers."""
+def _with_lent(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
+    """Return rows by defence; one that releases nothing of its own has those of who attacks that.
+
+    That is what is released without a defence, or behind the one that a network's users have.
+    """
     bases = {name for name, entry in DEFENCES.items() if entry.is_baseline}
     plain = next((own for (name, _), own in measured.items() if name in bases), [])
-    lent = [row for row in plain if row.get("part") in _OF_VECTORS]
+    lent = {}
+    for name, settings in measured:
+        if is_of_model(name):
+            lent[name, settings] = plain
+        elif is_of_network(name):
+            sent = sent_by(dict(settings))
+            lent[name, settings] = measured.get((sent.name, sent.settings), [])
     return {
-        place: [*own, *lent] if is_of_model(place[0]) else own for place, own in measured.items()
+        place: [*own, *(row for row in lent.get(place, ()) if row.get("part") in _OF_VECTORS)]
+        for place, own in measured.items()
     }
 
 
@@ -238,8 +249,9 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         same.add(ATTRIBUTE)
     same.add(MEMBERSHIP)  # all seeds deal out the texts of one task
     means = {
-        m: mean_row_score(rows, m, is_same_sample=not same.isdisjoint(m.split(": ")))
+        m: mean_row_score(one, m, is_same_sample=not same.isdisjoint(m.split(": ")))
         for m in measures
+        for one in [_one_a_seed(rows, m)]
     }
     utility: dict[str, Score] = {}
     change: dict[str, Score] = {}
@@ -264,6 +276,16 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         training_minutes=_mean_fact(rows, "training_minutes"),
         milliseconds=_mean_fact(rows, "milliseconds_a_text"),
     )
+
+
+def _one_a_seed(rows: Sequence[Row], measure: str) -> list[Row]:
+    """Return the first row of each seed that holds a measure.
+
+    Attackers that were tried later have a row of their own, which tells again what every row of a
+    defence tells. That is no second sample of it.
+    """
+    holds = [row for row in rows if measure in row.scores]
+    return list({row["seed"]: row for row in reversed(holds)}.values())[::-1]
 
 
 def _mean_fact(rows: Sequence[Row], name: str) -> float | None:
@@ -293,7 +315,7 @@ def markdown(rows: Sequence[Row]) -> str:
         lines.append([*told, *gap, *(guess for _, _, guess in more)])
     for point in found.points:
         back = point.token_inversion
-        scores = [point.utility[task].said() for task in tasks]
+        scores = [_said(point.utility.get(task)) for task in tasks]
         each = [_said(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
         told = [*scores, point.leakage.said(), point.attacker, *each, _said(back)]
         told += [of_point(point) for _, of_point, _ in more]

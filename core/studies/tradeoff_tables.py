@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.studies.defence_grid import is_of_network
 from core.studies.rows import Row
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import READS, Point
@@ -84,6 +85,13 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
             "private_head leaves vectors as they are: words and attributes are read as without a "
             "defence; its accuracy is that of a classifier trained with noise, and is held against "
             "the usual one."
+        )
+    if any(is_of_network(point.defence) for point in points):
+        found.append(
+            "constrained is a network fine-tuned under noise, one a task: what leaves is what its "
+            "users' mechanism releases, and words are read as behind that. Its accuracy is held "
+            "against a linear classifier of undefended vectors and may be above it; training on a "
+            "text takes a new draw of it each epoch, of which one is attacked here."
         )
     if any(point.milliseconds is not None for point in points):
         found.append(

@@ -134,6 +134,14 @@ class Adversarial:
         own = [s for s in self.of(encoder, hides) if s.weight and s.during and s.after]
         return Trap(min(own, key=lambda s: s.during[-1].value)) if own else None
 
+    def control(self, encoder: str, hides: str) -> Setting | None:
+        """Return the same training without pressure; None where it was not measured.
+
+        Of a dual encoder that is the undefended one: its adversary reads along.
+        """
+        own = (s for s in self.of(encoder, hides) if not s.weight and s.during and s.after)
+        return next(own, None)
+
     def verdict(self, encoder: str, hides: str) -> Verdict | None:
         """Return whether the goal was met; None where not all of it was measured."""
         same = (v for v in self.verdicts if (v.plain.encoder, v.plain.hides) == (encoder, hides))

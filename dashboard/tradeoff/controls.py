@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import reads_of
+from core.studies.tradeoff_choice import reads_of, untimed
 from core.studies.tradeoff_setting import entry_shown, read_setting
 from core.studies.tradeoff_summary import Point, Tradeoff, strength
 from core.tasks.names import task_said
@@ -13,6 +13,7 @@ from dashboard.tradeoff import state
 
 __all__ = [
     "READ_TITLES",
+    "limit_picker",
     "point_said",
     "reads_picker",
     "setting_picker",
@@ -84,6 +85,22 @@ def share_picker() -> float:
         )
         / 100
     )
+
+
+def limit_picker(found: Tradeoff) -> float | None:
+    """Draw the choice of how long a text may take, and return it; None for no limit."""
+    if len(untimed(found)) == len(found.points):
+        return None  # of none it is known
+    chosen = st.select_slider(
+        "A text takes at most",
+        state.LIMITS,
+        key=state.LIMIT_KEY,
+        format_func=lambda limit: "any time" if limit == state.NO_LIMIT else f"{limit} ms",
+        persist_state="session",
+        help="Encoder and defence together, on the machine that measured it. Slower settings are "
+        "left out of headline, figure and tables; those that were not timed stay, and are marked",
+    )
+    return None if chosen == state.NO_LIMIT else float(chosen)
 
 
 _LABELS = {"A": "A: this defence", "B": "B: against this one"}

@@ -59,7 +59,10 @@ def caveats() -> None:
         st.markdown(
             "- A point that leaks little *to this attacker* may leak more to a better one. What a "
             "mechanism promises is a ratio of odds, not a score.\n"
-            "- The encoder is frozen, and what sorts its vectors a small classifier. An encoder "
-            "that is trained on privatised text can win some usefulness back.\n"
+            "- The encoder is frozen, and what sorts its vectors a small classifier. A network "
+            "that is trained on what is released can win some usefulness back. Networks fine-tuned "
+            "under noise are points where they were measured; those that were pretrained under "
+            "noise are seen on the page of training alone, since they "
+            "release the same.\n"
             "- One encoder, English, short texts."
         )

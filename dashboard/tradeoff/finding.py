@@ -6,7 +6,7 @@ from typing import Any
 
 from core.results import Score
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of
+from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import promise_said
 from core.studies.tradeoff_summary import Point, Tradeoff
@@ -15,7 +15,7 @@ from dashboard.promise import show_promises
 from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.promised import promised
 
-__all__ = ["finding", "missing_said", "read_said"]
+__all__ = ["finding", "missing_said", "read_said", "time_said"]
 
 _MOST_ALIKE = 3
 _ENOUGH = 20_000
@@ -81,6 +81,35 @@ def missing_said(found: Tradeoff) -> str:
     told = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} or {missing[-1]}"
     only = " and ".join(READS[what] for what in reads_of(found))
     return f"Measured behind each defence: {only}. Not measured: {told}."
+
+
+def time_said(found: Tradeoff, left: Tradeoff, most: float | None, shown: Point) -> str:
+    """Return which settings a limit of time leaves out, and which it cannot judge, in a sentence.
+
+    Parameters
+    ----------
+    left : Tradeoff
+        What the limit leaves of `found`.
+    shown : Point
+        What the headline is of.
+    """
+    if most is None:
+        return ""
+    n, n_untimed = len(found.points), len(untimed(left))
+    n_slower = n - len(left.points)
+    verb, are = ("takes", "is") if n_slower == 1 else ("take", "are")
+    base = left.undefended.milliseconds
+    told = f"{n_slower} of {n} settings {verb} more than {most:g} ms a text and {are} left out."
+    if n_untimed:
+        told += (
+            f" {n_untimed} {'was' if n_untimed == 1 else 'were'} not timed: kept, drawn hollow and "
+            "marked “not timed”."
+            + " The one in the headline is among them."
+            * (shown.milliseconds is None)
+        )
+    if base is not None and base > most:
+        told += " No defence takes longer, too: it stays, since all are held against it."
+    return told
 
 
 def _guessing(reads: str, base: Score) -> str:

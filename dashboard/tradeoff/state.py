@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import InvalidInputError
-from core.studies.tradeoff_choice import SHARE, reads_of
+from core.studies.tradeoff_choice import SHARE, reads_of, untimed
 from core.studies.tradeoff_setting import read_setting, setting_name
 from core.studies.tradeoff_summary import Point, Tradeoff
 from dashboard.address import Address, Parameter
@@ -14,6 +14,9 @@ from dashboard.state import keep_choice, text_parameter
 
 __all__ = [
     "AGAINST_KEY",
+    "LIMITS",
+    "LIMIT_KEY",
+    "NO_LIMIT",
     "OWN",
     "POINT_KEY",
     "READS_KEY",
@@ -38,6 +41,7 @@ __all__ = [
 TASK_KEY = "task"
 SHARE_KEY = "share_to_keep"
 READS_KEY = "reads"
+LIMIT_KEY = "most_milliseconds"
 POINT_KEY = "point"
 AGAINST_KEY = "against"
 
@@ -49,6 +53,10 @@ OWN = "own"
 
 SHARES = range(50, 100)
 """Per cent of the usefulness that may be asked for."""
+
+NO_LIMIT = "any"
+LIMITS = (NO_LIMIT, "1", "2", "5", "10", "20", "50", "100", "200", "500")
+"""Milliseconds a text that a setting may take at most."""
 
 _PICKED = "point_picked"
 _MOST_TOLD = 210
@@ -70,15 +78,18 @@ def adopt(found: Tradeoff) -> Address:
 def address(found: Tradeoff) -> Address:
     """Return what an address may ask for.
 
-    `?text=…&task=SST-2&keep=80&reads=attribute&point=text_to_text:eta=75&against=int8`
+    `?text=…&task=SST-2&keep=80&ms=10&reads=attribute&point=text_to_text:eta=75&against=int8`
     """
     task = Parameter(name="task", key=TASK_KEY, default=found.tasks[0], options=found.tasks)
     keep = Parameter(name="keep", key=SHARE_KEY, default=round(100 * SHARE), options=SHARES,
                      hint=f"keep runs from {SHARES[0]} to {SHARES[-1]}.")  # fmt: skip
+    is_timed = len(untimed(found)) < len(found.points)
+    limit = Parameter(name="ms", key=LIMIT_KEY, default=NO_LIMIT,
+                      options=LIMITS if is_timed else (NO_LIMIT,))  # fmt: skip
     reads = Parameter(name="reads", key=READS_KEY, default="words", options=reads_of(found))
     base = name_of(found.undefended)
     sides = (_side(found, "point", "A", None), _side(found, "against", "B", base))
-    return Address("tradeoff", (text_parameter(), task, keep, reads, *sides))
+    return Address("tradeoff", (text_parameter(), task, keep, limit, reads, *sides))
 
 
 def _side(found: Tradeoff, name: str, side: str, default: str | None) -> Parameter:

@@ -30,26 +30,43 @@ _MEASURE_ALL = (
 __all__ = ["all_tasks", "figure_key", "picture", "table"]
 
 
-def figure_key(task: str, reads: str) -> str:
-    """Return the key of the figure of a task."""
-    return f"tradeoff-{task}" if reads == "words" else f"tradeoff-{task}-{reads}"
+def figure_key(task: str, reads: str, most: float | None = None) -> str:
+    """Return the key of the figure of a task: another where other points are drawn."""
+    parts = [reads] * (reads != "words") + ([] if most is None else [f"{most:g}ms"])
+    return "-".join(["tradeoff", task, *parts])
 
 
-def picture(found: Tradeoff, task: str, reads: str) -> None:
-    """Draw the figure; a click in it chooses a setting."""
-    edge = frontier(found, task, reads)
+def picture(
+    found: Tradeoff, left: Tradeoff, task: str, reads: str, most: float | None = None
+) -> None:
+    """Draw the figure; a click in it chooses a setting.
+
+    Parameters
+    ----------
+    left : Tradeoff
+        What a limit of time leaves of `found`.
+    most : float, optional
+        Milliseconds a text that a setting may take: those that were not timed are hollow.
+    """
+    edge = frontier(left, task, reads)
     best = ", ".join(point_said(point) for point in edge.members)
     st.plotly_chart(
-        tradeoff_figure(found, task, reads=reads, chosen=state.shown_places(found), edge=edge),
-        key=figure_key(task, reads),
+        tradeoff_figure(
+            left,
+            task,
+            reads=reads,
+            chosen=state.shown_places(left),
+            edge=edge,
+            is_timed=most is not None,
+        ),
+        key=figure_key(task, reads, most),
         on_select="rerun",
         selection_mode="points",
         config=chart_config(),
         alt=f"{READS[reads]} against usefulness for {task}, a line for each defence; no setting "
         f"surely beats {best}; the table below holds the same numbers",
     )
-    shown = len(attacked(found, task, reads))
-    left_out = len(found.points) - shown
+    left_out = len(left.points) - len(attacked(left, task, reads))
     st.caption(
         "Down is private, right is useful. Click a point to see a sentence at its setting. "
         "Dashed: the least that some setting surely leaks, at each usefulness; below it, in the "

@@ -78,7 +78,7 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         f"trained afterwards, {_READS[hides].format(read.said(is_bold=True))}. Guessing reaches "
         f"{promised.chance:.1f} there and {read.chance:.1f} here."
     )
-    slot.markdown(f"{told}{_beside(settings, hides)}")
+    slot.markdown(f"{told}{_twin(found, trap)}{_beside(settings, hides)}")
     slot.caption(
         f"95 % intervals in brackets; means over {found.n_seeds} "
         f"seed{'s' * (found.n_seeds != 1)}. Defences were trained on {found.n_defence:,} texts of "
@@ -91,11 +91,23 @@ def _said(hides: str, score: Score) -> str:
     return _UNIT[hides].format(score.said(is_bold=True))
 
 
+def _twin(found: Adversarial, trap: Trap) -> str:
+    """Return what is read where the same training presses on nothing, as a sentence."""
+    twin = found.control(trap.setting.encoder, trap.setting.hides)
+    if twin is None:
+        return ""
+    hides = twin.hides
+    return (
+        f" The same training without pressure (λ = 0): {_said(hides, twin.during[-1])} in "
+        f"training, {_said(hides, twin.strongest[1])} to a fresh attacker."
+    )
+
+
 def _beside(settings: Sequence[Setting], hides: str) -> str:
     """Return what is read without a defence and behind LEACE, as further sentences."""
     by = {setting.kind: setting for setting in settings if setting.after}
     told = ""
-    if "none" in by:
+    if "none" in by and not by["none"].during:  # else that is the twin, which was told
         told += f" Without a defence it is {_said(hides, by['none'].strongest[1])}."
     if "leace" in by:
         linear = by["leace"].after.get("linear")

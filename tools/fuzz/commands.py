@@ -16,7 +16,8 @@ from tools.fuzz.damage import TEXTS, WORDS, bytes_from, json_from
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
 
-__all__ = ["CLASSIFIER", "classifiers", "command_lines", "given_files", "specifications"]
+__all__ = ["CLASSIFIER", "classifiers", "command_lines", "given_files", "lines_of",
+           "specifications"]  # fmt: skip
 
 _SENTENCE = "The minister met the doctor near the market."
 

@@ -9,11 +9,13 @@ from itertools import count
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tools.fuzz.chains import chains
 from tools.fuzz.commands import (
     CLASSIFIER,
     classifiers,
     command_lines,
     given_files,
+    lines_of,
     specifications,
 )
 from tools.fuzz.kit import Kit
@@ -38,6 +40,7 @@ def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
     opened = {name: artefacts(kit, name) for name in kit.artefacts}
     return {
         **command_lines(kit), "specification": specifications(kit),
+        "chain of defences": chains(kit, lines_of(kit)),
         **files, **of_models, **read, **of_tasks, **opened, **stored(kit),
     }  # fmt: skip
 

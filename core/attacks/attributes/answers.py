@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.errors import InvalidInputError
 from core.metrics import bootstrap_interval
 from core.results import Interval, Score
+from core.units import unit_rows
 
 __all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "topic_share"]
 
@@ -117,9 +118,7 @@ def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Sco
 def _ratio_interval(
     same: Answers, other: Answers, k: int, seed: int, n_resamples: int = 2000
 ) -> Interval:
-    units = range(len(same.ranks)) if same.groups is None else same.groups
-    numbers: dict[str | int, int] = {}
-    of = np.array([numbers.setdefault(unit, len(numbers)) for unit in units])
+    of = unit_rows(same.groups, len(same.ranks))
     one, two = (np.bincount(of, a.hits(k)) for a in (same, other))
     counts, chance = np.bincount(of), same.chance(k)
     drawn = np.random.default_rng(seed).integers(0, len(counts), (n_resamples, len(counts)))

@@ -34,6 +34,7 @@ def model_card(folder: Path) -> str:
         "",
         f"- **Encoder**: {meta['state']['encoder_name']}, fingerprint "
         f"`{meta['state']['encoder_fingerprint'][:16]}`; other encoders are refused.",
+        *_behind(record),
         f"- **Data**: {_DATA} Used here: {record['n_texts']:,} sentences.",
         f"- **Seed**: {record['seed']}. **Seconds**: {record['seconds']:,.0f} on "
         f"{_hardware(record['hardware'])}, vectors computed before in bfloat16.",
@@ -45,6 +46,13 @@ def model_card(folder: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _behind(record: dict[str, Any]) -> list[str]:
+    if "defence" not in record:
+        return []
+    return [f"- **Defence**: trained behind `{record['defence']}`; vectors that are not behind the "
+            "same are refused."]  # fmt: skip
 
 
 def _hardware(hardware: dict[str, Any]) -> str:

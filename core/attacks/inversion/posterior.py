@@ -23,14 +23,7 @@ from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_pro
 from core.results import Recovery
 from core.text import Vocabulary
 
-__all__ = [
-    "READINGS",
-    "Candidates",
-    "PosteriorReader",
-    "TokenPrior",
-    "candidates",
-    "decode",
-]
+__all__ = ["READINGS", "Candidates", "PosteriorReader", "TokenPrior", "candidates", "decode"]
 
 READINGS = ("literal", "token", "sequence")
 """Released tokens as they are; the likeliest token each; the likeliest sequence of tokens."""

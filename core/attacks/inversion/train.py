@@ -41,6 +41,10 @@ class TrainingPlan:
         Number of texts drawn, the held-out ones included.
     n_held_out : int
         Texts kept apart for scoring; at most a tenth.
+    defence : str
+        What the encoder is behind, by its name with its settings; empty where nothing is changed.
+    undefended_fingerprint : str
+        Of the encoder without it.
     """
 
     attack: AttackSpec
@@ -49,6 +53,8 @@ class TrainingPlan:
     seed: int = 0
     limit: int | None = None
     n_held_out: int = 500
+    defence: str = ""
+    undefended_fingerprint: str = ""
 
     def identity(self, encoder: Encoder) -> dict[str, Any]:
         """Return what tells this run from another, JSON-able."""
@@ -62,7 +68,13 @@ class TrainingPlan:
             "seed": self.seed,
             "limit": self.limit,
             "n_held_out": self.n_held_out,
+            **self._behind(),
         }
+
+    def _behind(self) -> dict[str, str]:
+        if not self.defence:  # as all records were before there were defences
+            return {}
+        return {"defence": self.defence, "undefended_fingerprint": self.undefended_fingerprint}
 
 
 @dataclass(frozen=True)

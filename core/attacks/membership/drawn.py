@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.ranking import Ranking, unit_rows
+from core.attacks.membership.ranking import Ranking
 from core.attacks.membership.rates import RATES
 from core.attacks.membership.roc import tpr_at_fpr
 from core.results import Interval, Score
+from core.units import unit_rows
 
 __all__ = ["RocPoint", "ScoreShares", "curve_with_band", "score_shares"]
 

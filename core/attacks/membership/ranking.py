@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
+from core.units import unit_rows
 
-__all__ = ["Ranking", "are_whole", "curve", "shuffled", "unit_rows"]
+__all__ = ["Ranking", "are_whole", "curve", "shuffled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,3 @@ def are_whole(rows: NDArray[np.int64], members: NDArray[np.bool_]) -> bool:
     """Return whether each unit, by the number of each sample's, is of one kind alone."""
     inside = np.bincount(rows, weights=members)
     return bool(np.all((inside == 0) | (inside == np.bincount(rows))))
-
-
-def unit_rows(units: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:
-    """Return the number of the unit of each sample."""
-    if units is None:
-        return np.arange(n)
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(unit, len(numbers)) for unit in units], dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from core.attacks.membership.ranking import Ranking, curve, shuffled, unit_rows
+from core.attacks.membership.ranking import Ranking, curve, shuffled
 from core.attacks.membership.rates import (
     PRIORS,
     RATES,
@@ -24,6 +24,7 @@ from core.attacks.membership.rates import (
 )
 from core.errors import InvalidInputError
 from core.results import Interval, Score
+from core.units import unit_rows
 
 __all__ = [
     "PRIORS",

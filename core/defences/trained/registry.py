@@ -14,8 +14,10 @@ from core.specs import DefenceSpec
 
 __all__ = [
     "MODEL_DEFENCES",
+    "NETWORK_DEFENCES",
     "TRAINED_DEFENCES",
     "ModelDefenceEntry",
+    "NetworkDefenceEntry",
     "TrainedDefenceEntry",
     "make_trained_defence",
 ]
@@ -96,6 +98,38 @@ MODEL_DEFENCES: dict[str, ModelDefenceEntry] = {
     ),
 }
 """Defences of the texts that a model was trained on. They protect no vector."""
+
+
+@dataclass(frozen=True)
+class NetworkDefenceEntry(DefenceEntry):
+    """What a user should know of a network that only ever sees what leaves under noise."""
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its draws can be repeated: those of the training are."""
+        return False
+
+    @property
+    def cost(self) -> str:
+        """What it takes to use it."""
+        return "a network is fine-tuned for each task; what leaves is a defence's by itself"
+
+
+NETWORK_DEFENCES: dict[str, NetworkDefenceEntry] = {
+    "constrained": NetworkDefenceEntry(
+        "Network fine-tuned under noise",
+        "A network is fine-tuned on what users send under noise: words are read as behind that.",
+        "Qu et al. (2021), §3.3",
+        path="core.defences.trained.under_noise.sent:NetworkUnderNoise",
+        acts_on="network",
+        guarantee="what its users' mechanism promises, of each time that a text is sent; a text "
+        "that it is trained on is sent once an epoch",
+        formula=r"p(y \mid x) = f_\theta(\tilde x),\quad \tilde x \sim M_\eta(x)",
+        colour="#0072B2",
+        symbol="pentagon",
+    ),
+}
+"""Networks that read what another defence releases. What they release is nothing of their own."""
 
 
 def make_trained_defence(spec: DefenceSpec | str) -> TrainedDefence:

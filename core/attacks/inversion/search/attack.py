@@ -208,13 +208,22 @@ class SearchAttack:
         vectors = attacked.encode(texts)
         targets = [base.vocabulary_.targets(t) for t in texts]
         self.judges_: list[WordJudge] = []
+        starts = range(0, len(vectors), _BLOCK)
+        blocks = [self._first(encoder, vectors[start : start + _BLOCK]) for start in starts]
         for number in range(self.n_rounds):
-            steps = self._collect(encoder, vectors, on_progress, number)
+            tried = []
+            for i, block in enumerate(blocks, 1):
+                tried.append(self._try(encoder, block, number))
+                share = (number + i / len(blocks)) / self.n_rounds
+                on_progress(share, f"Learning to judge evidence, round {number + 1}")
+            steps = [step for block in tried for step in block]
             rows = np.concatenate([features(s) for s in steps])
             right = np.concatenate(
                 [[s.words[i] in t for i in s.tried] for s, t in zip(steps, targets, strict=True)]
             )
             self.judges_.append(WordJudge.fit(rows, right))
+            # The next round begins where this one, judged, ends: nothing is tried again.
+            blocks = [[self._judged(step, number) for step in block] for block in tried]
         return self
 
     def _fit_map(self, encoder: Encoder, texts: Sequence[str], attacked: Encoder) -> BagMap:
@@ -224,20 +233,6 @@ class SearchAttack:
         return BagMap.fit(
             encoder.encode([bag for _, bag in pairs]), attacked.encode([text for text, _ in pairs])
         )
-
-    def _collect(
-        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress, number: int
-    ) -> list[Toggles]:
-        """Run the rounds learned so far and return the evidence of the next."""
-        steps: list[Toggles] = []
-        for start in range(0, len(vectors), _BLOCK):
-            block = self._first(encoder, vectors[start : start + _BLOCK])
-            for earlier in range(number):
-                block = self._revise(encoder, block, earlier)
-            steps += self._try(encoder, block, number)
-            share = (number + (start + len(block)) / len(vectors)) / self.n_rounds
-            on_progress(share, f"Learning to judge evidence, round {number + 1}")
-        return steps
 
     def _first(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
         """Return the likeliest words after the corrections, and the choice among them."""
@@ -265,14 +260,15 @@ class SearchAttack:
 
     def _revise(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
         """Weigh the evidence of a round and choose anew."""
-        revised = []
-        for step in self._try(encoder, block, number):
-            belief = step.belief.copy()
-            belief[step.tried] = self.judges_[number](features(step))
-            size = self.size_factor * (belief.sum() + step.tail_mass)
-            count = int(best_counts(np.sort(belief)[None, ::-1], np.array([size]))[0])
-            revised.append(step.choose(belief, count))
-        return revised
+        return [self._judged(step, number) for step in self._try(encoder, block, number)]
+
+    def _judged(self, step: Toggles, number: int) -> Toggles:
+        """Return a state whose evidence was measured, believed and chosen by a round's judge."""
+        belief = step.belief.copy()
+        belief[step.tried] = self.judges_[number](features(step))
+        size = self.size_factor * (belief.sum() + step.tail_mass)
+        count = int(best_counts(np.sort(belief)[None, ::-1], np.array([size]))[0])
+        return step.choose(belief, count)
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress

@@ -20,7 +20,7 @@ from core.attacks.membership.classifiers.registry import (
 )
 from core.attacks.membership.classifiers.thresholds import models_of
 from core.attacks.membership.classifiers.users import STATISTICS, users_of
-from core.attacks.membership.ranking import are_whole, unit_rows
+from core.attacks.membership.ranking import are_whole
 from core.attacks.membership.roc import (
     RATES,
     AtRate,
@@ -35,6 +35,7 @@ from core.errors import InvalidInputError
 from core.metrics import bootstrap_interval
 from core.protocols import OnProgress
 from core.results import Interval, Score
+from core.units import unit_rows
 
 __all__ = [
     "AttackOutcome",
