@@ -32,7 +32,7 @@ def answered(page: sync_api.Page) -> None:
 def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:  # noqa: F811
     page = visit.open("/attributes", corpus="articles", labels="10", each="10").page
     infer(page)
-    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     answered(page)
     page.get_by_role("button", name="A text that it has not seen").click()

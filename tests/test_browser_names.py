@@ -69,7 +69,7 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     # Few vectors: the attack encodes a hundred texts for each, and other work may go on beside.
     text = "Ada Quell won the case in Leeds.\nTom Orrin lost his boat."
     page = visit.open("/names", attack="search", text=text, names="Ada Quell\nTom Orrin").page
-    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     sync_api.expect(headline(page)).to_contain_text("The vector alone gives away the surname in")
     sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()

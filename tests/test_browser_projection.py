@@ -90,7 +90,7 @@ def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:  # noqa:
 
 def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     page = visit.open("/projection", corpus="lee", method="tsne", n="500").page
-    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     sync_api.expect(headline(page)).to_contain_text("neighbours on this map")
     sync_api.expect(page.get_by_text("500 of ")).to_be_visible()

@@ -38,7 +38,7 @@ def press(page: sync_api.Page, n: int) -> None:
 def answered(page: sync_api.Page, n: int) -> sync_api.Locator:
     """Wait until n cards are there; fitting takes its time on a busy machine."""
     cards = page.locator("[class*='st-key-card-'] .ls-sentence").filter(visible=True)
-    sync_api.expect(cards).to_have_count(n, timeout=4 * PATIENCE)
+    sync_api.expect(cards).to_have_count(n, timeout=2 * PATIENCE)
     return cards
 
 
@@ -96,7 +96,7 @@ def test_a_sentence_is_read_from_every_encoder(
 def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     page = opened(visit, encoder="tfidf,glove", corpus="lee", n="1000")
     press(page, 2)
-    page.wait_for_function("() => location.search.includes('job=')", timeout=60_000)
+    page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     answered(page, 2)
 
