@@ -80,6 +80,7 @@ def test_what_is_given_besides_wins(tmp_path: Path) -> None:
         ("[]", "must hold an object"),
         ({"study": "eos", "seeds": [[1]]}, "seeds in"),
         ({"study": "eos", "seeds": None}, "seeds in"),
+        ({"study": "eos", "seeds": []}, "seeds in .* is an empty list: .* or leave it out"),
     ],
 )
 def test_wrong_files_are_told(tmp_path: Path, spec: Any, told: str) -> None:

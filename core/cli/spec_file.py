@@ -125,6 +125,11 @@ def _arguments(spec: dict[str, Any], command: str, known: list[str], path: Path)
                 f"--spec: {name} in {path} must be a word, a number, true or false, a list of "
                 "these, or settings with their values."
             )
+        elif value == []:
+            raise InvalidInputError(
+                f"--spec: {name} in {path} is an empty list: name what it should hold, or leave it "
+                "out for what is usual."
+            )
         else:
             yield from (option, *map(str, _listed(value)))
 
