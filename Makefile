@@ -1,10 +1,11 @@
 # Leakscope: `make help` lists the targets.
-# Anything here can be overridden: make run PORT=9000, make test ARGS="-k inversion".
+# Anything here can be overridden: make run PORT=9000, make test ARGS="-k inversion" WORKERS=4.
 
 PYTHON    ?= python3
 VENV      ?= .venv
 HOST      ?= localhost
 PORT      ?= 8501
+WORKERS   ?= 2
 ARGS      ?=
 PIP_FLAGS ?=
 
@@ -30,7 +31,7 @@ run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
 	$(PY) -m dashboard serve --host $(HOST) --port $(PORT) $(ARGS)
 
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(DEV) ## check style, formatting, types and the documentation's figures
 	$(PY) -m ruff check .
