@@ -80,19 +80,20 @@ def presenter_buttons() -> None:
     texts = [sample["text"] for sample in cache.samples()]
     here = texts.index(state.text()) if state.text() in texts else -1
     with st.container(horizontal=True, horizontal_alignment="center", gap="xsmall"):
-        for label, icon, key, step in (
-            ("Previous", "arrow_back", "Left", -1),
-            ("Next", "arrow_forward", "Right", 1),
+        for label, icon, keys, step in (
+            ("Previous", "arrow_back", ("Left", "PageUp"), -1),
+            ("Next", "arrow_forward", ("Right", "PageDown"), 1),
         ):
-            st.button(
-                label,
-                key=f"present-{label}",
-                icon=f":material/{icon}:",
-                shortcut=key,
-                help="Steps through the samples",
-                on_click=state.set_text,
-                args=(texts[(here + step) % len(texts)],),
-            )
+            for key in keys:  # a button has one key; that of clickers has a button of its own
+                st.button(
+                    label,
+                    key=f"present-{label}" if key == keys[0] else f"clicker-{label}",
+                    icon=f":material/{icon}:",
+                    shortcut=key,
+                    help="Steps through the samples",
+                    on_click=state.set_text,
+                    args=(texts[(here + step) % len(texts)],),
+                )
         leave_button()
 
 

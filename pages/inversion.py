@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from dashboard import cache, markup
+from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.controls import present_button, presenter_buttons, sample_buttons, sentence_input
 from dashboard.inversion import answers, controls, explain, settings, state, views
@@ -19,14 +19,17 @@ address = state.address()
 address.adopt()
 answers.adopt_jobs()
 
-# The finding comes first on the page and last in the script: it needs the answers.
-headline = st.container()
-if not is_presenting():
+# The finding comes first on the page and last in the script: it needs the answers. Its place keeps
+# its height, so that the controls below it stay where they are while one types.
+stage = st.container(key="stage" if is_presenting() else "bench")
+headline, answer = stage.container(key="headline"), stage.container(key="answer")
+if is_presenting():
+    presenter_buttons()
+else:
     sentence_input()
     sample_buttons()
-    controls.attack_picker()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        controls.stop_words_toggle()
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        controls.attack_picker()
         more = st.popover(
             "More settings",
             icon=":material/tune:",
@@ -36,6 +39,8 @@ if not is_presenting():
         )
         present_button()
         share = st.popover("Link", icon=":material/link:", help="An address that opens this view")
+        save = st.popover("Save", icon=":material/download:", help="These results as a file")
+        controls.stop_words_toggle()
     if more.open:
         with more:
             settings.settings_of_chosen()
@@ -62,11 +67,8 @@ if not chosen:
 
 with headline.skeleton(height=60):
     vector = cache.encoder(answers.ENCODER).encode([typed])
-stage = st.container(key="stage" if is_presenting() else "bench")
-with stage:
-    strip = st.container()
-    marks = st.container()
-    versus = st.container()
+with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
+    link, strip, versus = st.container(), st.container(), st.container()
     readings, charts = [], []
     for place, name in zip(views.side_by_side(len(chosen)), chosen, strict=True):
         with place.container(border=True, key=f"card-{name}"):
@@ -74,13 +76,16 @@ with stage:
             try:
                 reading = answers.reading(answers.request_for(name, typed), vector)
                 if reading is not None:
-                    charts.append(views.reading_card(reading))
+                    card = views.reading_card(reading, with_sentence=len(chosen) > 1)
+                    charts.append(card)
                     readings.append(reading)
             except CoreError as error:
                 show_error(error, title="This attack cannot answer")
     if readings:
         views.show_finding(headline, readings)
-        marks.html(markup.legend(readings))
+        views.show_answer(answer, readings)
+        with link:
+            views.names_link(readings)
     else:
         headline.title(QUESTION, anchor=False)
     with strip:
@@ -91,11 +96,8 @@ with stage:
     for draw_chart in charts:
         draw_chart()
 
-if is_presenting():
-    presenter_buttons()
-elif readings:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Save these results")
+if not is_presenting() and readings:
+    with save:
         views.downloads(readings)
     commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
     how_much_leaks("inversion", *commands)

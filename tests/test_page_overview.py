@@ -14,8 +14,8 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     page = small_app.run()
     assert not page.exception and not page.error
     assert re.fullmatch(
-        r"\d+ of \d+ words? read( from the vector alone|"
-        r" · \d+ words? this attacker cannot name: no evidence of safety)",
+        r"Of \d+ words? the attacker reads (\d+|none)"
+        r"( · \d+ it cannot name: no evidence of safety)?",
         page.title[0].value,
     )
     assert any("How much leaks" in caption.value for caption in page.caption)

@@ -27,10 +27,13 @@ __all__ = [
     "downloads",
     "finding",
     "groups_said",
+    "names_link",
     "reading_card",
     "score_row",
+    "show_answer",
     "show_finding",
     "side_by_side",
+    "strongest",
     "vector_panel",
 ]
 
@@ -42,12 +45,10 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
 
     The two are Markdown without anything typed in it.
     """
-    best = max(readings, key=lambda r: r.scores.f1)
+    best = strongest(readings)
     n_unknown = len(best.unknown)
     n = len(best.targets) + n_unknown
-    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}"
-    if n_unknown:
-        by += ", from the vector alone"
+    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}, from the vector alone"
     what = read_said(best.n_recovered, n, n_unknown)
     if not best.targets:
         return what, f"{by}: nothing could be scored."
@@ -63,13 +64,29 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     return what, beside
 
 
+def strongest(readings: Sequence[Reading]) -> Reading:
+    """Return the reading that the page speaks of first."""
+    return max(readings, key=lambda reading: reading.scores.f1)
+
+
 def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
     """Draw the finding into a place kept free for it."""
     title, beside = finding(readings)
     slot.title(title, anchor=False)
     slot.markdown(beside)
+
+
+def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
+    """Draw the sentence as the strongest attack read it, with what the marks mean."""
+    best = strongest(readings)
+    slot.html(markup.marked_sentence(best))
+    slot.html(markup.legend([best]))
+
+
+def names_link(readings: Sequence[Reading]) -> None:
+    """Draw the way to the page of names where a word stands outside an attack's list."""
     if any(reading.unknown for reading in readings) and not is_presenting():
-        slot.page_link(
+        st.page_link(
             _NAMES_PAGE,
             label="Could one of them be a name that you suspect? Ask the encoder",
             icon=":material/badge:",
@@ -92,13 +109,14 @@ def attack_header(name: str) -> None:
     st.caption(entry.reference[:1].upper() + entry.reference[1:])
 
 
-def reading_card(reading: Reading) -> Callable[[], None]:
+def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[], None]:
     """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took.
 
-    Returns what draws the chart into the place kept for it. To be called when all words of the
+    A lone reading's sentence stands under the headline already. Returns what draws the chart into the place kept for it. To be called when all words of the
     page are out: the browser needs most of a second to load the charts, and words need not wait.
     """
-    st.html(markup.marked_sentence(reading))
+    if with_sentence:
+        st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
     score_row(reading)
     if reading.recovery.words and INVERSION_ATTACKS[reading.attack].answers_in_order:
