@@ -9,6 +9,7 @@ import streamlit as st
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures import inversion as figures
 from core.results import Score
+from core.said import leak_said
 from dashboard import cache, markup
 from dashboard.charts import chart_config
 from dashboard.inversion import answers, cost, views
@@ -54,19 +55,18 @@ if measured:
     st.header("Not one lucky example", anchor=False)
     st.markdown(
         "The same, averaged over sentences that no attack was trained on, nor on any that nearly "
-        "repeats them. 100 would be every word and no other; the dotted line is an attacker who "
-        "never looks at the numbers."
+        "repeats them. The dotted line is an attacker who never looks at the numbers."
     )
     scores = {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
         for name, record in measured.items()
     }
-    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {f1.value:.0f}" for n, f1 in scores.items())
+    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {leak_said(f1)}" for n, f1 in scores.items())
     st.plotly_chart(
         figures.shipped_scores(scores),
         key="shipped",
         config=chart_config(),
-        alt=f"F1 by attack: {told}",
+        alt=f"Words read, by attack: {told}",
     )
 how_much_leaks("overview", *(train_command(name, record) for name, record in measured.items()))
 
@@ -87,8 +87,9 @@ for column, (title, body) in zip(
         ),
         (
             "What follows?",
-            "Treat embeddings like the texts they come from: the same access rules, "
-            "the same retention, the same care when they leave the house.",
+            "Treat embeddings like the texts they come from: the same access rules, encryption "
+            "and retention, the same care when they leave the house. What changes the vectors "
+            "themselves comes on top: **Trade-off** says what each such defence saves and costs.",
         ),
     ),
     strict=True,

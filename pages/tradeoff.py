@@ -9,6 +9,7 @@ from dashboard import cache
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
+from dashboard.remedies import show_remedies
 from dashboard.state import text
 from dashboard.tradeoff import controls, explain, finding, sides, state, views
 
@@ -32,6 +33,8 @@ how_much_leaks("tradeoff", "tradeoff")
 
 st.header("All tasks", anchor=False)
 views.all_tasks(left, share, reads)
+st.header("Beside the mathematics", anchor=False)
+show_remedies()
 explain.how_it_is_computed(found)
 
 st.header("Two settings on your sentence, side by side", anchor=False)

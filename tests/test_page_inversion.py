@@ -73,7 +73,7 @@ def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     assert cards(page) == named, "the strongest attack answers by itself"
     assert not page.error
     labels = [metric.label for metric in page.metric]
-    assert labels == ["F1", "Precision", "Recall"] * 2
+    assert labels == ["Words read", "F1", "Precision", "Recall"] * 2
     assert all(metric.delta.startswith("guessing: ") for metric in page.metric)
     assert "300" in html(page), "training pairs"
 
@@ -192,7 +192,7 @@ def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> N
     cache.jobs().wait(job_in(page), timeout=120)
     page.run()
     assert "No trained 'sparse' ships" in messages(page)
-    assert len(page.metric) == 3
+    assert len(page.metric) == 4
 
 
 def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held:
     assert job is not None and job.state is JobState.DONE, job
     page.run()
     assert not page.exception and not page.error
-    assert [m.label for m in page.metric] == ["F1", "Precision", "Recall"]
+    assert [m.label for m in page.metric] == ["Words read", "F1", "Precision", "Recall"]
     assert "job" not in page.query_params, "the job is done and forgotten"
     assert "for this text" in html(page), "the number of queries is told"
 
@@ -225,7 +225,7 @@ def test_a_reloaded_page_finds_its_job_again(
     assert not anew.exception
     assert anew.text_input(key=state.TEXT_KEY).value == TEXT
     assert INVERSION_ATTACKS["search"].title in cards(anew)
-    assert len(anew.metric) == 3 * len(cards(anew))
+    assert len(anew.metric) == 4 * len(cards(anew))
 
 
 def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open, held: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
     page.session_state["_picked"] = map_picked._Picked(request, rows, None)
     page.run()
-    assert "without the defence" not in told(page) and "F1 of" in told(page)
+    assert "without the defence" not in told(page) and "of 10 words** (F1" in told(page)
     control(page, "selectbox", "defence").set_value("text_to_text").run()
     page.select_slider(key=key_of("strength")).set_value(30.0).run()
     assert "with it (Text to text at η 30), n = " in told(page) and not page.error

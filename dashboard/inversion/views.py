@@ -52,16 +52,20 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     what = read_said(best.n_recovered, n, n_unknown)
     if not best.targets:
         return what, f"{by}: nothing could be scored."
-    n_guessed = round(best.prior.recall * len(best.targets) / 100)
     if len(readings) > 1:
         by = f"Best of {len(readings)} attacks: b{by[1:]}"
-    beside = f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
+    beside = f"{by}. Whoever guesses frequent words without the vector finds {_n_guessed(best)}."
     if best.unread:
         beside += (
             f" The encoder cuts the text off: {len(best.unread)} further words stand beyond what "
             "it reads, are not in the vector and were not tested."
         )
     return what, beside
+
+
+def _n_guessed(reading: Reading) -> int:
+    """Return how many words are found who always answers the most frequent ones."""
+    return round(reading.prior.recall * len(reading.targets) / 100)
 
 
 def strongest(readings: Sequence[Reading]) -> Reading:
@@ -112,8 +116,9 @@ def attack_header(name: str) -> None:
 def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[], None]:
     """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took.
 
-    A lone reading's sentence stands under the headline already. Returns what draws the chart into the place kept for it. To be called when all words of the
-    page are out: the browser needs most of a second to load the charts, and words need not wait.
+    A lone reading's sentence stands under the headline already. Returns what draws the chart into
+    the place kept for it. To be called when all words of the page are out: the browser needs most
+    of a second to load the charts, and words need not wait.
     """
     if with_sentence:
         st.html(markup.marked_sentence(reading))
@@ -139,12 +144,23 @@ def _bars(reading: Reading, place: Any) -> None:
 
 
 def score_row(reading: Reading) -> None:
-    """Draw F1, precision and recall, each above what guessing reaches.
+    """Draw how many words were read, then F1, precision and recall, each above guessing.
 
     Where no word can be scored there is no score: zero would say that nothing leaks.
     """
     own, prior, is_scored = reading.scores, reading.prior, bool(reading.targets)
+    n = len(reading.targets) + len(reading.unknown)
     with st.container(horizontal=True, gap="xsmall"):
+        st.metric(
+            "Words read",
+            f"{reading.n_recovered} of {n}" if is_scored else "–",
+            f"guessing: {_n_guessed(reading)}" if is_scored else "not scored",
+            delta_color="off",
+            delta_arrow="off",
+            width=112,
+            help="How many different words of the text this attack named. Below: the same for an "
+            "attacker who never sees the vector.",
+        )
         for title, value, guess, about in (
             ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
             (

@@ -10,6 +10,7 @@ import streamlit as st
 from core.defences.metric_dp.promise import HARDLY, odds_said
 from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
+from core.said import leak_said
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of
 from core.studies.tradeoff_frontier import frontier
@@ -63,8 +64,8 @@ def picture(
         on_select="rerun",
         selection_mode="points",
         config=chart_config(),
-        alt=f"{READS[reads]} against usefulness for {task}, a line for each defence; no setting "
-        f"surely beats {best}; the table below holds the same numbers",
+        alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence; "
+        f"no setting surely beats {best}; the table below holds the same numbers",
     )
     left_out = len(left.points) - len(attacked(left, task, reads))
     st.caption(
@@ -115,7 +116,9 @@ def _least_said(point: Point | None, choice: Choice) -> str:
     if point is None:
         return "none keeps enough"
     told = beside_none(point, choice.base, choice.reads)
-    return f"{point_said(point)}: {choice.leak(point).said(0)}{told and f', {told}'}"
+    leak = choice.leak(point)
+    read = leak_said(leak) if choice.reads == "words" else leak.said(0)
+    return f"{point_said(point)}: {read}{told and f', {told}'}"
 
 
 def table(found: Tradeoff, task: str, reads: str) -> None:
@@ -145,7 +148,7 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         column_config={
             "defence": columns.TextColumn("Defence", pinned=True),
             "strength": columns.TextColumn("Strength"),
-            "useful": columns.NumberColumn(f"{task}", format="%.1f"),
+            "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "promise": columns.TextColumn(
