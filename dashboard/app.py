@@ -6,8 +6,9 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from core.assets import ASSETS, ROOT
-from dashboard import state
+from dashboard import downloads, state
 from dashboard.calm import calm
+from dashboard.controls import leave_button
 
 IS_DARK = st.context.theme.type == "dark"
 
@@ -112,5 +113,10 @@ st.html(ROOT / "dashboard" / "style.css")
 page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
 st.logo(str(ASSETS / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
 
+downloads.forget_place()
+if state.is_presenting():
+    st.html(ROOT / "dashboard" / "present.css")
+    with st.container(key="leave"):
+        leave_button()
 with calm():
     page.run()

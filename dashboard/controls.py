@@ -10,6 +10,7 @@ from dashboard import cache, state
 from dashboard.calm import calm
 
 __all__ = [
+    "leave_button",
     "present_button",
     "presenter_buttons",
     "sample_buttons",
@@ -76,7 +77,7 @@ def present_button() -> None:
 
 
 def presenter_buttons() -> None:
-    """Draw what a presenter needs: one sample back, one on, and the way out."""
+    """Draw what steps through the samples; the way out stands on every page."""
     texts = [sample["text"] for sample in cache.samples()]
     here = texts.index(state.text()) if state.text() in texts else -1
     with st.container(horizontal=True, horizontal_alignment="center", gap="xsmall"):
@@ -94,7 +95,6 @@ def presenter_buttons() -> None:
                     on_click=state.set_text,
                     args=(texts[(here + step) % len(texts)],),
                 )
-        leave_button()
 
 
 def leave_button() -> None:

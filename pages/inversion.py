@@ -8,10 +8,11 @@ from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
 from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.controls import present_button, presenter_buttons, sample_buttons, sentence_input
+from dashboard.controls import presenter_buttons, sample_buttons, sentence_input
 from dashboard.inversion import answers, controls, explain, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
+from dashboard.toolbar import toolbar
 
 QUESTION = "Which words does the vector give away?"
 
@@ -37,15 +38,11 @@ else:
             on_change="rerun",
             help="Settings of the chosen attacks that need no new training",
         )
-        present_button()
-        share = st.popover("Link", icon=":material/link:", help="An address that opens this view")
-        save = st.popover("Save", icon=":material/download:", help="These results as a file")
+        toolbar(address.show_link)
         controls.stop_words_toggle()
     if more.open:
         with more:
             settings.settings_of_chosen()
-    with share:
-        address.show_link()
 
 typed, chosen = text(), state.chosen_attacks()
 answers.stop_old_jobs(typed)
@@ -97,8 +94,7 @@ with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
         draw_chart()
 
 if not is_presenting() and readings:
-    with save:
-        views.downloads(readings)
+    views.downloads(readings)
     commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
     how_much_leaks("inversion", *commands)
     explain.how_it_is_computed(chosen)

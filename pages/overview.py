@@ -7,18 +7,23 @@ from pathlib import Path
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import table_csv
 from core.figures import inversion as figures
 from core.results import Score
 from core.said import leak_said
 from dashboard import cache, markup
+from dashboard.address import Address
 from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.inversion import answers, cost, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
+from dashboard.toolbar import toolbar
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]
 
 headline = st.container()
+toolbar(Address("", ()).show_link)
 st.markdown(
     "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
     "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
@@ -68,6 +73,12 @@ if measured:
         config=chart_config(),
         alt=f"Words read, by attack: {told}",
     )
+    rows = [
+        {"attack": name, "f1": f1.value, "low": f1.ci95.low, "high": f1.ci95.high, "n": f1.n,
+         "guessing": f1.chance, "recall": measured[name]["held_out"].get("recall")}
+        for name, f1 in scores.items()
+    ]  # fmt: skip
+    save_csv(lambda: table_csv(rows), "overview", about="What each attack reads, a row an attack")
 how_much_leaks("overview", *(train_command(name, record) for name, record in measured.items()))
 
 st.header("What to know", anchor=False)

@@ -11,12 +11,13 @@ from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
 from dashboard.remedies import show_remedies
 from dashboard.state import text
+from dashboard.toolbar import toolbar
 from dashboard.tradeoff import controls, explain, finding, sides, state, views
 
 found = cache.tradeoff(ENCODER)
 address = state.adopt(found)
 
-headline = st.container()
+headline, bar = st.container(), st.container()
 task = controls.task_picker(found)
 reads, share = controls.reads_picker(found), controls.share_picker()
 most = controls.limit_picker(found)
@@ -42,8 +43,10 @@ sentence_input()
 sample_buttons()
 buttons = st.container(horizontal=True, gap="xsmall")
 sides.side_by_side(found, task, reads, sides.text_or_none(text()))
-sides.link_and_noise(buttons, address)  # which holds what was composed just now
+sides.noise_button(buttons)
 
 st.header("The numbers", anchor=False)
+with bar:
+    toolbar(address.show_link)  # which holds what was composed just now
 views.table(left, task, reads)
 explain.caveats()

@@ -26,10 +26,10 @@ from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_
 
 __all__ = [
     "colour_pickers",
-    "link_popover",
     "method_pickers",
     "more_settings",
     "search_input",
+    "show_link",
     "text_pickers",
 ]
 
@@ -252,10 +252,9 @@ def search_input() -> None:
     )
 
 
-def link_popover(address: Address) -> None:
+def show_link(address: Address) -> None:
     """Draw the address of the view; there is none for a file of one's own."""
-    with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-        if state.chosen("corpus") == UPLOAD:
-            st.markdown("A map of your own file has no address: the file stays in your session.")
-        else:
-            address.show_link(encoder_choice.address().query())
+    if state.chosen("corpus") == UPLOAD:
+        st.markdown("A map of your own file has no address: the file stays in your session.")
+    else:
+        address.show_link(encoder_choice.address().query())

@@ -53,10 +53,10 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> 
         return
     own, base = choice.leak(best), choice.leak(choice.base)
     slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
+    kept = f"**{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)}"
     slot.markdown(
-        _read_instead(own, base, reads)
-        + f"{_guessing(reads, base)}; {task_said(task)} keeps **{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)} (95 % "
-        f"intervals in brackets). {_alike(choice)}"
+        f"{_read_instead(own, base, reads)}{_guessing(reads, base)}; {task_said(task)} keeps "
+        f"{kept} (95 % intervals in brackets). {_alike(choice)}"
     )
     slot.markdown(_promised_or_not(choice, share))
     if choice.promising is not None:

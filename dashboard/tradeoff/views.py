@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.attacks.inversion.export import table_csv
 from core.defences.metric_dp.promise import HARDLY, odds_said
 from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
@@ -19,6 +20,7 @@ from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minute
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.tradeoff import state
 from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.finding import missing_said, read_said
@@ -140,6 +142,11 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         }
         for point in points
     ]
+    save_csv(
+        lambda: table_csv(rows),
+        "tradeoff",
+        about="Every setting that is shown, a row each",
+    )
     columns = st.column_config
     st.dataframe(
         rows,
