@@ -37,7 +37,7 @@ def test_invert_without_json_marks_what_was_found(
     assert outcome.status == 0
     assert "● minister" in outcome.out
     assert "✗" in outcome.out
-    assert "1 of 1 word read from the vector alone" in outcome.out
+    assert "Of 1 word the attacker reads 1" in outcome.out
 
 
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(

@@ -74,7 +74,8 @@ def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     assert not page.error
     labels = [metric.label for metric in page.metric]
     assert labels == ["Words read", "F1", "Precision", "Recall"] * 2
-    assert all(metric.delta.startswith("guessing: ") for metric in page.metric)
+    said = page.metric[:4]  # the small search of the tests knows none of these words
+    assert all(metric.delta.startswith("guessing: ") for metric in said)
     assert "300" in html(page), "training pairs"
 
 
@@ -94,8 +95,9 @@ def test_the_marked_sentence_stands_before_every_control(opened: Open) -> None:
 def test_the_headline_counts_what_is_marked(opened: Open) -> None:
     page = opened(text=TEXT, attack="mlc")
     n_read = html(page).count('<mark class="ls-hit"')
-    n_missed = html(page).count('<span class="ls-miss" title="missed"')
-    said = f"Of {n_read + n_missed} words the attacker reads {n_read or 'none'}"
+    marks = ('<span class="ls-miss" title="missed"', '<span class="ls-unknown" title="outside')
+    n_others = sum(html(page).count(mark) for mark in marks)
+    said = f"Of {n_read + n_others} words the attacker reads {n_read or 'none'}"
     assert page.title[0].value.startswith(said)
 
 
@@ -201,7 +203,7 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held:
     page.button(key="run-search").click().run()
     job_id = job_in(page)
     held.touch()
-    job = cache.jobs().wait(job_id, timeout=60)
+    job = cache.jobs().wait(job_id, timeout=240)
     assert job is not None and job.state is JobState.DONE, job
     page.run()
     assert not page.exception and not page.error
@@ -218,7 +220,7 @@ def test_a_reloaded_page_finds_its_job_again(
     page.button(key="run-search").click().run()
     job_id = job_in(page)
     held.touch()
-    cache.jobs().wait(job_id, timeout=60)
+    cache.jobs().wait(job_id, timeout=240)
     anew = AppTest.from_file(small_app._script_path, default_timeout=180).run()
     anew.query_params["job"] = job_id
     anew.switch_page("../pages/inversion.py").run()
