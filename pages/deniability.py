@@ -35,6 +35,7 @@ address.adopt()
 
 if not is_presenting():
     controls.sentence_input()
+    encoded = st.container()
     controls.sample_buttons()
 eta = eta_slider(encoder.dimension)
 with st.container(horizontal=True, vertical_alignment="center"):
@@ -60,6 +61,8 @@ except CoreError as error:
     show_error(error, title="This text cannot be privatised")
     st.stop()
 
+if not is_presenting():
+    controls.words_encoded(encoded, encoder, typed)
 title, beside = views.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)

@@ -8,7 +8,12 @@ from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
 from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.controls import presenter_buttons, sample_buttons, sentence_input
+from dashboard.controls import (
+    presenter_buttons,
+    sample_buttons,
+    sentence_input,
+    words_encoded,
+)
 from dashboard.inversion import answers, controls, explain, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
@@ -28,6 +33,7 @@ if is_presenting():
     presenter_buttons()
 else:
     sentence_input()
+    encoded = st.container()
     sample_buttons()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         controls.attack_picker()
@@ -64,6 +70,8 @@ if not chosen:
 
 with headline.skeleton(height=60):
     vector = cache.encoder(answers.ENCODER).encode([typed])
+if not is_presenting():
+    words_encoded(encoded, cache.encoder(answers.ENCODER), typed)
 with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
     link, strip, versus = st.container(), st.container(), st.container()
     readings, charts = [], []

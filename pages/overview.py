@@ -19,7 +19,7 @@ from dashboard.inversion import answers, cost, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
 from dashboard.toolbar import toolbar
 
-ATTACK = "probe_mlc"
+ATTACK = "search"
 sample = cache.samples()[0]
 
 headline = st.container()
