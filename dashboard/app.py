@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from core.assets import ASSETS, ROOT
-from dashboard import downloads, state
+from dashboard import downloads, state, way
 from dashboard.calm import calm
 from dashboard.controls import leave_button
 
@@ -35,6 +35,7 @@ PAGES = {
             "visibility",
             "What a text embedding gives away, with one live example.",
         ),
+        _page("glossary", "Glossary", "menu_book", "What the words of the pages mean."),
     ],
     "What is read": [
         _page(
@@ -120,3 +121,4 @@ if state.is_presenting():
         leave_button()
 with calm():
     page.run()
+    way.show_next(page.url_path or "overview")

@@ -18,6 +18,7 @@ from dashboard.downloads import save_csv
 from dashboard.inversion import answers, cost, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
 from dashboard.toolbar import toolbar
+from dashboard.way import show_roles
 
 ATTACK = "search"
 sample = cache.samples()[0]
@@ -54,6 +55,9 @@ if st.button(
     help="Opens the inversion page. What you type stays in the memory of this computer.",
 ):
     st.switch_page(Path(__file__).with_name("inversion.py"))
+
+st.header("What brings you here?", anchor=False)
+show_roles()
 
 measured = cache.shipped_records(answers.ENCODER)
 if measured:
@@ -108,25 +112,6 @@ for column, (title, body) in zip(
     with column:
         st.subheader(title, anchor=False)
         st.markdown(body)
-st.header("Where to go on", anchor=False)
-for name, icon, told in (
-    ("inversion", "undo", "**Inversion**: your own sentence, by the attack you choose"),
-    (
-        "representations",
-        "compare_arrows",
-        "**Representations**: which encoder leaks least at equal usefulness",
-    ),
-    ("names", "badge", "**Names**: whose name can be read from a vector"),
-    ("attributes", "person_search", "**Attributes**: who wrote it, as far as a vector tells"),
-    ("membership", "group_search", "**Membership**: whose texts a model was trained on"),
-    ("memorisation", "psychology", "**Memorisation**: whether a model keeps a secret"),
-    ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
-    ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
-    ("training", "model_training", "**Training**: whether training for privacy holds"),
-    ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
-):
-    page = Path(__file__).with_name(f"{name}.py")
-    st.page_link(page, label=told, icon=f":material/{icon}:")
 st.caption(
     "Leakscope measures; it does not certify. It shows what these attackers read from this "
     "encoder. Nothing you type is stored, logged or sent anywhere."

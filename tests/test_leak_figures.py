@@ -24,7 +24,8 @@ from dashboard.leakage import (
 )
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "glossary")
+"""Those that show figures."""
 
 
 def rows(name: str) -> list[dict]:

@@ -27,7 +27,7 @@ def parquet() -> MemoryFile:
 
 
 def jsonl(**more: object) -> MemoryFile:
-    rows = [json.dumps({"emb": VECTOR, **({"body": text} if not more else more)}) for text in TEXTS]
+    rows = [json.dumps({"emb": VECTOR, **(more or {"body": text})}) for text in TEXTS]
     return MemoryFile("a.jsonl", "\n".join(rows).encode())
 
 
