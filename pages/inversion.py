@@ -75,6 +75,7 @@ if not is_presenting():
 with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
     link, strip, versus = st.container(), st.container(), st.container()
     readings, charts = [], []
+    st.header("What each attack reads", anchor=False)
     for place, name in zip(views.side_by_side(len(chosen)), chosen, strict=True):
         with place.container(border=True, key=f"card-{name}"):
             views.attack_header(name)
