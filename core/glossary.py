@@ -31,7 +31,7 @@ GLOSSARY: dict[str, str] = {
     "what was missed and what was wrongly said alike.",
     "guessing": "What an attacker reaches who never looks at the vector and always answers the "
     "most frequent words. Only what lies above it was given away.",
-    "interval (95 %)": "Where the number would lie in 95 of 100 such measurements on other texts: "
+    "interval": "Where the number would lie in 95 of 100 such measurements on other texts: "
     "how far to trust it.",
     "inversion": "Reading from a vector what words its text holds.",
     "lower bound": "What these attackers read. Another may read more, so a low number is no proof "

@@ -37,7 +37,7 @@ WAY: dict[str, Step] = {
     "names": Step(
         "projection",
         "What do the vectors of many texts say together?",
-        ("vector", "vocabulary", "interval (95 %)", "lower bound"),
+        ("vector", "vocabulary", "interval", "lower bound"),
     ),
     "projection": Step(
         "representations",
@@ -47,17 +47,17 @@ WAY: dict[str, Step] = {
     "representations": Step(
         "attributes",
         "Does a vector tell who wrote the text?",
-        ("encoder", "usefulness", "F1", "auxiliary texts", "interval (95 %)"),
+        ("encoder", "usefulness", "F1", "auxiliary texts", "interval"),
     ),
     "attributes": Step(
         "membership",
         "Can it be told whose texts a model was trained on?",
-        ("attribute", "guessing", "interval (95 %)"),
+        ("attribute", "guessing", "interval"),
     ),
     "membership": Step(
         "memorisation",
         "Does a model keep by heart what it was trained on?",
-        ("membership", "AUC", "guessing", "interval (95 %)"),
+        ("membership", "AUC", "guessing", "interval"),
     ),
     "memorisation": Step(
         "deniability",
@@ -72,7 +72,7 @@ WAY: dict[str, Step] = {
     "tradeoff": Step(
         "training",
         "Does training for privacy hold against those who come later?",
-        ("defence", "usefulness", "promise", "F1", "lower bound", "interval (95 %)"),
+        ("defence", "usefulness", "promise", "F1", "lower bound", "interval"),
     ),
     "training": Step(
         "overview",
