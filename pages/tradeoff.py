@@ -14,10 +14,12 @@ from dashboard.state import text
 from dashboard.toolbar import toolbar
 from dashboard.tradeoff import controls, explain, finding, sides, state, views
 
-found = cache.tradeoff(ENCODER)
+headline, bar = st.container(), st.container()
+shipped = cache.tradeoff(ENCODER)
+own = controls.own_rows()
+found = own or shipped
 address = state.adopt(found)
 
-headline, bar = st.container(), st.container()
 task = controls.task_picker(found)
 reads, share = controls.reads_picker(found), controls.share_picker()
 most = controls.limit_picker(found)
@@ -30,6 +32,8 @@ finding.finding(headline, left, task, share, reads)
 if said := finding.time_said(found, left, most, shown):
     headline.caption(said)
 views.picture(found, left, task, reads, most)
+if own is not None:
+    views.shipped_beside(shipped, task, reads)
 how_much_leaks("tradeoff", "tradeoff")
 
 st.header("All tasks", anchor=False)

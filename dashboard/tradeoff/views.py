@@ -13,7 +13,7 @@ from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.said import leak_said
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of
+from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
@@ -30,7 +30,7 @@ _MEASURE_ALL = (
     "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
 )
 
-__all__ = ["all_tasks", "figure_key", "picture", "table"]
+__all__ = ["all_tasks", "figure_key", "picture", "shipped_beside", "table"]
 
 
 def figure_key(task: str, reads: str, most: float | None = None) -> str:
@@ -40,7 +40,11 @@ def figure_key(task: str, reads: str, most: float | None = None) -> str:
 
 
 def picture(
-    found: Tradeoff, left: Tradeoff, task: str, reads: str, most: float | None = None
+    found: Tradeoff,
+    left: Tradeoff,
+    task: str,
+    reads: str,
+    most: float | None = None,
 ) -> None:
     """Draw the figure; a click in it chooses a setting.
 
@@ -78,6 +82,21 @@ def picture(
     )
     if missing := missing_said(found):
         st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
+
+
+def shipped_beside(found: Tradeoff, task: str, reads: str) -> None:
+    """Draw the shipped rows below rows of the visitor's own, as far as both know the task."""
+    st.header("Beside them, the rows that ship", anchor=False)
+    if task not in found.tasks:
+        st.caption(f"The rows that ship are not of {task_said(task)}.")
+        return
+    reads = reads if reads in reads_of(found) else "words"
+    st.plotly_chart(
+        tradeoff_figure(found, task, reads=reads, edge=frontier(found, task, reads)),
+        key=f"shipped-{figure_key(task, reads)}",
+        config=chart_config(),
+        alt=f"{READS[reads]} against usefulness for {task_said(task)}, of the rows that ship",
+    )
 
 
 def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
