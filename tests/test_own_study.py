@@ -49,9 +49,8 @@ def test_files_of_something_else_are_refused(file: dict) -> None:
 
 
 def test_a_trade_off_of_ones_own_is_read_as_one_that_ships() -> None:
-    assert (
-        tradeoff_of(json.loads(ROWS), "a").points == load_tradeoff(TRADEOFF / "minilm.json").points
-    )
+    shipped = load_tradeoff(TRADEOFF / "minilm.json")
+    assert tradeoff_of(json.loads(ROWS), "a").points == shipped.points
     for wrong in ({}, {"rows": []}, {"rows": "x"}, {"rows": [{"defence": "none"}]}):
         with pytest.raises(ArtifactError, match="the file is not the result"):
             tradeoff_of(wrong, "the file")

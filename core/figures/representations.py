@@ -12,7 +12,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, GRID, attack_look, error_bars, hover_line, style
+from core.figures.style import BASELINE, BELOW, GRID, attack_look, error_bars, hover_line, style
 from core.registry import look_of
 from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
@@ -88,7 +88,7 @@ def representations_figure(
     if chance:
         _baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.14, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
     )
     figure.update_xaxes(
