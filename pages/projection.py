@@ -20,7 +20,7 @@ address = state.adopt()
 encoder_choice.adopt_encoder_link()
 job.adopt_map_job()
 
-headline, bar = st.container(), st.container()
+headline, bar = st.container(), st.container(key="bar")
 asked = controls.text_pickers()
 controls.method_pickers()
 address.warn_of_refused()

@@ -14,7 +14,7 @@ from dashboard.state import text
 from dashboard.toolbar import toolbar
 from dashboard.tradeoff import controls, explain, finding, sides, state, views
 
-headline, bar = st.container(), st.container()
+headline, bar = st.container(), st.container(key="bar")
 shipped = cache.tradeoff(ENCODER)
 own = controls.own_rows()
 found = own or shipped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -24,6 +25,8 @@ __all__ = [
     "representations_figure",
 ]
 
+_TITLE_WIDTH = 44
+"""Letters of a line that a telephone shows below a figure."""
 _BARS = "rgba(128,128,128,0.75)"
 _INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
 
@@ -92,7 +95,7 @@ def representations_figure(
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
     )
     figure.update_xaxes(
-        title=f"useful: {view}sorted by topic, macro-F1 →",
+        title="<br>".join(wrap(f"useful: {view}sorted by topic, macro-F1 →", _TITLE_WIDTH)),
         gridcolor=GRID,
         zeroline=False,
         range=[left, right],

@@ -20,9 +20,12 @@ from core.studies.prepared import QUICK
 
 __all__ = ["AUXILIARY", "N_AUXILIARY", "N_TARGETS", "TARGETS", "OwnLeak", "measure_encoders"]
 
-AUXILIARY, TARGETS = "wikipedia", "lee"
-"""Whose words the attacker tries, and whose sentences are attacked."""
-N_AUXILIARY, N_TARGETS = 2000, 300
+AUXILIARY = "wikipedia"
+"""Whose words the attacker tries."""
+TARGETS = "lee"
+"""Whose sentences are attacked."""
+N_AUXILIARY = 2000
+N_TARGETS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
