@@ -100,6 +100,11 @@ class Parameter:
             return self.hint
         return plain(f"{self.name} can be {', '.join(map(str, options))}.")
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether it takes any text, which may be what a visitor typed."""
+        return self.options is None and self.read is None
+
     def stands(self) -> Any:
         """Return the value in the session; of a list, in no order."""
         value = st.session_state.get(self.key)
@@ -205,8 +210,10 @@ class Address:
         here = urlsplit(st.context.url or "")
         origin = f"{here.scheme}://{here.netloc}" if here.netloc else ""
         query = urlencode([*self.query(), *besides])
-        st.caption("This address holds your sentence: whoever gets it, and their browser, sees it.")
-        st.code(f"{origin}/{self.page}?{query}", language=None, wrap_lines=True)
+        if any(parameter.is_typed for parameter in self.parameters):
+            st.caption("This address holds what you typed: whoever gets it, and their browser, "
+                       "sees it.")  # fmt: skip
+        st.code(f"{origin}/{self.page}{query and f'?{query}'}", language=None, wrap_lines=True)
 
     @property
     def _adopted(self) -> _Adopted:

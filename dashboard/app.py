@@ -6,8 +6,9 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from core.assets import ASSETS, ROOT
-from dashboard import state
+from dashboard import downloads, state, way
 from dashboard.calm import calm
+from dashboard.controls import leave_button
 
 IS_DARK = st.context.theme.type == "dark"
 
@@ -34,6 +35,7 @@ PAGES = {
             "visibility",
             "What a text embedding gives away, with one live example.",
         ),
+        _page("glossary", "Glossary", "menu_book", "What the words of the pages mean."),
     ],
     "What is read": [
         _page(
@@ -112,5 +114,11 @@ st.html(ROOT / "dashboard" / "style.css")
 page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
 st.logo(str(ASSETS / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
 
+downloads.forget_place()
+if state.is_presenting():
+    st.html(ROOT / "dashboard" / "present.css")
+    with st.container(key="leave"):
+        leave_button()
 with calm():
     page.run()
+    way.show_next(page.url_path or "overview")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import streamlit as st
 
+from core.encoders.white_box import words_read
+from core.protocols import Encoder
 from dashboard import cache, state
 from dashboard.calm import calm
 
 __all__ = [
+    "leave_button",
     "present_button",
     "presenter_buttons",
     "sample_buttons",
     "sentence_input",
+    "words_encoded",
 ]
+
+_LONG, _AREA = "_has_area", "text-area"
+_LINE = 200
+"""Characters that a line shows well."""
 
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
@@ -22,7 +31,13 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 def sentence_input(
     placeholder: str = "Type a sentence; the fast attacks answer as you type",
 ) -> None:
-    """Draw the line that one types into; it answers while one types."""
+    """Draw the line that one types into; it answers while one types.
+
+    A long text, from a link or a collection, has an area instead, and so has who asks for it.
+    """
+    if _is_long():
+        _text_area()
+        return
     st.text_input(
         "Your sentence",
         key=state.TEXT_KEY,
@@ -35,8 +50,45 @@ def sentence_input(
     )
 
 
+def _is_long() -> bool:
+    """Return whether the text has an area: as asked for, or as long as it was when it came."""
+    if _LONG not in st.session_state:
+        st.session_state[_LONG] = len(state.text()) > _LINE
+    return bool(st.session_state[_LONG])
+
+
+def _use_area(is_long: bool) -> None:
+    st.session_state[_LONG] = is_long
+
+
+def _text_area() -> None:
+    st.session_state[_AREA] = state.text()
+    st.text_area(
+        "Your text",
+        key=_AREA,
+        height=190,
+        on_change=_take_area,
+        help="Press Ctrl and Enter to have it read. It stays in the memory of this computer: it is "
+        "not stored, logged or sent anywhere.",
+    )
+
+
+def _take_area() -> None:
+    state.set_text(str(st.session_state[_AREA]))
+
+
+def words_encoded(slot: Any, encoder: Encoder, typed: str) -> None:
+    """Say how many words of a long text the encoder reads at all."""
+    n_read, n = words_read(encoder, typed)
+    if n_read < n or _is_long():
+        slot.caption(
+            f"{n_read:,} of {n:,} words are encoded"
+            + ("." if n_read == n else ": what comes after them is not in the vector.")
+        )
+
+
 def sample_buttons() -> None:
-    """Draw a button for each sample sentence, and one for a random sentence of a corpus."""
+    """Draw a button for each sample sentence, for a random one, and for more room to type."""
     with st.container(horizontal=True, gap="xsmall"):
         for sample in cache.samples():
             st.button(
@@ -54,6 +106,15 @@ def sample_buttons() -> None:
             icon=":material/shuffle:",
             help="A sentence drawn from a collection that comes with Leakscope",
             on_click=_draw_sentence,
+        )
+        is_long = _is_long()
+        st.button(
+            "One line" if is_long else "Long text",
+            key="long-text",
+            icon=":material/short_text:" if is_long else ":material/notes:",
+            help="A line answers as you type" if is_long else "More room to type or paste into",
+            on_click=_use_area,
+            args=(not is_long,),
         )
 
 
@@ -76,24 +137,24 @@ def present_button() -> None:
 
 
 def presenter_buttons() -> None:
-    """Draw what a presenter needs: one sample back, one on, and the way out."""
+    """Draw what steps through the samples; the way out stands on every page."""
     texts = [sample["text"] for sample in cache.samples()]
     here = texts.index(state.text()) if state.text() in texts else -1
     with st.container(horizontal=True, horizontal_alignment="center", gap="xsmall"):
-        for label, icon, key, step in (
-            ("Previous", "arrow_back", "Left", -1),
-            ("Next", "arrow_forward", "Right", 1),
+        for label, icon, keys, step in (
+            ("Previous", "arrow_back", ("Left", "PageUp"), -1),
+            ("Next", "arrow_forward", ("Right", "PageDown"), 1),
         ):
-            st.button(
-                label,
-                key=f"present-{label}",
-                icon=f":material/{icon}:",
-                shortcut=key,
-                help="Steps through the samples",
-                on_click=state.set_text,
-                args=(texts[(here + step) % len(texts)],),
-            )
-        leave_button()
+            for key in keys:  # a button has one key; that of clickers has a button of its own
+                st.button(
+                    label,
+                    key=f"present-{label}" if key == keys[0] else f"clicker-{label}",
+                    icon=f":material/{icon}:",
+                    shortcut=key,
+                    help="Steps through the samples",
+                    on_click=state.set_text,
+                    args=(texts[(here + step) % len(texts)],),
+                )
 
 
 def leave_button() -> None:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
-__all__ = ["save_csv", "save_json"]
+__all__ = ["collect_in", "forget_place", "save_csv", "save_json"]
+
+_PLACE = "_place_of_files"
 
 
-def save_json(make: Callable[[], str], name: str, *, about: str) -> None:
-    """Draw the button that saves `leakscope-<name>.json`."""
-    st.download_button(
+def collect_in(place: Any) -> None:
+    """Have what is saved from now on stand in a place, under what it is."""
+    st.session_state[_PLACE] = place
+
+
+def forget_place() -> None:
+    """Have it stand where it is drawn; to be called before a page is drawn."""
+    st.session_state.pop(_PLACE, None)
+
+
+def save_json(make: Callable[[], str], name: str, *, about: str, is_here: bool = False) -> None:
+    """Draw the button that saves `leakscope-<name>.json`.
+
+    Parameters
+    ----------
+    is_here : bool
+        It stands where it is drawn, though the page has a place for files.
+    """
+    _place(about, is_here).download_button(
         "JSON",
         make,
         f"leakscope-{name}.json",
@@ -23,9 +42,16 @@ def save_json(make: Callable[[], str], name: str, *, about: str) -> None:
     )
 
 
-def save_csv(make: Callable[[], str], name: str, *, about: str, is_disabled: bool = False) -> None:
-    """Draw the button that saves `leakscope-<name>.csv`."""
-    st.download_button(
+def save_csv(
+    make: Callable[[], str],
+    name: str,
+    *,
+    about: str,
+    is_disabled: bool = False,
+    is_here: bool = False,
+) -> None:
+    """Draw the button that saves `leakscope-<name>.csv`; `is_here` as in `save_json`."""
+    _place(about, is_here).download_button(
         "CSV",
         # With a byte-order mark, spreadsheets read accents and other scripts rightly.
         lambda: make().encode("utf-8-sig"),
@@ -37,3 +63,12 @@ def save_csv(make: Callable[[], str], name: str, *, about: str, is_disabled: boo
         on_click="ignore",
         disabled=is_disabled,
     )
+
+
+def _place(about: str, is_here: bool) -> Any:
+    """Return where a button stands; among others it needs to be told what it saves."""
+    place = None if is_here else st.session_state.get(_PLACE)
+    if place is None:
+        return st
+    place.markdown(about)
+    return place

@@ -87,7 +87,7 @@ def how_much_leaks(page: str, *commands: str) -> None:
 
 def _explain(figures: Mapping[str, LeakFigure]) -> None:
     lines = [
-        f"- **{TITLES[figure.page]}, {figure.score.said()}** ({figure.measure}): {figure.texts}; "
+        f"- **{TITLES[figure.page]}, {figure.said}**: {figure.texts}; "
         f"by the {figure.attacker}: {figure.why}."
         for figure in figures.values()
     ]
@@ -112,17 +112,13 @@ def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
     if own is None:
         return ""
     others = ", ".join(
-        f"{TITLES[other.page]} {_short(other)}" for other in figures.values() if other is not own
+        f"{TITLES[other.page]} {other.short}" for other in figures.values() if other is not own
     )
     return (
-        f"{ON_VIEW.get(page, '')}**How much leaks: {_short(own)}** ({own.measure}), on "
+        f"{ON_VIEW.get(page, '')}**How much leaks: {own.said}**, on "
         f"{own.texts}, by the {own.attacker}."
         + (f" On other texts or to other attackers: {others}." if others else "")
     )
-
-
-def _short(figure: LeakFigure) -> str:
-    return f"{figure.score.value:.0f}{' %' if '%' in figure.measure else ''}"
 
 
 def _repeat(commands: Sequence[str]) -> None:

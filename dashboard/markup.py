@@ -13,7 +13,9 @@ from core.attacks.inversion.reading import Mark, Reading
 from core.results import RecoveredWord
 
 __all__ = [
+    "explained_terms",
     "facts",
+    "glossary",
     "label",
     "legend",
     "marked_passage",
@@ -155,6 +157,22 @@ def facts(rows: Mapping[str, str]) -> str:
     """Return terms and their values."""
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
     return f'<dl class="ls-facts">{items}</dl>'
+
+
+def explained_terms(terms: Mapping[str, str]) -> str:
+    """Return terms that tell what they mean, to pointer, keyboard and screen reader alike."""
+    items = "".join(
+        f'<li><span class="ls-term" tabindex="0" role="note" data-told="{escape(told)}" '
+        f'aria-label="{escape(term)}: {escape(told)}">{escape(term)}</span></li>'
+        for term, told in terms.items()
+    )
+    return f'<ul class="ls-words ls-terms">{items}</ul>'
+
+
+def glossary(rows: Mapping[str, str]) -> str:
+    """Return terms with what they mean, as a list to read through."""
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
+    return f'<dl class="ls-glossary">{items}</dl>'
 
 
 def marked_passage(text: str, spans: Sequence[tuple[int, int]], told: str) -> str:

@@ -10,12 +10,14 @@ from dashboard import cache
 from dashboard.attributes import controls, explain, job, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
+from dashboard.toolbar import toolbar
 
 address = state.address(cache.attribute_corpora())
 address.adopt()
 job.adopt_attribute_job()
 
 headline = st.container()
+toolbar(address.show_link)
 try:
     measured = cache.attribute_rows() if SHIPPED.exists() else []
 except CoreError as error:
@@ -36,7 +38,7 @@ else:
 how_much_leaks("attributes", views.STUDY)
 
 st.header("Try it on other texts", anchor=False)
-asked = controls.text_pickers(cache.attribute_corpora(), address)
+asked = controls.text_pickers(cache.attribute_corpora())
 address.warn_of_refused()
 found = None
 try:

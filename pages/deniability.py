@@ -15,6 +15,7 @@ from dashboard.deniability.eta import draw_again_button, eta_slider
 from dashboard.leakage import deniability_command, how_much_leaks
 from dashboard.promise import promises_of, show_promises
 from dashboard.state import is_presenting, text
+from dashboard.toolbar import toolbar
 
 encoder_choice.adopt_encoder_link()
 on = encoder_choice.chosen_encoder()
@@ -34,14 +35,13 @@ address.adopt()
 
 if not is_presenting():
     controls.sentence_input()
+    encoded = st.container()
     controls.sample_buttons()
 eta = eta_slider(encoder.dimension)
 with st.container(horizontal=True, vertical_alignment="center"):
     draw_again_button()
     if not is_presenting():
-        controls.present_button()
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link(encoder_choice.address().query())
+        toolbar(lambda: address.show_link(encoder_choice.address().query()))
         with st.popover("Encoder", icon=":material/memory:", help="Whose tokens are protected"):
             encoder_choice.encoder_picker()
 address.warn_of_refused()
@@ -61,6 +61,8 @@ except CoreError as error:
     show_error(error, title="This text cannot be privatised")
     st.stop()
 
+if not is_presenting():
+    controls.words_encoded(encoded, encoder, typed)
 title, beside = views.finding(sentence, eta)
 headline.title(title, anchor=False)
 headline.markdown(beside)
@@ -92,9 +94,7 @@ else:
     choice.eta_choice_card(vocabulary, on, steps, typed)
     st.header("The whole vocabulary", anchor=False)
     views.vocabulary_cards(vocabulary, geometry, eta)
-with st.container(horizontal=True, vertical_alignment="center"):
-    st.markdown("Save these results")
-    views.downloads(typed, on, eta, found, sentence.n_draws)
+views.downloads(typed, on, eta, found, sentence.n_draws)
 how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
 explain.how_it_is_computed(promises, eta)
 explain.caveats()

@@ -6,12 +6,18 @@ import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from dashboard import cache, markup
+from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.controls import present_button, presenter_buttons, sample_buttons, sentence_input
+from dashboard.controls import (
+    presenter_buttons,
+    sample_buttons,
+    sentence_input,
+    words_encoded,
+)
 from dashboard.inversion import answers, controls, explain, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
+from dashboard.toolbar import toolbar
 
 QUESTION = "Which words does the vector give away?"
 
@@ -19,14 +25,18 @@ address = state.address()
 address.adopt()
 answers.adopt_jobs()
 
-# The finding comes first on the page and last in the script: it needs the answers.
-headline = st.container()
-if not is_presenting():
+# The finding comes first on the page and last in the script: it needs the answers. Its place keeps
+# its height, so that the controls below it stay where they are while one types.
+stage = st.container(key="stage" if is_presenting() else "bench")
+headline, answer = stage.container(key="headline"), stage.container(key="answer")
+if is_presenting():
+    presenter_buttons()
+else:
     sentence_input()
+    encoded = st.container()
     sample_buttons()
-    controls.attack_picker()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        controls.stop_words_toggle()
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        controls.attack_picker()
         more = st.popover(
             "More settings",
             icon=":material/tune:",
@@ -34,13 +44,11 @@ if not is_presenting():
             on_change="rerun",
             help="Settings of the chosen attacks that need no new training",
         )
-        present_button()
-        share = st.popover("Link", icon=":material/link:", help="An address that opens this view")
+        toolbar(address.show_link)
+        controls.stop_words_toggle()
     if more.open:
         with more:
             settings.settings_of_chosen()
-    with share:
-        address.show_link()
 
 typed, chosen = text(), state.chosen_attacks()
 answers.stop_old_jobs(typed)
@@ -62,25 +70,28 @@ if not chosen:
 
 with headline.skeleton(height=60):
     vector = cache.encoder(answers.ENCODER).encode([typed])
-stage = st.container(key="stage" if is_presenting() else "bench")
-with stage:
-    strip = st.container()
-    marks = st.container()
-    versus = st.container()
+if not is_presenting():
+    words_encoded(encoded, cache.encoder(answers.ENCODER), typed)
+with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
+    link, strip, versus = st.container(), st.container(), st.container()
     readings, charts = [], []
+    st.header("What each attack reads", anchor=False)
     for place, name in zip(views.side_by_side(len(chosen)), chosen, strict=True):
         with place.container(border=True, key=f"card-{name}"):
             views.attack_header(name)
             try:
                 reading = answers.reading(answers.request_for(name, typed), vector)
                 if reading is not None:
-                    charts.append(views.reading_card(reading))
+                    card = views.reading_card(reading, with_sentence=len(chosen) > 1)
+                    charts.append(card)
                     readings.append(reading)
             except CoreError as error:
                 show_error(error, title="This attack cannot answer")
     if readings:
         views.show_finding(headline, readings)
-        marks.html(markup.legend(readings))
+        views.show_answer(answer, readings)
+        with link:
+            views.names_link(readings)
     else:
         headline.title(QUESTION, anchor=False)
     with strip:
@@ -91,12 +102,8 @@ with stage:
     for draw_chart in charts:
         draw_chart()
 
-if is_presenting():
-    presenter_buttons()
-elif readings:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Save these results")
-        views.downloads(readings)
+if not is_presenting() and readings:
+    views.downloads(readings)
     commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
     how_much_leaks("inversion", *commands)
     explain.how_it_is_computed(chosen)

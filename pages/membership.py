@@ -9,6 +9,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.membership import card, explain, measured, own, state
+from dashboard.toolbar import toolbar
 
 headline = st.container()
 try:
@@ -19,10 +20,11 @@ except CoreError as error:
 address = state.address(found)
 address.adopt()
 own.adopt_own_job()
+toolbar(address.show_link)
 
 one = None
 if found:
-    one = measured.choice(found, address)
+    one = measured.choice(found)
     alike = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     measured.finding(headline, one, len(alike))
     measured.picture(one)

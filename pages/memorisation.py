@@ -8,7 +8,6 @@ from core.errors import CoreError
 from core.studies.memorisation_summary import SHIPPED
 from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.controls import leave_button
 from dashboard.leakage import how_much_leaks
 from dashboard.memorisation import controls, explain, job, measured, state, views
 from dashboard.state import is_presenting
@@ -49,5 +48,3 @@ if shipped is not None and shipped.audited:
     measured.audit(shipped)
 explain.how_it_is_computed()
 explain.caveats()
-if is_presenting():
-    leave_button()

@@ -7,17 +7,24 @@ from pathlib import Path
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.export import table_csv
 from core.figures import inversion as figures
 from core.results import Score
+from core.said import leak_said
 from dashboard import cache, markup
+from dashboard.address import Address
 from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.inversion import answers, cost, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
+from dashboard.toolbar import toolbar
+from dashboard.way import show_roles
 
-ATTACK = "probe_mlc"
+ATTACK = "search"
 sample = cache.samples()[0]
 
 headline = st.container()
+toolbar(Address("", ()).show_link)
 st.markdown(
     "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
     "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
@@ -49,25 +56,33 @@ if st.button(
 ):
     st.switch_page(Path(__file__).with_name("inversion.py"))
 
+st.header("What brings you here?", anchor=False)
+show_roles()
+
 measured = cache.shipped_records(answers.ENCODER)
 if measured:
     st.header("Not one lucky example", anchor=False)
     st.markdown(
         "The same, averaged over sentences that no attack was trained on, nor on any that nearly "
-        "repeats them. 100 would be every word and no other; the dotted line is an attacker who "
-        "never looks at the numbers."
+        "repeats them. The dotted line is an attacker who never looks at the numbers."
     )
     scores = {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
         for name, record in measured.items()
     }
-    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {f1.value:.0f}" for n, f1 in scores.items())
+    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {leak_said(f1)}" for n, f1 in scores.items())
     st.plotly_chart(
         figures.shipped_scores(scores),
         key="shipped",
         config=chart_config(),
-        alt=f"F1 by attack: {told}",
+        alt=f"Words read, by attack: {told}",
     )
+    rows = [
+        {"attack": name, "f1": f1.value, "low": f1.ci95.low, "high": f1.ci95.high, "n": f1.n,
+         "guessing": f1.chance, "recall": measured[name]["held_out"].get("recall")}
+        for name, f1 in scores.items()
+    ]  # fmt: skip
+    save_csv(lambda: table_csv(rows), "overview", about="What each attack reads, a row an attack")
 how_much_leaks("overview", *(train_command(name, record) for name, record in measured.items()))
 
 st.header("What to know", anchor=False)
@@ -87,8 +102,9 @@ for column, (title, body) in zip(
         ),
         (
             "What follows?",
-            "Treat embeddings like the texts they come from: the same access rules, "
-            "the same retention, the same care when they leave the house.",
+            "Treat embeddings like the texts they come from: the same access rules, encryption "
+            "and retention, the same care when they leave the house. What changes the vectors "
+            "themselves comes on top: **Trade-off** says what each such defence saves and costs.",
         ),
     ),
     strict=True,
@@ -96,25 +112,6 @@ for column, (title, body) in zip(
     with column:
         st.subheader(title, anchor=False)
         st.markdown(body)
-st.header("Where to go on", anchor=False)
-for name, icon, told in (
-    ("inversion", "undo", "**Inversion**: your own sentence, by the attack you choose"),
-    (
-        "representations",
-        "compare_arrows",
-        "**Representations**: which encoder leaks least at equal usefulness",
-    ),
-    ("names", "badge", "**Names**: whose name can be read from a vector"),
-    ("attributes", "person_search", "**Attributes**: who wrote it, as far as a vector tells"),
-    ("membership", "group_search", "**Membership**: whose texts a model was trained on"),
-    ("memorisation", "psychology", "**Memorisation**: whether a model keeps a secret"),
-    ("deniability", "blur_on", "**Deniability**: what noise makes of a sentence"),
-    ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
-    ("training", "model_training", "**Training**: whether training for privacy holds"),
-    ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
-):
-    page = Path(__file__).with_name(f"{name}.py")
-    st.page_link(page, label=told, icon=f":material/{icon}:")
 st.caption(
     "Leakscope measures; it does not certify. It shows what these attackers read from this "
     "encoder. Nothing you type is stored, logged or sent anywhere."

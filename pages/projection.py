@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from core.errors import CoreError
@@ -10,6 +12,7 @@ from dashboard.calm import show_error
 from dashboard.controls import sentence_input
 from dashboard.leakage import how_much_leaks
 from dashboard.projection import controls, explain, job, selection, state, views
+from dashboard.toolbar import toolbar
 
 QUESTION = "Which texts belong together?"
 
@@ -17,7 +20,7 @@ address = state.adopt()
 encoder_choice.adopt_encoder_link()
 job.adopt_map_job()
 
-headline = st.container()
+headline, bar = st.container(), st.container(key="bar")
 asked = controls.text_pickers()
 controls.method_pickers()
 address.warn_of_refused()
@@ -64,7 +67,9 @@ defence = views.defence_picker(encoder)
 moves = views.moved_points(encoder, drawn, defence) if defence else None
 with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
-    controls.link_popover(address)
+with bar:
+    toolbar(partial(controls.show_link, address))
+selection.save_map(drawn)
 selection.selected_texts(request, drawn, rows, encoder, defence)
 how_much_leaks("projection", "python -m core.projection.shipped")
 explain.how_it_is_computed(request.spec, defence)

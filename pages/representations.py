@@ -11,7 +11,7 @@ from dashboard import cache
 from dashboard.calm import plain, show_error
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.leakage import how_much_leaks
-from dashboard.representations import cards, controls, explain, finding, job, state, views
+from dashboard.representations import cards, controls, explain, finding, job, own, state, views
 from dashboard.state import text
 
 headline = st.container()
@@ -21,9 +21,12 @@ except CoreError as error:
     found = None
     show_error(error, title="The measured rows are not here")
 
+if found is not None:
+    found = own.beside_shipped(found)
 address = state.address(found)
 address.adopt()
 job.adopt_try_job()
+own.adopt_own_job()
 address.warn_of_refused(f"Shown instead: {plain(controls.standing(address))}.")
 
 points = []
@@ -42,6 +45,8 @@ else:
         st.header("The numbers, beside those of Corò (2022)", anchor=False)
         views.table(points)
 
+st.header("An encoder of your own", anchor=False)
+own.measured()
 st.header("See one sentence read from all of them", anchor=False)
 sentence_input("Type a sentence, then press the button below")
 sample_buttons()

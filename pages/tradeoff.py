@@ -9,13 +9,17 @@ from dashboard import cache
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
+from dashboard.remedies import show_remedies
 from dashboard.state import text
+from dashboard.toolbar import toolbar
 from dashboard.tradeoff import controls, explain, finding, sides, state, views
 
-found = cache.tradeoff(ENCODER)
+headline, bar = st.container(), st.container(key="bar")
+shipped = cache.tradeoff(ENCODER)
+own = controls.own_rows()
+found = own or shipped
 address = state.adopt(found)
 
-headline = st.container()
 task = controls.task_picker(found)
 reads, share = controls.reads_picker(found), controls.share_picker()
 most = controls.limit_picker(found)
@@ -28,10 +32,14 @@ finding.finding(headline, left, task, share, reads)
 if said := finding.time_said(found, left, most, shown):
     headline.caption(said)
 views.picture(found, left, task, reads, most)
+if own is not None:
+    views.shipped_beside(shipped, task, reads)
 how_much_leaks("tradeoff", "tradeoff")
 
 st.header("All tasks", anchor=False)
 views.all_tasks(left, share, reads)
+st.header("Beside the mathematics", anchor=False)
+show_remedies()
 explain.how_it_is_computed(found)
 
 st.header("Two settings on your sentence, side by side", anchor=False)
@@ -39,8 +47,10 @@ sentence_input()
 sample_buttons()
 buttons = st.container(horizontal=True, gap="xsmall")
 sides.side_by_side(found, task, reads, sides.text_or_none(text()))
-sides.link_and_noise(buttons, address)  # which holds what was composed just now
+sides.noise_button(buttons)
 
 st.header("The numbers", anchor=False)
+with bar:
+    toolbar(address.show_link)  # which holds what was composed just now
 views.table(left, task, reads)
 explain.caveats()

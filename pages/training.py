@@ -10,10 +10,8 @@ from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from core.studies.training_summary import FILES, Summary
 from dashboard import cache
 from dashboard.calm import show_error
-from dashboard.controls import leave_button, present_button
 from dashboard.leakage import how_much_leaks
 from dashboard.origin import show_origin
-from dashboard.state import is_presenting
 from dashboard.training import (
     adversary,
     explain,
@@ -39,7 +37,7 @@ address = state.address(found)
 address.adopt()
 live.adopt_trial()
 address.warn_of_refused()
-part = state.part_picker(address, present_button)
+part = state.part_picker(address)
 if part in damaged:
     headline.title(missing.QUESTION, anchor=False)
     show_error(damaged[part], title="What was measured cannot be read")
@@ -63,5 +61,3 @@ if part == "adversary":
 how_much_leaks("training", *(missing.command_of(part) for part in found))
 explain.how_it_is_computed(part)
 explain.caveats(part)
-if is_presenting():
-    leave_button()

@@ -112,8 +112,8 @@ class Visit:
             has=self.page.get_by_role("heading", name=title)
         )
         # Streamlit may keep a hidden copy of what it drew before beside what it shows.
-        answer = card.locator(".ls-sentence").filter(visible=True).first
-        sync_api.expect(answer).to_be_visible()
+        needed = card.locator(".ls-facts").filter(visible=True).first
+        sync_api.expect(needed).to_be_visible()
         return card.filter(visible=True).first
 
     @property
@@ -165,7 +165,7 @@ PROBE = INVERSION_ATTACKS["probe_mlc"].title
 
 def test_the_overview_has_an_answer_and_leads_to_the_next_page(visit: Visit) -> None:
     page = visit.open("/").page
-    sync_api.expect(page.get_by_role("heading", level=1)).to_contain_text("words read")
+    sync_api.expect(page.get_by_role("heading", level=1)).to_contain_text("the attacker reads")
     page.get_by_role("button", name="Try your own sentence").click()
     page.wait_for_url("**/inversion")
     visit.answered(PROBE)
@@ -199,17 +199,44 @@ def test_a_slow_attack_starts_and_stops(visit: Visit) -> None:
 
 
 def test_a_slow_attack_survives_a_reload_and_answers(visit: Visit) -> None:
-    page = visit.open("/inversion", text=TEXT, attack="search").page
-    page.get_by_role("button", name="Run re-embedding search").click()
+    page = visit.open("/inversion", text=TEXT, attack="sparse").page
+    page.get_by_role("button", name="Run sparse coding").click()
     page.wait_for_function("() => location.search.includes('job=')", timeout=PATIENCE)
     page.reload()
-    card = visit.answered(INVERSION_ATTACKS["search"].title)
+    card = visit.answered(INVERSION_ATTACKS["sparse"].title)
     sync_api.expect(card).to_contain_text("for this text")
+
+
+def test_the_strongest_attack_answers_by_itself_above_the_fold(visit: Visit) -> None:
+    page = visit.page
+    for width, height in ((1280, 800), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        visit.open("/inversion")
+        sync_api.expect(headline(page)).to_contain_text("the attacker reads")
+        sentence = page.locator(".st-key-answer .ls-sentence").filter(visible=True).first
+        box = sentence.bounding_box()
+        assert box is not None and box["y"] + box["height"] <= height, (width, box)
+        assert (
+            INVERSION_ATTACKS["search"].title.lower()
+            in page.locator(".st-key-headline").inner_text()
+        )
+
+
+def test_what_one_types_in_stays_where_it_is(visit: Visit) -> None:
+    page = visit.open("/inversion").page
+    sync_api.expect(headline(page)).to_contain_text("the attacker reads")
+    line = page.get_by_role("textbox", name="Your sentence")
+    before = line.bounding_box()
+    line.fill("A minister.")
+    sync_api.expect(headline(page)).to_contain_text("Of 1 word the attacker")
+    after = line.bounding_box()
+    assert before is not None and after is not None and abs(before["y"] - after["y"]) < 2
 
 
 def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
     page = visit.open("/inversion", text=f"=1+1 {TEXT}", attack="probe_mlc").page
     visit.answered(PROBE)
+    page.get_by_role("button", name="Save").click()
     for name in ("JSON", "CSV"):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()
@@ -247,8 +274,8 @@ def test_every_page_fits_width_and_theme(
 def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
     page = visit.open("/inversion", text="<script>alert(1)</script> :red[government] $x$",
                       attack="probe_mlc").page  # fmt: skip
-    card = visit.answered(PROBE)
-    sync_api.expect(card.locator(".ls-sentence")).to_have_text(
+    visit.answered(PROBE)
+    sync_api.expect(page.locator(".st-key-answer .ls-sentence")).to_have_text(
         "<script>alert(1)</script> :red[government] $x$"
     )
     line = page.get_by_role("textbox", name="Your sentence")
@@ -266,9 +293,10 @@ def test_presenting_hides_the_controls(visit: Visit) -> None:
     sync_api.expect(stage).to_contain_text("merger")
     # The keys work from the moment that the buttons that own them are there.
     page.get_by_role("button", name="Next").wait_for()
-    page.keyboard.press("ArrowRight")
-    shown = page.locator(".ls-sentence").filter(visible=True).first
-    sync_api.expect(shown).to_contain_text("diabetes")
+    for key, word in (("ArrowRight", "diabetes"), ("PageUp", "merger"), ("PageDown", "diabetes")):
+        page.keyboard.press(key)
+        shown = page.locator(".ls-sentence").filter(visible=True).first
+        sync_api.expect(shown).to_contain_text(word)
     page.keyboard.press("Escape")
     sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
 

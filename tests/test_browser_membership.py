@@ -46,6 +46,7 @@ def test_an_upload_is_attacked_and_saved_but_not_kept(
     shows_scores(page)
     sync_api.expect(page.get_by_text("240 samples of 40 users")).to_be_visible()
     sync_api.expect(page.get_by_text("In truth, as the table says")).to_be_visible()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON").click()
     download.value.save_as(tmp_path / "json")

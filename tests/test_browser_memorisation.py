@@ -50,7 +50,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     assert "canary=" not in page.url, "what is typed stays out of the address"
     page.reload()
     sync_api.expect(page.get_by_role("heading", name="of 6.6 bits")).to_be_visible()
-    page.get_by_text("The numbers as a table").last.click()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON").click()
     download.value.save_as(tmp_path / "json")

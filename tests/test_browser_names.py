@@ -52,7 +52,7 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
     page.get_by_role("textbox", name="Sentences, one a line").fill(SECRET)
     page.keyboard.press("Control+Enter")
     sync_api.expect(page.get_by_text("of the 3 surnames")).to_be_visible()
-    page.get_by_text("The numbers as a table").click()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV").click()
     download.value.save_as(tmp_path / "csv")

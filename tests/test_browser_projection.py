@@ -59,7 +59,7 @@ def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Pat
     page = opened(visit)
     lasso(page)
     sentence = page.get_by_text("texts selected")
-    sync_api.expect(sentence).to_contain_text("recovers words with a mean F1 of")
+    sync_api.expect(sentence).to_contain_text("of 10 words")
     n = int(re.match(r"[\d,]+", sentence.inner_text())[0].replace(",", ""))  # type: ignore[index]
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON").click()

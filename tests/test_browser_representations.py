@@ -68,6 +68,7 @@ def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
 
 def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
     page = opened(visit)
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV", exact=True).click()
     download.value.save_as(tmp_path / "csv")

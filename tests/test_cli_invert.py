@@ -37,7 +37,7 @@ def test_invert_without_json_marks_what_was_found(
     assert outcome.status == 0
     assert "● minister" in outcome.out
     assert "✗" in outcome.out
-    assert "1 of 1 word read from the vector alone" in outcome.out
+    assert "Of 1 word the attacker reads 1" in outcome.out
 
 
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(
@@ -46,7 +46,7 @@ def test_words_that_cannot_be_named_are_no_evidence_of_safety(
     arguments = ("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
                  trained, "--text", "the minister met Zweigling in 48151 زهرة")  # fmt: skip
     told = core(*arguments).out
-    assert "words this attacker cannot name: no evidence of safety" in told
+    assert "it cannot name: no evidence of safety" in told
     assert "/names" in told and "48151, " in told
     unnamed = core(*arguments, "--json").json()[0]["cannot_be_named"]
     assert {"zweigling", "48151", "زهرة"} <= set(unnamed) and "minister" not in unnamed

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from core.cli.privatize import MECHANISMS
+from core.defences.metric_dp.beside import readable
 from core.defences.registry import DEFENCES
+from core.encoders.transformer import TransformerEncoder
 
 
 @pytest.fixture
@@ -62,6 +64,37 @@ def test_a_great_epsilon_changes_nothing_and_a_small_one_nearly_all(
     table.with_name("out.parquet").unlink()
     assert run(core, tiny_bert, table, *given, "1e-3").status == 0
     assert all(a != b for a, b in zip(texts_of(table), plain, strict=True) if b)
+
+
+def test_before_and_after_stand_side_by_side_on_request(
+    core: Any, tiny_bert: Path, table: Path
+) -> None:
+    beside = table.with_name("beside.csv")
+    given = ("--mechanism", "santext", "--epsilon", "2", "--beside", beside)
+    assert run(core, tiny_bert, table, *given).status == 0
+    found = pd.read_csv(beside)
+    before = [text for text in pd.read_parquet(table)["text"] if text]
+    assert list(found["before"]) == before and list(found["after"]) == [
+        text for text in texts_of(table) if text
+    ]
+    table.with_name("out.parquet").unlink()
+    assert "not overwritten" in run(core, tiny_bert, table, *given).refusal()
+    beside.unlink()
+    vectors = ("--mechanism", "text_to_text:eta=60+int8", "--beside", beside)
+    assert "Vectors cannot stand beside texts" in run(core, tiny_bert, table, *vectors).refusal()
+    assert not beside.exists() and not table.with_name("out.parquet").exists()
+
+
+def test_a_text_that_begins_with_a_word_piece_is_readable() -> None:
+    change = readable(lambda texts: [f"##{text}, ## and {text}" for text in texts])
+    assert change(["pacemar", "er"]) == ["pacemar, ## and pacemar", "er, ## and er"]
+
+
+def test_word_pieces_are_joined_wherever_they_stand(minilm: TransformerEncoder) -> None:
+    pieces = ["##er", "garden", "##er", "the", "##ing"]
+    ids = [minilm.tokens.index(piece) for piece in pieces]
+    (text,) = readable(lambda texts: [minilm.text_of(ids) for _ in texts])(["one"])
+    assert text == "er gardener theing"
 
 
 def test_what_an_epsilon_promises_is_said(core: Any, tiny_bert: Path, table: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 FLOORS = (
-    ("core.errors", "core.assets"),
-    ("core.vectors", "core.results", "core.ranges", "core.units"),
+    ("core.errors", "core.assets", "core.glossary"),
+    ("core.vectors", "core.results", "core.said", "core.ranges", "core.units"),
     (
         "core.protocols",
         "core.specs",

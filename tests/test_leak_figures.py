@@ -12,6 +12,7 @@ import pytest
 from core.attacks.inversion import shipped
 from core.cli import build_parser
 from core.cli.spec_file import with_spec
+from core.said import of_ten
 from core.studies.leak_figures import leak_figures, recalls
 from dashboard.leakage import (
     TITLES,
@@ -23,7 +24,8 @@ from dashboard.leakage import (
 )
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "glossary")
+"""Those that show figures."""
 
 
 def rows(name: str) -> list[dict]:
@@ -58,7 +60,7 @@ def test_the_figures_are_those_of_the_files() -> None:
     news = {(r["attack"], r["domain"]): r["token_set_f1"]
             for r in rows("assets/representations/more_texts.json")}  # fmt: skip
     assert found["inversion"].score.value == news["search", "cross"]
-    assert f"reads {news['probe_mlc', 'cross']:.0f}" in found["inversion"].why
+    assert f"reads {of_ten(news['probe_mlc', 'cross'])}" in found["inversion"].why
     own = [r["token_set_f1"] for r in rows("docs/results/representations.json")
            if (r["encoder"], r["domain"]) == ("minilm", "cross")]  # fmt: skip
     assert found["representations"].score.value == max(own)
@@ -78,7 +80,7 @@ def test_each_line_tells_its_own_figure_first() -> None:
     for page, figure in found.items():
         line = line_of(page, found)
         assert line.startswith(("**How much leaks", "A sentence is"))
-        assert f"How much leaks: {figure.score.value:.0f}" in line
+        assert f"How much leaks: {figure.said}" in line and figure.score.said(0) in line
         assert figure.texts in line and figure.attacker in line
     assert line_of("overview", {}) == ""
 

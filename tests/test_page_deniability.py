@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from core.studies.audit import MECHANISMS
 from dashboard import cache, policy, state
 from dashboard.deniability import explain
 from dashboard.deniability import state as defence_state
+from dashboard.deniability.own_text import OWN
 
 TEXT = "The harbour master counted twelve ships."
 Open = Callable[..., AppTest]
@@ -70,6 +72,40 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert "95% interval" in page.markdown[0].value
     assert "came back unchanged" in html(page) and not page.error
     assert len(page.dataframe[0].value) > 5
+
+
+def test_the_rule_of_real_text_takes_a_file_of_ones_own(opened: Open) -> None:
+    page = opened()
+    page.selectbox(key="corpus").set_value(OWN).run()
+    assert not page.exception and "Choose a file" in page.info[0].value
+    assert len([b for b in page.button if b.key == "use-corpus"]) == 0
+    body = "title,body\n" + "".join(f"a{i},the garden by the river {i}\n" for i in range(30))
+    page.file_uploader(key="own-text").upload("own.csv", body.encode(), "text/csv").run()
+    said = " ".join(caption.value for caption in page.caption)
+    assert not page.exception and not page.error
+    assert "the column body" in said and "180 tokens counted" in said
+    page.file_uploader(key="own-text").upload("own.csv", b"\xff\xfe\x00bad", "text/csv").run()
+    assert not page.exception and page.error
+
+
+def test_a_long_text_has_an_area_and_says_how_much_is_encoded(opened: Open) -> None:
+    page = opened(text="The garden lies by the river. " * 80)
+    assert page.text_area(key="text-area").value.startswith("The garden")
+    said = next(c.value for c in page.caption if "words are encoded" in c.value)
+    n_read, n = (int(part) for part in re.findall(r"\d+", said)[:2])
+    assert n == 480 and 100 < n_read < 254
+    page.text_area(key="text-area").set_value(TEXT).run()
+    assert "6 of 6 words are encoded." in " ".join(c.value for c in page.caption)
+    page.button(key="long-text").click().run()
+    assert page.text_input(key=state.TEXT_KEY).value == TEXT and not page.text_area
+
+
+def test_before_and_after_stand_side_by_side(opened: Open) -> None:
+    page = opened(text=TEXT)
+    n_before = html(page).count('class="ls-sentence"')
+    page.toggle(key=defence_state.BESIDE_KEY).set_value(True).run()
+    assert not page.exception and TEXT in html(page)
+    assert html(page).count('class="ls-sentence"') == n_before + 1
 
 
 def test_a_link_carries_text_and_eta_until_they_change(opened: Open) -> None:

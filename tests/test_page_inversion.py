@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -51,6 +53,8 @@ def held(
     small_app: AppTest, small_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """Hold slow attacks back until the test makes a file, so that none is done too early."""
+    slow = replace(INVERSION_ATTACKS["search"], is_live=False)
+    monkeypatch.setitem(INVERSION_ATTACKS, "search", slow)
     jobs = Jobs(prepare=partial(use_weights, small_weights, tmp_path / "go"))
     monkeypatch.setattr(cache, "jobs", lambda: jobs)
     yield tmp_path / "go"
@@ -63,20 +67,43 @@ def messages(page: AppTest) -> str:
 
 def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     page = opened()
-    assert "words read" in page.title[0].value
+    assert re.match(r"Of \d+ words? the attacker reads", page.title[0].value)
     assert any("How much leaks" in caption.value for caption in page.caption)
-    assert cards(page) == [INVERSION_ATTACKS["msp"].title, INVERSION_ATTACKS["probe_mlc"].title]
+    named = [INVERSION_ATTACKS[name].title for name in ("probe_mlc", "search")]
+    assert cards(page) == named, "the strongest attack answers by itself"
     assert not page.error
     labels = [metric.label for metric in page.metric]
-    assert labels == ["F1", "Precision", "Recall"] * 2
-    assert all(metric.delta.startswith("guessing: ") for metric in page.metric)
-    assert "In the order in which it chose them" in html(page)
+    assert labels == ["Words read", "F1", "Precision", "Recall"] * 2
+    said = page.metric[:4]  # the small search of the tests knows none of these words
+    assert all(metric.delta.startswith("guessing: ") for metric in said)
     assert "300" in html(page), "training pairs"
+
+
+def test_an_attack_that_names_word_after_word_tells_the_order(opened: Open) -> None:
+    assert "In the order in which it chose them" in html(opened(attack="msp"))
+
+
+def test_the_marked_sentence_stands_before_every_control(opened: Open) -> None:
+    page = opened(text=TEXT, attack=["mlc", "probe_mlc"])
+    parts = [part.value for part in page.html if "<style" not in part.value]
+    assert 'class="ls-sentence"' in parts[0] and "What the marks mean" in parts[1]
+    assert sum('class="ls-sentence"' in part for part in parts) == 3, "and on the card of each"
+    alone = opened(text=TEXT, attack="mlc")
+    assert sum('class="ls-sentence"' in part.value for part in alone.html) == 1, "said once"
+
+
+def test_the_headline_counts_what_is_marked(opened: Open) -> None:
+    page = opened(text=TEXT, attack="mlc")
+    n_read = html(page).count('<mark class="ls-hit"')
+    marks = ('<span class="ls-miss" title="missed"', '<span class="ls-unknown" title="outside')
+    n_others = sum(html(page).count(mark) for mark in marks)
+    said = f"Of {n_read + n_others} words the attacker reads {n_read or 'none'}"
+    assert page.title[0].value.startswith(said)
 
 
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> None:
     page = opened(text="The zweigling visited Quendor with 48151 Łódźers.", attack="mlc")
-    assert "this attacker cannot name: no evidence of safety" in page.title[0].value
+    assert "it cannot name: no evidence of safety" in page.title[0].value
     links = [link.proto for link in page.get("page_link")]
     assert any("names" in link.page and "Ask the encoder" in link.label for link in links)
     known = opened(text="The government said the river.", attack="mlc")
@@ -167,7 +194,7 @@ def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> N
     cache.jobs().wait(job_in(page), timeout=120)
     page.run()
     assert "No trained 'sparse' ships" in messages(page)
-    assert len(page.metric) == 3
+    assert len(page.metric) == 4
 
 
 def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held: Path) -> None:
@@ -176,11 +203,11 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held:
     page.button(key="run-search").click().run()
     job_id = job_in(page)
     held.touch()
-    job = cache.jobs().wait(job_id, timeout=60)
+    job = cache.jobs().wait(job_id, timeout=240)
     assert job is not None and job.state is JobState.DONE, job
     page.run()
     assert not page.exception and not page.error
-    assert [m.label for m in page.metric] == ["F1", "Precision", "Recall"]
+    assert [m.label for m in page.metric] == ["Words read", "F1", "Precision", "Recall"]
     assert "job" not in page.query_params, "the job is done and forgotten"
     assert "for this text" in html(page), "the number of queries is told"
 
@@ -193,14 +220,14 @@ def test_a_reloaded_page_finds_its_job_again(
     page.button(key="run-search").click().run()
     job_id = job_in(page)
     held.touch()
-    cache.jobs().wait(job_id, timeout=60)
+    cache.jobs().wait(job_id, timeout=240)
     anew = AppTest.from_file(small_app._script_path, default_timeout=180).run()
     anew.query_params["job"] = job_id
     anew.switch_page("../pages/inversion.py").run()
     assert not anew.exception
     assert anew.text_input(key=state.TEXT_KEY).value == TEXT
     assert INVERSION_ATTACKS["search"].title in cards(anew)
-    assert len(anew.metric) == 3 * len(cards(anew))
+    assert len(anew.metric) == 4 * len(cards(anew))
 
 
 def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open, held: Path) -> None:

@@ -14,14 +14,14 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     page = small_app.run()
     assert not page.exception and not page.error
     assert re.fullmatch(
-        r"\d+ of \d+ words? read( from the vector alone|"
-        r" · \d+ words? this attacker cannot name: no evidence of safety)",
+        r"Of \d+ words? the attacker reads (\d+|none)"
+        r"( · \d+ it cannot name: no evidence of safety)?",
         page.title[0].value,
     )
     assert any("How much leaks" in caption.value for caption in page.caption)
     marked = [html.value for html in page.html if '<p class="ls-sentence"' in html.value]
     assert len(marked) == 2  # as written, and with its words marked
-    assert any("Recovered:" in html for html in marked)
+    assert any("Recovered:" in html or "can be scored" in html for html in marked)
     assert "384 numbers" in " ".join(html.value for html in page.html)
 
 

@@ -220,7 +220,7 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
     page.session_state["_picked"] = map_picked._Picked(request, rows, None)
     page.run()
-    assert "without the defence" not in told(page) and "F1 of" in told(page)
+    assert "without the defence" not in told(page) and "of 10 words** (F1" in told(page)
     control(page, "selectbox", "defence").set_value("text_to_text").run()
     page.select_slider(key=key_of("strength")).set_value(30.0).run()
     assert "with it (Text to text at η 30), n = " in told(page) and not page.error
@@ -295,3 +295,21 @@ def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
     assert not any("is forgotten" in w.value for w in opened().warning)
     page = opened(own="1")
     assert [w.value for w in page.warning if "is forgotten" in w.value]
+
+
+def test_a_refused_file_is_cleared_and_said_and_the_next_is_taken(opened: Open) -> None:
+    page = opened()
+    control(page, "selectbox", "corpus").set_value("upload").run()
+    page.file_uploader(key=key_of("file")).upload("bad.csv", b"%PDF-1.7 x", "text/csv").run()
+    assert not page.exception and "is a PDF" in page.error[0].value.replace("\\", "")
+    (again,) = page.file_uploader
+    assert again.key == map_state.key_of("file") + "-1", "empty, for the next"
+    vectors = '{"emb": [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n{"emb": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1}'
+    again.upload("v.jsonl", f'{{"n": 1, {vectors[1:]}'.encode(), "text/plain").run()
+    said = page.error[0].value.replace("\\", "")
+    assert "holds vectors" in said and "Add a column of the texts" in said
+    (again,) = page.file_uploader
+    again.upload("parcels.csv", TABLE.encode(), "text/csv").run()
+    page = drawn(page)
+    assert not page.error and "All 16 rows" in told(page)
+    assert control(page, "selectbox", "colour").value == "kind"

@@ -86,8 +86,8 @@ def test_each_part_shows_as_soon_as_its_file_is_there(
 
 def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     page = opened(rows)
-    assert page.title[0].value.startswith("In training the words looked hidden (F1 8)")
-    assert "a fresh attacker reads F1 34" in page.title[0].value
+    assert page.title[0].value.startswith("In training about 1 of 10 words were read (F1 8)")
+    assert "a fresh attacker reads about 3 of 10 words (F1 34)" in page.title[0].value
     said = told(page)
     assert "With λ_w 3, under which least was read in training" in said
     assert "**8.3** [7.2, 9.4]" in said and "**34.5** [33.4, 35.6]" in said

@@ -132,6 +132,7 @@ def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
     assert set(looks) == set(DEFENCES) and len(set(looks.values())) == len(looks)
     assert looks["none"] == ("#D55E00", "star") and looks["gaussian"][0] == "#E69F00"
     assert all(entry.colour and entry.symbol for entry in DEFENCES.values())
+    assert len({entry.colour for entry in DEFENCES.values()}) == len(DEFENCES)
 
 
 def test_what_ships_is_the_whole_study() -> None:

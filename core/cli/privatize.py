@@ -61,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="plain text, CSV, TSV, JSONL or Parquet")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE",
                         help="of the same kind, in UTF-8; must not exist")  # fmt: skip
+    parser.add_argument(
+        "--beside", type=Path, metavar="FILE",
+        help="before and after side by side, as CSV, to be checked by you: it holds the texts as "
+        "they were and must not be released",
+    )  # fmt: skip
     add_column_arguments(parser)
     parser.add_argument("--candidates", help="regular (the default), whole or all")
     parser.add_argument(
@@ -79,6 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
     columns = checked_columns(arguments.source, columns_of(arguments))
     spec = _spec(arguments)  # after the file: mechanisms need torch, which takes seconds
+    from core.defences.metric_dp.beside import readable, side_by_side
     from core.defences.metric_dp.choice_promise import promises_of
     from core.defences.metric_dp.files import privatize_file
     from core.encoders import load_encoder
@@ -89,13 +95,14 @@ def run(arguments: argparse.Namespace) -> None:
         promises, ranks = promises_of(encoder, first), _ranks(encoder, first)
         change = _change(encoder, spec, arguments.seed)
         start = time.perf_counter()
-        n_rows = privatize_file(
-            arguments.source,
-            arguments.out,
-            change,
-            column=columns.text,
-            on_progress=on_progress,
-        )
+        with side_by_side(readable(change), arguments.beside) as change:
+            n_rows = privatize_file(
+                arguments.source,
+                arguments.out,
+                change,
+                column=columns.text,
+                on_progress=on_progress,
+            )
         seconds = time.perf_counter() - start
     _report(arguments, spec, encoder.name, (n_rows, seconds), promises, ranks)
 

@@ -17,6 +17,7 @@ from core.corpora.memory_file import File
 from core.corpora.raw_files import Source, refusal
 from core.corpora.rows import Columns, is_empty
 from core.corpora.tables import Table, open_table, read_rows
+from core.corpora.vector_columns import looks_like_vector
 from core.errors import InvalidInputError
 
 __all__ = [
@@ -161,5 +162,7 @@ def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 def _length(cell: Any) -> int:
     """Return the characters of a text; what holds no letter is a number, a date or nothing."""
     if not isinstance(cell, str) or not any(sign.isalpha() for sign in cell):
+        return 0
+    if looks_like_vector(cell):  # of 1e-05, the e is no letter
         return 0
     return len(cell)

@@ -28,6 +28,8 @@ class ParquetTable:
             schema = parquet.schema_arrow
         self.names = list(schema.names)
         self.text_names = [field.name for field in schema if _is_text(field.type)]
+        self.list_names = tuple(f.name for f in schema if pa.types.is_nested(f.type))
+        """Columns whose cells hold several values, as vectors do."""
         # A text that is repeated stays in memory once, however often a small file repeats it.
         self._to_share = {field.name for field in schema if pa.types.is_string(field.type)}
 

@@ -67,7 +67,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         guarantee=_D_CHI,
         formula=r"\tilde w_i = w_{(r)} \text{ of } \big\| v_w - (v_{w_i} + \kappa_i) \big\|,\quad "
         r"p(r) \propto e^{-c \eta r}",
-        colour="#0072B2",
+        colour="#4A6FD0",
         symbol="cross",
     ),
     "santext": DefenceEntry(
@@ -78,7 +78,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         acts_on="text",
         guarantee=_METRIC,
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|}",
-        colour="#E69F00",
+        colour="#C77B1B",
         symbol="circle",
     ),
     "santext_plus": DefenceEntry(
@@ -90,7 +90,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         guarantee="rare tokens: exp(ε · distance) / p at most; frequent ones mostly stay",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|} "
         r"\text{ if rare or with probability } p",
-        colour="#E69F00",
+        colour="#D9A441",
         symbol="square",
     ),
     "custext": DefenceEntry(
@@ -102,7 +102,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         guarantee="differential privacy within a set of K tokens: exp(ε) at most; the set shows",
         formula=r"P[\tilde w_i = w] \propto e^{\frac{1}{2} \varepsilon u(w_i, w)},\quad "
         r"u = -\frac{d - d_{\min}}{d_{\max} - d_{\min}}",
-        colour="#CC79A7",
+        colour="#E3A4C6",
         symbol="circle",
     ),
     "tem": DefenceEntry(
@@ -115,7 +115,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "exp(ε · γ) beyond γ",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \min(\| v_w - v_{w_i} \|, "
         r"\gamma)}",
-        colour="#009E73",
+        colour="#4FBF9B",
         symbol="circle",
     ),
     "token_representation": DefenceEntry(
@@ -168,7 +168,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         path=f"{_VECTOR}:Int8",
         acts_on="vector",
         formula=r"\tilde e_i = s\, \text{round}(e_i / s),\quad s = \max_j |e_j| / 127",
-        colour="#B5A900",
+        colour="#A0622D",
         symbol="x",
     ),
     "binary": DefenceEntry(
@@ -198,7 +198,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         path=f"{_VECTOR}:RandomProjection",
         acts_on="vector",
         formula=r"\tilde e = e R,\quad R_{ij} \sim \mathcal N(0, 1/m)",
-        colour="#CC79A7",
+        colour="#B0447A",
         symbol="hexagon",
         keeps_space=False,
     ),

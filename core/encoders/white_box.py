@@ -6,9 +6,9 @@ from typing import cast
 
 from core.errors import InvalidInputError
 from core.protocols import Encoder, WhiteBoxEncoder
-from core.text import mark_words
+from core.text import mark_words, words
 
-__all__ = ["part_read", "require_white_box"]
+__all__ = ["part_read", "require_white_box", "words_read"]
 
 
 def require_white_box(encoder: Encoder, attack: str) -> WhiteBoxEncoder:
@@ -45,3 +45,11 @@ def part_read(encoder: Encoder, text: str) -> str:
         n_tokens = len(encoder.token_ids(["".join(pieces[:middle])], is_whole=True)[0])
         low, high = (middle, high) if n_tokens <= limit else (low, middle)
     return "".join(pieces[:low])
+
+
+def words_read(encoder: Encoder, text: str) -> tuple[int, int]:
+    """Return how many words of a text its vector is of, and how many there are.
+
+    Repetitions count each: this is how far the encoder reads, not what it may give away.
+    """
+    return len(words(part_read(encoder, text))), len(words(text))

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.attacks.attributes.experiment import Guess
 from core.attacks.attributes.parts import Why
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, WRONG, error_bars, style
 from core.registry import look_of
 from core.studies.attribute_curves import ALONG, Curve
 
@@ -56,7 +56,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     style(figure, height=440)
     sizes = sorted({size for curve in curves for size in curve.sizes})
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 12, "t": 16, "b": 10},
     )
     figure.update_xaxes(

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.defences.deniability.geometry import Geometry
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, style
 
 __all__ = ["geometry_figure", "outcome_histograms", "token_curves"]
 
@@ -166,7 +166,7 @@ def _style(figure: go.Figure, height: int, title: str, axis: str) -> None:
     style(figure, height=height + 60)
     figure.update_layout(
         title={"text": f"<b>{title}</b>", "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top"},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 8, "t": 58, "b": 10},
     )
     figure.update_yaxes(title=axis, gridcolor=GRID, zeroline=False)

@@ -29,6 +29,7 @@ from core.figures.style import (
 )
 from core.protocols import Vectors
 from core.results import RecoveredWord, Score
+from core.said import of_ten
 
 __all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
 
@@ -216,7 +217,13 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
     )
     for score, name in zip(f1, names, strict=True):
         figure.add_annotation(
-            x=score.ci95.high, y=name, text=f"<b>{score.value:.0f}</b>", showarrow=False, xshift=16
+            x=score.ci95.high,
+            y=name,
+            text=f"<b>{of_ten(score.value).removeprefix('about ').removesuffix(' words')}</b>",
+            hovertext=f"F1 {score.said()}",
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
         )
     guess = float(np.mean([score.chance for score in f1]))
     figure.add_vline(x=guess, line={"dash": "dot", "color": BASELINE, "width": 2})
@@ -225,13 +232,18 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
         y=1.0,
         yref="paper",
         yanchor="bottom",
-        text=f"guessing alone {guess:.0f}",
+        text=f"guessing alone: {of_ten(guess)}",
         showarrow=False,
         xanchor="left",
     )
     style(figure, height=100 + 38 * len(names))
     figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
-    figure.update_xaxes(range=[0, 100], title="Words read (F1, 0 to 100)", gridcolor=GRID, dtick=25)
+    figure.update_xaxes(
+        range=[0, 100],
+        title="Words read (F1; 100: every word and no other)",
+        gridcolor=GRID,
+        dtick=25,
+    )
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
     return figure
 

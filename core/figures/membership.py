@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from core.attacks.membership.drawn import RocPoint, ScoreShares
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.registry import Look
 from core.results import Score
 
@@ -47,7 +47,7 @@ def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figu
     _add_points(figure, points, has_curve=has_curve)
     style(figure, height=440)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 12, "t": 12, "b": 10},
     )
     axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "tickvals": list(_TICKS),
@@ -126,7 +126,7 @@ def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figu
     style(figure, height=320)
     figure.update_layout(
         barmode="overlay",
-        legend={"orientation": "h", "yanchor": "top", "y": -0.25, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 8, "t": 26, "b": 10},
     )
     figure.update_xaxes(title="score of the attack: likelier a member →", gridcolor=GRID)
@@ -158,7 +158,7 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
         )
     style(figure, height=380)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         showlegend=True,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.results import Score
 from core.studies.memorisation_summary import Audited, Law, Memorisation
 
@@ -172,7 +172,7 @@ def _told(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool = F
 
 def _finish(figure: go.Figure, x: str, *, height: int) -> None:
     style(figure, height=height)
-    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+    figure.update_layout(legend=BELOW,
                          margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)  # fmt: skip
     figure.update_xaxes(title=f"{x} →", gridcolor=GRID, zeroline=False)
     figure.update_yaxes(title="exposure, bits →", gridcolor=GRID, zeroline=False,

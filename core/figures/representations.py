@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -12,7 +13,7 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, GRID, attack_look, error_bars, hover_line, style
+from core.figures.style import BASELINE, BELOW, GRID, attack_look, error_bars, hover_line, style
 from core.registry import look_of
 from core.results import Score
 from core.studies.representation_order import PaperPoint, strongest
@@ -24,6 +25,8 @@ __all__ = [
     "representations_figure",
 ]
 
+_TITLE_WIDTH = 44
+"""Letters of a line that a telephone shows below a figure."""
 _BARS = "rgba(128,128,128,0.75)"
 _INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
 
@@ -88,11 +91,11 @@ def representations_figure(
     if chance:
         _baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.14, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
     )
     figure.update_xaxes(
-        title=f"useful: {view}sorted by topic, macro-F1 →",
+        title="<br>".join(wrap(f"useful: {view}sorted by topic, macro-F1 →", _TITLE_WIDTH)),
         gridcolor=GRID,
         zeroline=False,
         range=[left, right],

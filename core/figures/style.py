@@ -16,6 +16,7 @@ from core.studies.provenance import Provenance, measured_said
 
 __all__ = [
     "BASELINE",
+    "BELOW",
     "GRID",
     "LEAKED",
     "MISSED",
@@ -36,6 +37,11 @@ WRONG = "#8A8F96"
 BASELINE = "#8A8F96"
 
 GRID = "rgba(128,128,128,0.25)"
+
+BELOW: dict[str, Any] = {
+    "orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0
+}  # fmt: skip
+"""A legend at the foot of its figure, clear of the title of the axis however that breaks."""
 
 
 def attack_label(attack: str) -> str:

@@ -14,7 +14,7 @@ from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.defences.registry import DEFENCES, look_of_defence, stages_of
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
-from core.figures.style import BASELINE, GRID, error_bars, hover_line, style
+from core.figures.style import BASELINE, BELOW, GRID, error_bars, hover_line, style
 from core.registry import Look, looks_of
 from core.studies.tradeoff_choice import attacked, leak_of
 from core.studies.tradeoff_frontier import Ends, Frontier
@@ -93,7 +93,7 @@ def tradeoff_figure(
 def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
     style(figure, height=600)
     figure.update_layout(
-        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         clickmode="event+select",
     )

@@ -53,19 +53,31 @@ def is_numeric(values: Sequence[str | None]) -> bool:
 
 
 def telling_column(columns: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the column to look at first: one of few classes, rather than a number of each row.
+    """Return the column to look at first: one of few classes, never a name or number of each row.
 
     Examples
     --------
     >>> telling_column({"id": ["1", "2", "3", "4"], "kind": ["a", "b", "a", "b"]})
     'kind'
+    >>> telling_column({"id": ["1", "2", "3", "4"], "words": ["5", "7", "5", "6"]})
+    'words'
     """
+    return min(columns, key=lambda name: _says_little(columns[name]))  # the first of equals
 
-    def rank(name: str) -> tuple[bool, bool]:
-        n_values = len({v for v in columns[name] if v is not None})
-        return not 2 <= n_values <= _N_GROUPS, 2 * n_values > len(columns[name])
 
-    return min(columns, key=rank)  # the first of equals
+def _says_little(values: Sequence[str | None]) -> int:
+    """Return how little a column tells, 0 being most: by how often its values come again."""
+    given = [v for v in values if v is not None]
+    n_values = len(set(given))
+    if n_values < 2:
+        return 5
+    if n_values == len(given):
+        return 4  # each row its own
+    if 2 * len(given) < len(values):
+        return 3  # most rows have none
+    if n_values <= _N_GROUPS:
+        return 0
+    return 1 if 4 * n_values <= len(given) or is_numeric(values) else 2
 
 
 def looks_of(values: Sequence[str | None], n_groups: int = _N_GROUPS) -> Looks:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from core.defences.registry import DEFENCES
+from core.said import leak_said, of_ten
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["NEAR", "Outlook", "measured_etas", "outlook", "scales_said"]
@@ -89,8 +90,8 @@ class Outlook:
         assert self.point is not None
         leak, before = self.point.leakage, self.undefended.leakage
         told = (
-            f"**Still read**: the strongest attacker measured recovers words with an F1 of "
-            f"{leak.said(0)}, without a defence {before.said(0)}, by guessing {leak.chance:.0f}"
+            f"**Still read**: the strongest attacker measured reads {leak_said(leak)}, without a "
+            f"defence {leak_said(before)}, by guessing {of_ten(leak.chance)}"
         )
         back = self.point.token_inversion
         return f"{told}; {back.said(0)} % of the tokens come back." if back else f"{told}."

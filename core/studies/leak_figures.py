@@ -15,12 +15,16 @@ from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.errors import CoreError
 from core.results import Score
+from core.said import leak_said, of_ten
 from core.store import META, read_record
 from core.studies import more_texts, names_tables, representation_summary, tradeoff_summary
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
 __all__ = ["LeakFigure", "leak_figures", "recalls"]
+
+F1 = "F1 of the words read"
+"""The measure of most pages."""
 
 NEWS = "sentences of BBC News, not a kind that the attack learnt from"
 """What the attacks that ship are measured on."""
@@ -36,6 +40,8 @@ class LeakFigure:
         F1 of the words that were read; of the page of names, the share of surnames.
     measure : str
         What the number is.
+    recall : float or None
+        Share of the words that were read, in per cent, where it was kept beside an F1.
     texts, attacker, why : str
         What was attacked, by whom, and why the figure is not that of another page.
     """
@@ -46,6 +52,21 @@ class LeakFigure:
     texts: str
     attacker: str
     why: str
+    recall: float | None = None
+
+    @property
+    def said(self) -> str:
+        """The figure in words: of ten words so many, and the F1; or the share of what is read."""
+        if self.measure == F1:
+            return leak_said(self.score, self.recall)
+        return f"{self.score.said(0)} {self.measure}"
+
+    @property
+    def short(self) -> str:
+        """The figure in as few words as stand in a list of several."""
+        if self.measure == F1:
+            return of_ten(self.score.value if self.recall is None else self.recall)
+        return f"{self.score.value:.0f} {self.measure}"
 
 
 def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
@@ -101,11 +122,12 @@ def _overview(encoder: str) -> LeakFigure:
     return LeakFigure(
         "overview",
         score,
-        "F1 of the words read",
+        F1,
         f"{score.n:,} sentences kept from the attack, of the kinds that it learnt from",
         _taught(attack, records[attack]["n_texts"]),
         "the easiest texts for the attack: an encyclopaedia, novels and everyday sentences, as "
         "those that it learnt from",
+        records[attack]["held_out"].get("recall"),
     )
 
 
@@ -116,11 +138,11 @@ def _inversion(encoder: str) -> LeakFigure:
     return LeakFigure(
         "inversion",
         score,
-        "F1 of the words read",
+        F1,
         f"{score.n:,} {NEWS}",
         _taught("search", row["n_fitted_on"]),
         "the strongest attack that ships, on texts that are strange to it; the probe-started "
-        f"classifier, which answers as one types, reads {quick.value:.0f} of the same sentences",
+        f"classifier reads {of_ten(quick.value)} of the same sentences",
     )
 
 
@@ -135,12 +157,13 @@ def _representations(encoder: str) -> LeakFigure:
     return LeakFigure(
         "representations",
         most.f1,
-        "F1 of the words read",
+        F1,
         f"{most.f1.n:,} {NEWS}",
         _taught(most.attack, most.n_fitted_on),
         "attacks learn from few texts, the same for every encoder, so that encoders can be "
         f"compared; taught by {at_home.n_fitted_on:,} sentences of other news, "
-        f"{at_home.f1.value:.0f}",
+        f"{of_ten(at_home.recall)}",
+        most.recall,
     )
 
 
@@ -156,7 +179,7 @@ def _names(encoder: str) -> LeakFigure:
     return LeakFigure(
         "names",
         score,
-        "surnames read, %",
+        "% of surnames",
         f"{score.n:,} sentences of BBC News about {row['n_names']} people",
         _taught(row["attack"], row["n_fitted_on"]),
         "one word a sentence is looked for, a name that the news repeats, by an attack that "
@@ -171,7 +194,7 @@ def _tradeoff(encoder: str) -> LeakFigure:
     return LeakFigure(
         "tradeoff",
         score,
-        "F1 of the words read",
+        F1,
         f"{n_targets:,} sentences kept from the attacker, without a defence",
         f"strongest of those who know the defence, taught by {n_texts:,} sentences",
         "attackers are taught anew for every defence, from as many texts as that allows",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from core.assets import ASSETS
 from core.attacks.inversion.registry import INVERSION_ATTACKS
@@ -18,16 +19,18 @@ from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
-from core.studies.tables import read_rows
+from core.studies.tables import read_rows, rows_of
 
 __all__ = [
     "FILES",
     "MORE_TEXTS",
     "SHIPPED",
+    "YOURS",
     "AttackScore",
     "Leak",
     "Point",
     "Representations",
+    "beside_own",
     "load_representations",
 ]
 
@@ -36,6 +39,9 @@ SHIPPED = ASSETS / "representations"
 
 FILES = {"encoders": "inversion.json", "classification": "classification.json"}
 """The study, and the file that holds its rows."""
+
+YOURS = "yours: "
+"""Before the name of an encoder of which a visitor brought the rows."""
 
 MORE_TEXTS = "more_texts.json"
 """What attacks read that learnt from far more texts; `core.studies.more_texts` makes it from
@@ -192,6 +198,42 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
             + " ".join(map(_command, (*FILES, more_texts.STUDY)))
         ) from error
     return found
+
+
+def beside_own(found: Representations, files: Sequence[Mapping[str, Any]]) -> Representations:
+    """Return what was measured with what files of one's own hold beside it, under names of theirs.
+
+    Parameters
+    ----------
+    files : sequence of mappings
+        What the studies of encoders and of classification wrote, as JSON.
+
+    Raises
+    ------
+    ArtifactError
+        A file holds something else.
+    """
+    rows: dict[str, list[Row]] = {study: [] for study in FILES}
+    for file in files:
+        # The studies bear the name that they had when their first rows were written.
+        study = {"representations": "encoders"}.get(str(file.get("study")), file.get("study"))
+        if study not in rows:
+            raise ArtifactError(
+                f"Rows of {str(study)[:40]!r} are not shown here: send those of "
+                f"{' or '.join(FILES)}, which `core study` writes."
+            )
+        try:
+            rows[study] += [row for row in rows_of(file) if not row.error]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ArtifactError(f"A file does not hold rows of {study} ({error}).") from error
+    try:
+        leaks, uses = _leaks(rows["encoders"]), _uses(rows["classification"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, CoreError) as error:
+        raise ArtifactError(f"Rows of yours cannot be read ({error}).") from error
+    own = {(f"{YOURS}{e}", a, d): replace(leak, encoder=f"{YOURS}{e}")
+           for (e, a, d), leak in leaks.items()}  # fmt: skip
+    used = {(f"{YOURS}{e}", d, v): score for (e, d, v), score in uses.items()}
+    return replace(found, leaks={**found.leaks, **own}, uses={**found.uses, **used})
 
 
 def _rows(folder: Path, study: str) -> list[Row]:

@@ -37,6 +37,7 @@ __all__ = [
     "attack_said",
     "strength",
     "summarise",
+    "tradeoff_of",
     "use_said",
     "utility_measure",
 ]
@@ -136,12 +137,22 @@ def load_tradeoff(path: Path) -> Tradeoff:
     ArtifactError
         Missing, damaged, or not a trade-off; the message names the file.
     """
-    rows = load_rows(path)
+    return tradeoff_of(read_json(path), str(path))
+
+
+def tradeoff_of(data: Any, name: str) -> Tradeoff:
+    """Return what a file holds, as `load_tradeoff` reads it.
+
+    Raises
+    ------
+    ArtifactError
+        It is no trade-off; the message names the file.
+    """
     try:
-        found = summarise(rows)
+        found = summarise(_rows_in(data))
         _ = found.undefended, found.tasks
     except (*_MALFORMED, InvalidInputError, StopIteration) as error:
-        raise _refusal(path) from error
+        raise _refusal(name) from error
     return found
 
 
@@ -155,15 +166,19 @@ def load_rows(path: Path) -> list[Row]:
     """
     data = read_json(path)
     try:
-        if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
-            return _former_rows(data)
-        return rows_of(data)
+        return _rows_in(data)
     except _MALFORMED as error:
-        raise _refusal(path) from error
+        raise _refusal(str(path)) from error
 
 
-def _refusal(path: Path) -> ArtifactError:
-    told = f"{path} is not the result of `python -m core study tradeoff`. Make it anew."
+def _rows_in(data: Any) -> list[Row]:
+    if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
+        return _former_rows(data)
+    return rows_of(data)
+
+
+def _refusal(name: str) -> ArtifactError:
+    told = f"{name} is not the result of `python -m core study tradeoff`. Make it anew."
     return ArtifactError(told)
 
 

@@ -15,7 +15,6 @@ from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError, InvalidInputError
 from core.studies.attribute_curves import ALONG, SOURCES, View, offered, views_of
 from core.studies.rows import Row
-from dashboard.address import Address
 from dashboard.attributes import state
 from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of
 from dashboard.calm import show_error
@@ -102,7 +101,7 @@ def _along_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str
 
 
 def text_pickers(
-    corpora: Sequence[str], address: Address
+    corpora: Sequence[str],
 ) -> tuple[AttributeRequest, Examples | None] | None:
     """Draw the choice of the texts; return what is asked for, None while a file is wanted."""
     st.session_state.setdefault(key_of("seed"), 0)
@@ -130,8 +129,6 @@ def text_pickers(
                 persist_state="session",
                 help="Another seed draws other labels and texts: see how much hangs on them",
             )
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link()
     if st.session_state[key_of("corpus")] == UPLOAD:
         return _upload()
     return _request(str(st.session_state[key_of("corpus")])), None

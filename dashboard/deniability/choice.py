@@ -20,6 +20,7 @@ from core.studies.eta_outlook import outlook, scales_said
 from core.studies.tradeoff_summary import Tradeoff
 from dashboard import cache
 from dashboard.deniability import state
+from dashboard.deniability.own_text import OWN, own_counts
 from dashboard.inversion import answers
 from dashboard.promise import promises_of, show_promises
 
@@ -75,11 +76,17 @@ def eta_choice_card(
             key="corpus-recovered",
             help="The average case: over the tokens of real text, frequent ones counted often",
         )
-        corpus = st.selectbox("Text", list(_CORPORA), key="corpus", help="Bundled collections")
-        counts = cache.token_counts(_CORPORA[corpus], on)
-        chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
-        beside("corpus", chosen)
-        st.caption(f"{sum(counts.values()):,} tokens counted.")
+        corpus = st.selectbox(
+            "Text",
+            [*_CORPORA, OWN],
+            key="corpus",
+            help="Bundled collections, or a file of your own: the more it is like what you will "
+            "release, the better the η fits",
+        )
+        counts = own_counts(on) if corpus == OWN else cache.token_counts(_CORPORA[corpus], on)
+        if counts:
+            beside("corpus", choose_by_corpus(found, counts, recovered=recovered / 100))
+            st.caption(f"{sum(counts.values()):,} tokens counted.")
 
 
 def _scales(measured: Tradeoff | None) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.sentence import DeniableSentence
 
 __all__ = [
+    "BESIDE_KEY",
     "ETA_KEY",
     "address",
     "deniable_of",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 ETA_KEY = "eta"
+BESIDE_KEY = "before_and_after"
 _SEEN: Kept[tuple[str, EncoderSpec], DeniableSentence] = Kept("_deniable", 8)
 deniable_of = _SEEN.get
 remember_deniable = _SEEN.add

@@ -20,6 +20,7 @@ from dashboard import cache, markup
 from dashboard.charts import chart_config
 from dashboard.deniability import state
 from dashboard.downloads import save_csv, save_json
+from dashboard.state import text
 
 __all__ = [
     "curves_card",
@@ -65,7 +66,18 @@ def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> 
     engine = cache.deniability_engine(on)
     changed = sentence.privatised(engine, eta, state.noise_seed())
     st.html(markup.label("What is released: one draw"))
-    st.html(markup.privatised_sentence(sentence.tokens, changed))
+    is_beside = st.toggle(
+        "Before and after side by side",
+        key=state.BESIDE_KEY,
+        persist_state="session",
+        help="The sentence as it was written beside what is released, as people read both",
+    )
+    if is_beside:
+        before, after = st.columns(2, gap="medium")
+        before.html(markup.label("Before") + markup.quoted(text()))
+        after.html(markup.label("After") + markup.privatised_sentence(sentence.tokens, changed))
+    else:
+        st.html(markup.privatised_sentence(sentence.tokens, changed))
     st.html(markup.token_legend())
     n_unknown = sentence.tokens.count("[UNK]")
     if n_unknown:

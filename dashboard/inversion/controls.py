@@ -13,18 +13,25 @@ __all__ = ["attack_picker", "stop_words_toggle"]
 
 
 def attack_picker() -> None:
-    """Draw the choice of attacks, side by side."""
-    st.pills(
-        "Attacks",
-        state.on_offer(),
-        selection_mode="multi",
-        key=state.ATTACKS_KEY,
-        persist_state="session",
-        wrap=True,
-        format_func=_pill,
-        help="How the attacker turns the vector back into words. Each choice gets a card below. "
-        ":material/bolt: answers as you type, :material/hourglass_top: runs when you ask.",
-    )
+    """Draw the choice of attacks, folded up: what is chosen is all that is in sight."""
+    n = len(state.chosen_attacks())
+    with st.popover(
+        f"{n or 'No'} attack{'' if n == 1 else 's'} chosen",
+        icon=":material/undo:",
+        help="How the attacker turns the vector back into words",
+        key="attacks",
+    ):
+        st.pills(
+            "Attacks",
+            state.on_offer(),
+            selection_mode="multi",
+            key=state.ATTACKS_KEY,
+            persist_state="session",
+            wrap=True,
+            format_func=_pill,
+            help="Each choice gets a card below. :material/bolt: answers as you type, "
+            ":material/hourglass_top: runs when you ask.",
+        )
 
 
 def _pill(name: str) -> str:

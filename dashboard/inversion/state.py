@@ -33,7 +33,7 @@ __all__ = [
 
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
-_FIRST = ("probe_mlc", "msp")
+_FIRST = ("probe_mlc", "search")
 _SEEN: Kept[Request, Reading] = Kept("_readings", 64)
 reading_of = _SEEN.get
 remember_reading = _SEEN.add

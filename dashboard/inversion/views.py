@@ -27,10 +27,13 @@ __all__ = [
     "downloads",
     "finding",
     "groups_said",
+    "names_link",
     "reading_card",
     "score_row",
+    "show_answer",
     "show_finding",
     "side_by_side",
+    "strongest",
     "vector_panel",
 ]
 
@@ -42,19 +45,16 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
 
     The two are Markdown without anything typed in it.
     """
-    best = max(readings, key=lambda r: r.scores.f1)
+    best = strongest(readings)
     n_unknown = len(best.unknown)
     n = len(best.targets) + n_unknown
-    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}"
-    if n_unknown:
-        by += ", from the vector alone"
+    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}, from the vector alone"
     what = read_said(best.n_recovered, n, n_unknown)
     if not best.targets:
         return what, f"{by}: nothing could be scored."
-    n_guessed = round(best.prior.recall * len(best.targets) / 100)
     if len(readings) > 1:
         by = f"Best of {len(readings)} attacks: b{by[1:]}"
-    beside = f"{by}. Whoever guesses frequent words without the vector finds {n_guessed}."
+    beside = f"{by}. Whoever guesses frequent words without the vector finds {_n_guessed(best)}."
     if best.unread:
         beside += (
             f" The encoder cuts the text off: {len(best.unread)} further words stand beyond what "
@@ -63,13 +63,34 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     return what, beside
 
 
+def _n_guessed(reading: Reading) -> int:
+    """Return how many words are found who always answers the most frequent ones."""
+    return round(reading.prior.recall * len(reading.targets) / 100)
+
+
+def strongest(readings: Sequence[Reading]) -> Reading:
+    """Return the reading that the page speaks of first."""
+    return max(readings, key=lambda reading: reading.scores.f1)
+
+
 def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
     """Draw the finding into a place kept free for it."""
     title, beside = finding(readings)
     slot.title(title, anchor=False)
     slot.markdown(beside)
+
+
+def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
+    """Draw the sentence as the strongest attack read it, with what the marks mean."""
+    best = strongest(readings)
+    slot.html(markup.marked_sentence(best))
+    slot.html(markup.legend([best]))
+
+
+def names_link(readings: Sequence[Reading]) -> None:
+    """Draw the way to the page of names where a word stands outside an attack's list."""
     if any(reading.unknown for reading in readings) and not is_presenting():
-        slot.page_link(
+        st.page_link(
             _NAMES_PAGE,
             label="Could one of them be a name that you suspect? Ask the encoder",
             icon=":material/badge:",
@@ -92,13 +113,15 @@ def attack_header(name: str) -> None:
     st.caption(entry.reference[:1].upper() + entry.reference[1:])
 
 
-def reading_card(reading: Reading) -> Callable[[], None]:
+def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[], None]:
     """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took.
 
-    Returns what draws the chart into the place kept for it. To be called when all words of the
-    page are out: the browser needs most of a second to load the charts, and words need not wait.
+    A lone reading's sentence stands under the headline already. Returns what draws the chart into
+    the place kept for it. To be called when all words of the page are out: the browser needs most
+    of a second to load the charts, and words need not wait.
     """
-    st.html(markup.marked_sentence(reading))
+    if with_sentence:
+        st.html(markup.marked_sentence(reading))
     st.html(markup.wrong_words(reading))
     score_row(reading)
     if reading.recovery.words and INVERSION_ATTACKS[reading.attack].answers_in_order:
@@ -121,12 +144,23 @@ def _bars(reading: Reading, place: Any) -> None:
 
 
 def score_row(reading: Reading) -> None:
-    """Draw F1, precision and recall, each above what guessing reaches.
+    """Draw how many words were read, then F1, precision and recall, each above guessing.
 
     Where no word can be scored there is no score: zero would say that nothing leaks.
     """
     own, prior, is_scored = reading.scores, reading.prior, bool(reading.targets)
+    n = len(reading.targets) + len(reading.unknown)
     with st.container(horizontal=True, gap="xsmall"):
+        st.metric(
+            "Words read",
+            f"{reading.n_recovered} of {n}" if is_scored else "–",
+            f"guessing: {_n_guessed(reading)}" if is_scored else "not scored",
+            delta_color="off",
+            delta_arrow="off",
+            width=112,
+            help="How many different words of the text this attack named. Below: the same for an "
+            "attacker who never sees the vector.",
+        )
         for title, value, guess, about in (
             ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
             (

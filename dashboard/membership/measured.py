@@ -13,7 +13,6 @@ from core.figures.membership import decile_figure, roc_figure
 from core.registry import looks_of
 from core.results import Score
 from core.studies.membership_shipped import FILES, Measured
-from dashboard.address import Address
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -66,7 +65,7 @@ def strongest(found: Sequence[Measured]) -> Measured:
     return max(real, key=lambda one: one.auc.ci95.low)
 
 
-def choice(found: Sequence[Measured], address: Address) -> Measured:
+def choice(found: Sequence[Measured]) -> Measured:
     """Draw the choice of model, data and attack, and return what was measured of it."""
     ranked = sorted(found, key=lambda one: -one.auc.ci95.low)
     best = strongest(found)
@@ -111,8 +110,6 @@ def choice(found: Sequence[Measured], address: Address) -> Measured:
             "stands first",
             width=380,
         )
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link()
     return next(one for one in here if one.attack == attack)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import streamlit as st
 
@@ -16,7 +17,6 @@ from core.figures.memorisation import MODELS
 from core.text import check_text
 from dashboard.address import Address
 from dashboard.calm import plain
-from dashboard.controls import present_button
 from dashboard.memorisation import state
 from dashboard.memorisation.state import (
     CORPORA,
@@ -30,6 +30,7 @@ from dashboard.memorisation.state import (
 )
 from dashboard.own_file import own_facts
 from dashboard.state import is_presenting
+from dashboard.toolbar import toolbar
 
 __all__ = ["asked", "foreseen"]
 
@@ -110,11 +111,13 @@ def _pickers(address: Address) -> None:
         )
         with st.popover("More settings", icon=":material/tune:"):
             _more()
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            if state.chosen("corpus") == UPLOAD:
-                st.caption("The link leaves your file out: it stays in your session.")
-            address.show_link()
-        present_button()
+        toolbar(partial(_show_link, address))
+
+
+def _show_link(address: Address) -> None:
+    if state.chosen("corpus") == UPLOAD:
+        st.caption("The link leaves your file out: it stays in your session.")
+    address.show_link()
 
 
 def _more() -> None:

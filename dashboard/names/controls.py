@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.inversion.answers import ENCODER
 from dashboard.names import state
 from dashboard.names.state import NamesRequest
+from dashboard.toolbar import toolbar
 
 __all__ = ["attacks_on_offer", "pickers", "samples"]
 
@@ -75,5 +76,4 @@ def pickers(address: Address) -> None:
             on_click=state.use_samples,
             args=(samples(),),
         )
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link()
+        toolbar(address.show_link)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -11,6 +11,7 @@ from core.corpora.encodings import encoding_note
 from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from core.corpora.vector_columns import vector_columns
 from core.errors import CoreError
 from core.projection.looks import telling_column
 from core.projection.points import Column, Points
@@ -26,10 +27,10 @@ from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_
 
 __all__ = [
     "colour_pickers",
-    "link_popover",
     "method_pickers",
     "more_settings",
     "search_input",
+    "show_link",
     "text_pickers",
 ]
 
@@ -74,7 +75,7 @@ def _upload(
     sent = st.file_uploader(
         "A file with texts",
         type=["csv", "tsv", "jsonl", "parquet", "txt"],
-        key=key_of("file"),
+        key=state.file_key(),
         help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. Rows "
         "without a text are skipped and counted. The file stays in the memory of this computer, "
@@ -82,6 +83,8 @@ def _upload(
         "anywhere.",
     )
     if sent is None:
+        if refused := state.refused_file():
+            show_error(refused, title="This file cannot be drawn")
         restored = state.upload_request()
         if restored is not None:
             return restored, None
@@ -91,10 +94,18 @@ def _upload(
         return None
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
+    state.forget_refused()
     try:
         facts = own_facts(file, digest)
+        vectors = vector_columns(file)
+    except CoreError as error:
+        state.refuse_file(_why_refused(file, error))  # and clear it, so that another can come
+        st.rerun()
+    try:
         column = _text_column(facts) if facts.names else None
-        others = tuple(name for name in facts.names if name != column)
+        others = tuple(n for n in facts.names if n != column and n not in vectors)
+        if vectors:
+            st.caption(_vectors_said(vectors))
         if len(others) > _MOST_COLUMNS:
             st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
         if note := encoding_note(file, facts.encoding):
@@ -113,6 +124,35 @@ def _upload(
         is_private=True,
     )
     return request, points
+
+
+_WHY_NO_VECTORS = (
+    "A vector says something to an attack alone that was trained for the encoder which made it, "
+    "and a file does not tell which that was."
+)
+
+
+def _why_refused(file: MemoryFile, error: CoreError) -> str:
+    """Return why a file cannot be drawn; of one of vectors alone, why these are not understood."""
+    try:
+        vectors = vector_columns(file)
+    except CoreError:
+        vectors = ()
+    if not vectors:
+        return str(error)
+    return (
+        f"{file.name}: {', '.join(vectors)} hold{'s' if len(vectors) == 1 else ''} vectors, and no "
+        f"column holds texts. {_WHY_NO_VECTORS} Add a column of the texts that they are of."
+    )
+
+
+def _vectors_said(vectors: Sequence[str]) -> str:
+    """Say that vectors of a file stay unread, and why."""
+    named = plain(", ".join(vectors))
+    return (
+        f"Not read: {named}, which hold{'s' if len(vectors) == 1 else ''} vectors. "
+        f"{_WHY_NO_VECTORS} The texts are encoded anew by the encoder of this page."
+    )
 
 
 def _text_column(facts: FileFacts) -> str:
@@ -252,10 +292,9 @@ def search_input() -> None:
     )
 
 
-def link_popover(address: Address) -> None:
+def show_link(address: Address) -> None:
     """Draw the address of the view; there is none for a file of one's own."""
-    with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-        if state.chosen("corpus") == UPLOAD:
-            st.markdown("A map of your own file has no address: the file stays in your session.")
-        else:
-            address.show_link(encoder_choice.address().query())
+    if state.chosen("corpus") == UPLOAD:
+        st.markdown("A map of your own file has no address: the file stays in your session.")
+    else:
+        address.show_link(encoder_choice.address().query())

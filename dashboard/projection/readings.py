@@ -13,6 +13,8 @@ from core.errors import CoreError
 from core.metrics import bootstrap_interval
 from core.projection.moves import chosen_rows, protected_vectors
 from core.protocols import Encoder, Vectors
+from core.results import NO_INTERVAL, Score
+from core.said import leak_said, of_ten
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
 from dashboard.inversion import answers
@@ -91,13 +93,13 @@ def told(n_selected: int, found: Readings) -> str:
     if n_selected > len(found.original):
         part = f" of {len(found.original)} of them, drawn at random,"
     guessed = float(np.mean([r.prior.f1 for r in scored.values()]))
-    against = f"An attacker who never sees the vectors reaches {guessed:.0f}."
-    own = _mean([r.scores.f1 for r in scored.values()])
-    reads = f"From the vectors{part} the probe-started classifier recovers words with a mean F1 of"
+    against = f"An attacker who never sees the vectors reads {of_ten(guessed)}."
+    own = _mean(list(scored.values()))
+    reads = f"From the vectors{part} the probe-started classifier reads"
     if found.defence is None:
         apart = groups_said(list(found.original.values()))
         return f"{reads} {own}, n = {len(scored)}. {against} {apart}"
-    protected = _mean([found.protected[i].scores.f1 for i in scored])
+    protected = _mean([found.protected[i] for i in scored])
     return (
         f"{reads} {own} without the defence, and {protected} with it ({named(found.defence)}), "
         f"n = {len(scored)} both times. {against} The attack was not trained on protected vectors: "
@@ -105,9 +107,9 @@ def told(n_selected: int, found: Readings) -> str:
     )
 
 
-def _mean(scores: list[float]) -> str:
-    values = np.array(scores)
-    if len(values) < 2:
-        return f"**{values.mean():.0f}**"
-    interval = bootstrap_interval(values)
-    return f"**{values.mean():.0f}** (95 % interval {interval.said(0)})"
+def _mean(found: list[Reading]) -> str:
+    """Return what is read on average: of ten words so many, then the F1."""
+    f1 = np.array([reading.scores.f1 for reading in found])
+    recall = float(np.mean([reading.scores.recall for reading in found]))
+    interval = bootstrap_interval(f1) if len(f1) > 1 else NO_INTERVAL
+    return leak_said(Score(float(f1.mean()), interval, len(f1)), recall, is_bold=True)

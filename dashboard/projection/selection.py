@@ -16,7 +16,7 @@ from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.readings import Readings
 from dashboard.projection.state import MapRequest
 
-__all__ = ["selected_texts"]
+__all__ = ["save_map", "selected_texts"]
 
 _MOST_SHOWN = 1000
 
@@ -108,6 +108,16 @@ def _words(reading: Reading) -> str:
     return ", ".join(w.word for w in reading.hits) or "none"
 
 
+def save_map(drawn: DrawnMap) -> None:
+    """Draw the button that saves every point of the map."""
+    points, coordinates = drawn.points, drawn.layout.coordinates
+    save_csv(
+        lambda: table_csv(selection_rows(points, coordinates, range(len(points)), {})),
+        "map",
+        about="Every point of the map, a row a text. It holds the texts.",
+    )
+
+
 def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Readings) -> None:
     layout = drawn.layout
     table = selection_rows(drawn.points, layout.coordinates, rows, found.original, found.protected)
@@ -127,9 +137,11 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Rea
             lambda: selection_json(facts, table),
             "selection",
             about="All of it, for programs. It holds the texts.",
+            is_here=True,
         )
         save_csv(
             lambda: table_csv(table),
             "selection",
             about="One row a text, for spreadsheets. It holds the texts.",
+            is_here=True,
         )

@@ -31,9 +31,13 @@ __all__ = [
     "chosen_spec",
     "choose",
     "is_own_forgotten",
+    "file_key",
+    "forget_refused",
     "key_of",
     "own_maps",
     "own_points",
+    "refuse_file",
+    "refused_file",
     "restore_map",
     "tell_own",
     "upload_request",
@@ -180,6 +184,29 @@ def is_own_forgotten() -> bool:
 def own_maps() -> Kept[MapRequest, DrawnMap]:
     """Return the maps of this session's own texts."""
     return Kept("_own_maps", 2)
+
+
+def file_key() -> str:
+    """Return the key of what takes a file: another once a file was refused, which clears it."""
+    n = int(st.session_state.get("_n_refused", 0))
+    return f"{key_of('file')}-{n}" if n else key_of("file")
+
+
+def refuse_file(why: str) -> None:
+    """Clear the file that was sent, and keep why."""
+    st.session_state["_n_refused"] = int(st.session_state.get("_n_refused", 0)) + 1
+    st.session_state["_why_refused"] = why
+
+
+def refused_file() -> str | None:
+    """Return why the file sent last was refused, if it was."""
+    why: str | None = st.session_state.get("_why_refused")
+    return why
+
+
+def forget_refused() -> None:
+    """Forget why a file was refused: another came."""
+    st.session_state.pop("_why_refused", None)
 
 
 def own_points(

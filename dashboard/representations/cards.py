@@ -14,6 +14,7 @@ from core.attacks.inversion.reading import Reading, TokenScores, read_vector
 from core.encoders import ENCODERS
 from core.figures.representations import encoder_title
 from core.protocols import Encoder, InversionAttack, Vectors
+from core.said import leak_said
 from core.specs import AttackSpec, EncoderSpec
 from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore
@@ -174,8 +175,8 @@ def _card(answer: Answer, best: AttackScore | None) -> None:
     panels.score_row(answer.reading)
     if best:
         st.markdown(
-            f"Measured above: {attack_name(best).lower()} reads **{best.f1.said(0)}** from this "
-            f"encoder (F1, n = {best.f1.n:,})."
+            f"Measured above: {attack_name(best).lower()} reads "
+            f"{leak_said(best.f1, is_bold=True)} from this encoder, n = {best.f1.n:,}."
         )
 
 

@@ -13,6 +13,7 @@ from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
 from dashboard.address import Address
 from dashboard.representations.state import chosen, encoder_options, key_of
+from dashboard.toolbar import toolbar
 
 __all__ = [
     "VIEW_NAMES",
@@ -81,8 +82,7 @@ def measure_pickers(found: Representations, address: Address) -> None:
             help="Hollow diamonds: what the thesis that this page repeats measured on Italian "
             "news. Other texts, other classes: compare the order, not the places.",
         )
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            address.show_link()
+        toolbar(address.show_link)
 
 
 def standing(address: Address) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures.representations import collection_title, encoder_title
 from core.results import Score
+from core.said import leak_said, of_ten
 from core.studies.representation_order import Finding, least_leaking
-from core.studies.representation_summary import AttackScore, Point, Representations
+from core.studies.representation_summary import AttackScore, Leak, Point, Representations
 from dashboard.calm import plain
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.state import chosen
@@ -112,17 +113,17 @@ def _left_out(best: Finding, points: Sequence[Point]) -> str:
     return f" Of the {n} chosen, it leaves out {'; and '.join(why)}."
 
 
-def _leaks(found: Representations, leak: AttackScore) -> str:
+def _leaks(found: Representations, leak: Leak) -> str:
     by = attack_name(leak).lower()
     if len(chosen("attack")) > 1:
         by += ", of the chosen attacks the one that reads most from it"
     target = plain(collection_title(found.targets["encoders"]))
     return (
-        f"**Leaks under these attacks: {leak.f1.said(0)}.** The F1 of the words that are read from "
-        "its vectors: from 0 to 100, how well they match those of the text, on "
+        f"**Leaks under these attacks: {leak_said(leak.f1, leak.recall)}.** The F1, from 0 to 100, "
+        "says how well the words that are read from its vectors match those of the text, on "
         f"{leak.f1.n:,} sentences of {target}. "
-        f"By the {by}. Guessing without the vectors reaches {leak.f1.chance:.0f} on the same "
-        "sentences."
+        f"By the {by}. Guessing without the vectors reads {of_ten(leak.f1.chance)} of the "
+        "same sentences."
     )
 
 
@@ -133,7 +134,7 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
         is_same = score.attack == point.leak.attack
         told.append(
             f"{'the same attack' if is_same else f'the {attack_name(score).lower()}'} read "
-            f"**{score.f1.said(0)}** (n = {score.f1.n:,})"
+            f"{leak_said(score.f1, is_bold=True)}, n = {score.f1.n:,}"
         )
     n = max(score.n_fitted_on for score in more)
     is_same = any(score.attack == point.leak.attack for score in more)
@@ -141,7 +142,7 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
     target = plain(collection_title(found.targets["encoders"]))
     alone = {score.encoder for score in found.more_texts} == {point.leak.encoder}
     return (
-        f"**{lead}.** The {point.leak.f1.value:.0f} is that of an attack that learnt from "
+        f"**{lead}.** The F1 of {point.leak.f1.value:.0f} is that of an attack that learnt from "
         f"{point.leak.n_fitted_on:,} sentences. Having learnt from {n:,}, "
         f"{', and '.join(told)} from {title_of(point)}, on sentences of {target} too."
         + (" For the other encoders this was not measured." if alone else "")
@@ -152,14 +153,14 @@ def _others(best: Finding) -> str:
     """Tell the others: as useful, not told apart, and less useful but less read."""
     name, told = title_of(best.best), []
     if rest := [p for p in best.as_useful if p is not best.best]:
-        listed = "; ".join(f"{title_of(p)} {p.leak.f1.said(0)}" for p in rest)
+        listed = "; ".join(f"{title_of(p)} {leak_said(p.leak.f1, p.leak.recall)}" for p in rest)
         told.append(f"As useful: {listed}, each under the attack that reads most from it.")
     if best.tied:
         names = "; ".join([name, *map(title_of, best.tied)])
         told.append(f"The intervals overlap, so that these rows do not tell them apart: {names}.")
     if best.leak_less:
         listed = "; ".join(
-            f"{title_of(p)} {p.leak.f1.said(0)}, useful {p.useful.said(0)}"
+            f"{title_of(p)} {leak_said(p.leak.f1, p.leak.recall)}, useful {p.useful.said(0)}"
             for p in best.leak_less if p.useful
         )  # fmt: skip
         told.append(f"Less useful, but less is read: {listed}.")

@@ -7,12 +7,14 @@ import streamlit as st
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import reads_of, untimed
 from core.studies.tradeoff_setting import entry_shown, read_setting
-from core.studies.tradeoff_summary import Point, Tradeoff, strength
+from core.studies.tradeoff_summary import Point, Tradeoff, strength, tradeoff_of
 from core.tasks.names import task_said
+from dashboard.own_study import own_study
 from dashboard.tradeoff import state
 
 __all__ = [
     "READ_TITLES",
+    "own_rows",
     "limit_picker",
     "point_said",
     "reads_picker",
@@ -32,6 +34,20 @@ _ABOUT = {
     "as who wrote it.",
     "membership": "Membership: whether a text was among those that a model was trained on.",
 }
+
+
+def own_rows() -> Tradeoff | None:
+    """Draw what takes the rows of a study of the visitor's own; return them, None for none."""
+    with st.popover(
+        "Your own study",
+        icon=":material/upload_file:",
+        help="Rows that you measured, with your encoder or your texts",
+    ):
+        return own_study(
+            "own-tradeoff",
+            "The JSON that `python -m core study tradeoff --out FILE` wrote.",
+            lambda files: tradeoff_of(files[-1], "The file"),
+        )
 
 
 def task_picker(found: Tradeoff) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.results import Score
+from core.said import instead_said, leak_said
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
 from core.studies.tradeoff_point import READS
@@ -22,15 +23,13 @@ _ENOUGH = 20_000
 """Sentences from which an attacker is not called weak for what it was taught."""
 
 _READS = {
-    "words": "The strongest attacker who knows the defence recovers words with an F1 of {} "
-    "instead of {}",
+    "words": "The strongest attacker who knows the defence reads {}",
     "attribute": "The strongest attacker who knows the defence names the attribute of {} % of "
     "texts instead of {} %",
     "membership": "The strongest attack tells texts of the training from others with an AUC × 100 "
     "of {} instead of {}",
 }
 _MEASURES = {
-    "words": "an F1 of {}",
     "attribute": "an attribute named in {} % of texts",
     "membership": "an AUC × 100 of {}",
 }
@@ -46,16 +45,18 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> 
     best = choice.best
     if best is None or not choice.helps:
         slot.title("No defence here helps much", anchor=False)
-        slot.markdown(_no_help(choice, task, share))
+        slot.markdown(
+            f"{_no_help(choice, task, share)} What is no mathematics stands below: access, "
+            "encryption, retention."
+        )
         _say_if_weak(slot, found, reads)
         return
     own, base = choice.leak(best), choice.leak(choice.base)
     slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
+    kept = f"**{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)}"
     slot.markdown(
-        _READS[reads].format(f"**{own.said(0)}**", f"**{base.said(0)}**")
-        + f", {base.value - own.value:.0f} points less{_guessing(reads, base)}; {task_said(task)} "
-        f"keeps **{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)} (95 % "
-        f"intervals in brackets). {_alike(choice)}"
+        f"{_read_instead(own, base, reads)}{_guessing(reads, base)}; {task_said(task)} keeps "
+        f"{kept} (95 % intervals in brackets). {_alike(choice)}"
     )
     slot.markdown(_promised_or_not(choice, share))
     if choice.promising is not None:
@@ -67,8 +68,18 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> 
 
 
 def read_said(score: Score, reads: str) -> str:
-    """Return what is read as a clause, such as `an F1 of 12 [10, 14]`."""
+    """Return what is read as a clause, such as `about 1 of 10 words (F1 12 [10, 14])`."""
+    if reads == "words":
+        return leak_said(score)
     return _MEASURES[reads].format(score.said(0))
+
+
+def _read_instead(own: Score, base: Score, reads: str) -> str:
+    """Return what is read through a defence beside what is read without."""
+    if reads == "words":
+        return _READS[reads].format(instead_said(own, base))
+    told = _READS[reads].format(f"**{own.said(0)}**", f"**{base.said(0)}**")
+    return f"{told}, {base.value - own.value:.0f} points less"
 
 
 def missing_said(found: Tradeoff) -> str:

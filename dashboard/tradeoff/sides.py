@@ -23,7 +23,6 @@ from core.studies.tradeoff_summary import Tradeoff
 from core.tasks.names import task_said
 from core.text import check_text
 from dashboard import markup
-from dashboard.address import Address
 from dashboard.calm import show_error
 from dashboard.deniability.state import draw_again
 from dashboard.inversion.views import vector_panel
@@ -34,11 +33,11 @@ from dashboard.tradeoff.own import own_setting
 from dashboard.tradeoff.promised import promised
 from dashboard.tradeoff.tried import Tried, tried
 
-__all__ = ["link_and_noise", "side_by_side", "text_or_none"]
+__all__ = ["noise_button", "side_by_side", "text_or_none"]
 
 
-def link_and_noise(slot: Any, address: Address) -> None:
-    """Draw the button that draws the noise anew, and the address of the present view."""
+def noise_button(slot: Any) -> None:
+    """Draw the button that draws the noise anew."""
     slot.button(
         "Draw the noise again",
         key="draw_again",
@@ -47,8 +46,6 @@ def link_and_noise(slot: Any, address: Address) -> None:
         help="Noise is drawn once for both settings and stays, so that what differs is the "
         "defence; this draws another",
     )
-    with slot.popover("Link", icon=":material/link:", help="An address that opens this view"):
-        address.show_link()
 
 
 def side_by_side(found: Tradeoff, task: str, reads: str, text: str | None) -> None:

@@ -7,17 +7,20 @@ from typing import Any
 
 import streamlit as st
 
+from core.attacks.inversion.export import table_csv
 from core.defences.metric_dp.promise import HARDLY, odds_said
 from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
+from core.said import leak_said
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of
+from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
 from dashboard.tradeoff import state
 from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.finding import missing_said, read_said
@@ -27,7 +30,7 @@ _MEASURE_ALL = (
     "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
 )
 
-__all__ = ["all_tasks", "figure_key", "picture", "table"]
+__all__ = ["all_tasks", "figure_key", "picture", "shipped_beside", "table"]
 
 
 def figure_key(task: str, reads: str, most: float | None = None) -> str:
@@ -37,7 +40,11 @@ def figure_key(task: str, reads: str, most: float | None = None) -> str:
 
 
 def picture(
-    found: Tradeoff, left: Tradeoff, task: str, reads: str, most: float | None = None
+    found: Tradeoff,
+    left: Tradeoff,
+    task: str,
+    reads: str,
+    most: float | None = None,
 ) -> None:
     """Draw the figure; a click in it chooses a setting.
 
@@ -63,8 +70,8 @@ def picture(
         on_select="rerun",
         selection_mode="points",
         config=chart_config(),
-        alt=f"{READS[reads]} against usefulness for {task}, a line for each defence; no setting "
-        f"surely beats {best}; the table below holds the same numbers",
+        alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence; "
+        f"no setting surely beats {best}; the table below holds the same numbers",
     )
     left_out = len(left.points) - len(attacked(left, task, reads))
     st.caption(
@@ -75,6 +82,21 @@ def picture(
     )
     if missing := missing_said(found):
         st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
+
+
+def shipped_beside(found: Tradeoff, task: str, reads: str) -> None:
+    """Draw the shipped rows below rows of the visitor's own, as far as both know the task."""
+    st.header("Beside them, the rows that ship", anchor=False)
+    if task not in found.tasks:
+        st.caption(f"The rows that ship are not of {task_said(task)}.")
+        return
+    reads = reads if reads in reads_of(found) else "words"
+    st.plotly_chart(
+        tradeoff_figure(found, task, reads=reads, edge=frontier(found, task, reads)),
+        key=f"shipped-{figure_key(task, reads)}",
+        config=chart_config(),
+        alt=f"{READS[reads]} against usefulness for {task_said(task)}, of the rows that ship",
+    )
 
 
 def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
@@ -115,7 +137,9 @@ def _least_said(point: Point | None, choice: Choice) -> str:
     if point is None:
         return "none keeps enough"
     told = beside_none(point, choice.base, choice.reads)
-    return f"{point_said(point)}: {choice.leak(point).said(0)}{told and f', {told}'}"
+    leak = choice.leak(point)
+    read = leak_said(leak) if choice.reads == "words" else leak.said(0)
+    return f"{point_said(point)}: {read}{told and f', {told}'}"
 
 
 def table(found: Tradeoff, task: str, reads: str) -> None:
@@ -137,6 +161,11 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         }
         for point in points
     ]
+    save_csv(
+        lambda: table_csv(rows),
+        "tradeoff",
+        about="Every setting that is shown, a row each",
+    )
     columns = st.column_config
     st.dataframe(
         rows,
@@ -145,7 +174,7 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         column_config={
             "defence": columns.TextColumn("Defence", pinned=True),
             "strength": columns.TextColumn("Strength"),
-            "useful": columns.NumberColumn(f"{task}", format="%.1f"),
+            "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "promise": columns.TextColumn(

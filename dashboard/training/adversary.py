@@ -11,6 +11,7 @@ from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title
 from core.figures.training import setting_said, trap_figure
 from core.results import Score
+from core.said import of_ten
 from core.studies.adversarial_tables import AFFORDABLE, Setting, Verdict
 from core.studies.training_points import Adversarial, Trap
 from dashboard.calm import plain
@@ -55,8 +56,8 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         return
     hides, promised, read = trap.setting.hides, trap.promised, trap.read
     sprung = (
-        f"In training the words looked hidden (F1 {promised.value:.0f}); a fresh attacker reads F1 "
-        f"{read.value:.0f}"
+        f"In training {of_ten(promised.value)} were read (F1 {promised.value:.0f}); a fresh "
+        f"attacker reads {of_ten(read.value)} (F1 {read.value:.0f})"
         if hides == "words"
         else f"In training the {plain(found.label)} looked hidden ({promised.value:.0f} % right); "
         f"a fresh attacker is right about {read.value:.0f} %"

@@ -18,6 +18,7 @@ from core.studies.training_summary import Summary
 from dashboard.address import Address, Parameter
 from dashboard.kept import Kept
 from dashboard.state import is_presenting, keep_choice
+from dashboard.toolbar import toolbar
 
 __all__ = [
     "PARTS",
@@ -146,8 +147,8 @@ def restore_trial(request: TrialRequest) -> None:
     st.session_state[key_of("part")] = "adversary"
 
 
-def part_picker(here: Address, present: Callable[[], None]) -> str:
-    """Draw the choice of the part, its link, and what starts the presentation; return the part."""
+def part_picker(here: Address) -> str:
+    """Draw the choice of the part, and what every page offers; return the part."""
     keep_choice(key_of("part"), list(PARTS))
     if not is_presenting():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -161,7 +162,5 @@ def part_picker(here: Address, present: Callable[[], None]) -> str:
                 format_func=PARTS.__getitem__,
                 help="Ways of training for privacy, each with what was measured of it",
             )
-            with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-                here.show_link()
-            present()
+            toolbar(here.show_link)
     return str(chosen("part"))

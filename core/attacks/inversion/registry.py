@@ -17,7 +17,7 @@ class AttackEntry(Entry):
 
     access: Access
     is_live: bool
-    """Answers within about the time of encoding the text, so it can run as one types."""
+    """Answers within about a second, so it can run as one types."""
     score: str
     """What the score of a recovered word means."""
     is_slow: bool = False
@@ -170,7 +170,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "the changes that bring the vector closer.",
         "ours",
         access=Access.QUERIES,
-        is_live=False,
+        is_live=True,
         score="probability that the text holds the word, after re-encoding",
         path=f"{_HERE}.search.attack:SearchAttack",
         formula=r"\begin{aligned} &p \leftarrow \sigma\big(C(e, \Phi(S), S)\big),\ "

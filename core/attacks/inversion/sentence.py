@@ -51,15 +51,13 @@ def read_said(n_read: int, n_words: int, n_unnamed: int) -> str:
     Examples
     --------
     >>> read_said(6, 10, 0)
-    '6 of 10 words read from the vector alone'
-    >>> read_said(6, 10, 4)
-    '6 of 10 words read · 4 words this attacker cannot name: no evidence of safety'
+    'Of 10 words the attacker reads 6'
+    >>> read_said(0, 10, 4)
+    'Of 10 words the attacker reads none · 4 it cannot name: no evidence of safety'
     """
-    read = f"{n_read} of {n_words} word{'' if n_words == 1 else 's'} read"
-    if not n_unnamed:
-        return f"{read} from the vector alone"
-    unnamed = f"{n_unnamed} word{'' if n_unnamed == 1 else 's'} this attacker cannot name"
-    return f"{read} · {unnamed}: no evidence of safety"
+    words = f"{n_words} word{'' if n_words == 1 else 's'}"
+    read = f"Of {words} the attacker reads {n_read or 'none'}"
+    return f"{read} · {n_unnamed} it cannot name: no evidence of safety" if n_unnamed else read
 
 
 def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:

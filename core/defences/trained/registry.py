@@ -45,7 +45,7 @@ TRAINED_DEFENCES: dict[str, TrainedDefenceEntry] = {
         path="core.defences.trained.adversarial:AdversarialAdapter",
         acts_on="vector",
         formula=r"\min_f \max_A\ \lambda \log P_A\big(s \mid f(e)\big) - \log P_f(x_b \mid x_a)",
-        colour="#7A5FA8",
+        colour="#A56BD6",
         symbol="triangle-up",
         keeps_space=False,
     ),
@@ -56,7 +56,7 @@ TRAINED_DEFENCES: dict[str, TrainedDefenceEntry] = {
         path="core.defences.trained.leace:Leace",
         acts_on="vector",
         formula=r"\tilde e = e - W^+ P_{W \Sigma_{es}} W (e - \mu),\quad W = \Sigma_{ee}^{-1/2}",
-        colour="#009E73",
+        colour="#2F7F5F",
         symbol="pentagon",
         needs_labels=True,
     ),
@@ -93,7 +93,7 @@ MODEL_DEFENCES: dict[str, ModelDefenceEntry] = {
         guarantee="(ε, δ)-differential privacy of each training text; nothing of a vector",
         formula=r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + "
         r"\mathcal N(0, \sigma^2 C^2 I)\big)",
-        colour="#56B4E9",
+        colour="#2E8BC0",
         symbol="diamond",
     ),
 }
@@ -125,7 +125,7 @@ NETWORK_DEFENCES: dict[str, NetworkDefenceEntry] = {
         guarantee="what its users' mechanism promises, of each time that a text is sent; a text "
         "that it is trained on is sent once an epoch",
         formula=r"p(y \mid x) = f_\theta(\tilde x),\quad \tilde x \sim M_\eta(x)",
-        colour="#0072B2",
+        colour="#6FA8DC",
         symbol="pentagon",
     ),
 }

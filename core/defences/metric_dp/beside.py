@@ -1,0 +1,78 @@
+"""What is released as people read it, and before and after side by side."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from core.defences.metric_dp.files import ChangeTexts
+from core.durable import unfinished
+from core.errors import InvalidInputError
+from core.store import check_folder, storage_errors
+
+__all__ = ["readable", "side_by_side"]
+
+_PIECE = "##"
+"""Marks a token that goes on with the word before; at the start of a text there is none."""
+
+
+def readable(change: ChangeTexts) -> ChangeTexts:
+    """Return what changes texts likewise, a piece that begins one without its mark.
+
+    Word pieces are joined to the word before by the tokenizer itself.
+    """
+
+    def changed(texts: Sequence[str]) -> list[str] | np.ndarray:
+        answers = change(texts)
+        if isinstance(answers, np.ndarray):
+            return answers
+        return [answer.removeprefix(_PIECE) for answer in answers]
+
+    return changed
+
+
+@contextmanager
+def side_by_side(change: ChangeTexts, target: Path | None) -> Iterator[ChangeTexts]:
+    """Yield what changes texts likewise, and writes each beside what became of it, as CSV.
+
+    Parameters
+    ----------
+    target : Path, optional
+        Must not exist; it appears when all is written. Without one, nothing is written.
+
+    Raises
+    ------
+    InvalidInputError
+        There is such a file, it is no CSV, or vectors are released: they are no text.
+    StorageError
+        The disk is full; no unfinished file is left.
+    """
+    if target is None:
+        yield change
+        return
+    if target.suffix.lower() != ".csv":
+        raise InvalidInputError(f"{target}: before and after are written as CSV. End it in .csv.")
+    if target.exists() or target.is_symlink():
+        raise InvalidInputError(f"{target} exists and is not overwritten. Name another file.")
+    check_folder(target)
+    with storage_errors(target), unfinished(target.parent) as file:
+        with file.path.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow(["before", "after"])
+
+            def changed(texts: Sequence[str]) -> list[str] | np.ndarray:
+                answers = change(texts)
+                if isinstance(answers, np.ndarray):
+                    raise InvalidInputError(
+                        "Vectors cannot stand beside texts. Leave --beside out, or choose a "
+                        "mechanism that releases texts."
+                    )
+                writer.writerows(zip(texts, answers, strict=True))
+                return answers
+
+            yield changed
+        file.seal(target, is_new=True)
