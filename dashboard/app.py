@@ -34,6 +34,12 @@ PAGES = {
             "visibility",
             "What a text embedding gives away, with one live example.",
         ),
+        _page(
+            "story",
+            "Story",
+            "auto_stories",
+            "Views that you pinned, in an order: present them, or take them along as a report.",
+        ),
     ],
     "What is read": [
         _page(

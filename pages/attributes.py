@@ -10,12 +10,13 @@ from dashboard import cache
 from dashboard.attributes import controls, explain, job, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
+from dashboard.story.pinning import Noted, Seen, story_button
 
 address = state.address(cache.attribute_corpora())
 address.adopt()
 job.adopt_attribute_job()
 
-headline = st.container()
+headline = Noted(st.container())
 try:
     measured = cache.attribute_rows() if SHIPPED.exists() else []
 except CoreError as error:
@@ -33,6 +34,8 @@ else:
         "assets/attributes/minilm.json` does it. Below, you can try it on a few.",
         icon=":material/science:",
     )
+with headline:
+    story_button("attributes", address.query(), headline, lambda _: Seen(commands=[views.STUDY]))
 how_much_leaks("attributes", views.STUDY)
 
 st.header("Try it on other texts", anchor=False)

@@ -9,9 +9,10 @@ from core.errors import CoreError
 from dashboard import cache, markup
 from dashboard.calm import show_error
 from dashboard.controls import present_button, presenter_buttons, sample_buttons, sentence_input
-from dashboard.inversion import answers, controls, explain, settings, state, views
+from dashboard.inversion import answers, controls, explain, pinned, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
+from dashboard.story.pinning import Noted, story_button
 
 QUESTION = "Which words does the vector give away?"
 
@@ -20,7 +21,7 @@ address.adopt()
 answers.adopt_jobs()
 
 # The finding comes first on the page and last in the script: it needs the answers.
-headline = st.container()
+headline = Noted(st.container())
 if not is_presenting():
     sentence_input()
     sample_buttons()
@@ -35,6 +36,7 @@ if not is_presenting():
             help="Settings of the chosen attacks that need no new training",
         )
         present_button()
+        bar = st.container(width="content")
         share = st.popover("Link", icon=":material/link:", help="An address that opens this view")
     if more.open:
         with more:
@@ -94,6 +96,15 @@ with stage:
 if is_presenting():
     presenter_buttons()
 elif readings:
+    is_own = pinned.is_typed(typed)
+    with bar:
+        story_button(
+            "inversion",
+            address.query(),
+            headline,
+            lambda with_typed: pinned.seen(readings, with_typed or not is_own),
+            has_typed=is_own,
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Save these results")
         views.downloads(readings)

@@ -11,13 +11,14 @@ from core.figures import inversion as figures
 from core.results import Score
 from dashboard import cache, markup
 from dashboard.charts import chart_config
-from dashboard.inversion import answers, cost, views
+from dashboard.inversion import answers, cost, pinned, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
+from dashboard.story.pinning import Noted, story_button
 
 ATTACK = "probe_mlc"
 sample = cache.samples()[0]
 
-headline = st.container()
+headline = Noted(st.container())
 st.markdown(
     "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
     "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
@@ -40,13 +41,16 @@ with st.container(border=True):
         f"Attack: {INVERSION_ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
         "Computed on this computer a moment ago."
     )
-if st.button(
-    "Try your own sentence",
-    type="primary",
-    key="try-it",
-    icon=":material/edit:",
-    help="Opens the inversion page. What you type stays in the memory of this computer.",
-):
+with st.container(horizontal=True, gap="xsmall"):
+    wants_own = st.button(
+        "Try your own sentence",
+        type="primary",
+        key="try-it",
+        icon=":material/edit:",
+        help="Opens the inversion page. What you type stays in the memory of this computer.",
+    )
+    story_button("overview", [], headline, lambda _: pinned.seen([reading], True))
+if wants_own:
     st.switch_page(Path(__file__).with_name("inversion.py"))
 
 measured = cache.shipped_records(answers.ENCODER)
@@ -112,6 +116,7 @@ for name, icon, told in (
     ("tradeoff", "balance", "**Trade-off**: what each defence saves, and what it costs"),
     ("training", "model_training", "**Training**: whether training for privacy holds"),
     ("projection", "scatter_plot", "**Map**: many texts where their vectors lie"),
+    ("story", "auto_stories", "**Story**: present what you found, and take it along"),
 ):
     page = Path(__file__).with_name(f"{name}.py")
     st.page_link(page, label=told, icon=f":material/{icon}:")

@@ -9,7 +9,8 @@ from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
 from dashboard.controls import sentence_input
 from dashboard.leakage import how_much_leaks
-from dashboard.projection import controls, explain, job, selection, state, views
+from dashboard.projection import controls, explain, job, pinned, selection, state, views
+from dashboard.story.pinning import Noted, story_button
 
 QUESTION = "Which texts belong together?"
 
@@ -17,7 +18,7 @@ address = state.adopt()
 encoder_choice.adopt_encoder_link()
 job.adopt_map_job()
 
-headline = st.container()
+headline = Noted(st.container())
 asked = controls.text_pickers()
 controls.method_pickers()
 address.warn_of_refused()
@@ -50,6 +51,11 @@ if drawn is None or encoder is None:
 
 colour, shape, is_refused = controls.colour_pickers(drawn.points.columns, address)
 views.finding(headline, drawn, colour)
+map_drawn = drawn
+with headline:
+    story_button(
+        "projection", address.query(), headline, lambda _: pinned.seen(map_drawn, colour, shape)
+    )
 if is_refused:
     st.warning(
         "These texts have no such column; another one colours the map.",

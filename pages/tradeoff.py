@@ -10,12 +10,13 @@ from dashboard.controls import sample_buttons, sentence_input
 from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
 from dashboard.state import text
-from dashboard.tradeoff import controls, explain, finding, sides, state, views
+from dashboard.story.pinning import Noted, story_button
+from dashboard.tradeoff import controls, explain, finding, pinned, sides, state, views
 
 found = cache.tradeoff(ENCODER)
 address = state.adopt(found)
 
-headline = st.container()
+headline = Noted(st.container())
 task = controls.task_picker(found)
 reads, share = controls.reads_picker(found), controls.share_picker()
 most = controls.limit_picker(found)
@@ -27,6 +28,13 @@ state.follow(shown)
 finding.finding(headline, left, task, share, reads)
 if said := finding.time_said(found, left, most, shown):
     headline.caption(said)
+with headline:
+    story_button(
+        "tradeoff",
+        address.query(),
+        headline,
+        lambda _: pinned.seen(left, task, share, reads, most),
+    )
 views.picture(found, left, task, reads, most)
 how_much_leaks("tradeoff", "tradeoff")
 

@@ -14,6 +14,7 @@ from dashboard.controls import leave_button, present_button
 from dashboard.leakage import how_much_leaks
 from dashboard.origin import show_origin
 from dashboard.state import is_presenting
+from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.training import (
     adversary,
     explain,
@@ -25,7 +26,7 @@ from dashboard.training import (
     state,
 )
 
-headline = st.container()
+headline = Noted(st.container())
 found: dict[str, Summary] = {}
 damaged: dict[str, CoreError] = {}
 for part, study in state.STUDIES.items():
@@ -60,7 +61,10 @@ else:
 if part == "adversary":
     st.header("Spring the trap here", anchor=False)
     live.trial()
-how_much_leaks("training", *(missing.command_of(part) for part in found))
+repeats = [missing.command_of(each) for each in found]
+with headline:
+    story_button("training", address.query(), headline, lambda _: Seen(commands=repeats))
+how_much_leaks("training", *repeats)
 explain.how_it_is_computed(part)
 explain.caveats(part)
 if is_presenting():

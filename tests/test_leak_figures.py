@@ -23,7 +23,9 @@ from dashboard.leakage import (
 )
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+TELLS_OF_OTHERS = {"story"}
+"""Pages that show what other pages found, each slide with its own line and commands."""
+PAGES = sorted({path.stem for path in (ROOT / "pages").glob("*.py")} - TELLS_OF_OTHERS)
 
 
 def rows(name: str) -> list[dict]:
