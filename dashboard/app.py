@@ -35,6 +35,12 @@ PAGES = {
             "visibility",
             "What a text embedding gives away, with one live example.",
         ),
+        _page(
+            "story",
+            "Story",
+            "auto_stories",
+            "Views that you pinned, in an order: present them, or take them along as a report.",
+        ),
         _page("glossary", "Glossary", "menu_book", "What the words of the pages mean."),
     ],
     "What is read": [

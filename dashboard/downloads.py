@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["collect_in", "forget_place", "save_csv", "save_json"]
+__all__ = ["collect_in", "forget_place", "pin_in", "place_of_pins", "save_csv", "save_json"]
 
-_PLACE = "_place_of_files"
+_PLACE, _PINS = "_place_of_files", "_place_of_pins"
 
 
 def collect_in(place: Any) -> None:
@@ -17,9 +17,20 @@ def collect_in(place: Any) -> None:
     st.session_state[_PLACE] = place
 
 
+def pin_in(place: Any) -> None:
+    """Have the button that pins the view stand in a place."""
+    st.session_state[_PINS] = place
+
+
+def place_of_pins() -> Any:
+    """Return where that button stands: where it is drawn, without a place for it."""
+    return st.session_state.get(_PINS, st)
+
+
 def forget_place() -> None:
-    """Have it stand where it is drawn; to be called before a page is drawn."""
-    st.session_state.pop(_PLACE, None)
+    """Have both stand where they are drawn; to be called before a page is drawn."""
+    for place in (_PLACE, _PINS):
+        st.session_state.pop(place, None)
 
 
 def save_json(make: Callable[[], str], name: str, *, about: str, is_here: bool = False) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from core.story.commands import command_of, is_table
 from core.studies.leak_figures import LeakFigure, leak_figures, recalls
 from dashboard.state import is_presenting
 
@@ -46,9 +46,6 @@ ON_VIEW = {
     "training": "This page asks what training saves, of texts of its own. Without any: ",
 }
 """What stands before the line of pages that show something else, or more."""
-
-_DATA = "--files DATA"
-_SPECS = "docs/results"
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
@@ -131,21 +128,6 @@ def _repeat(commands: Sequence[str]) -> None:
     )
     for command in commands:
         st.code(command_of(command), language="sh", wrap_lines=True)
-
-
-def is_table(command: str) -> bool:
-    """Return whether a table is named instead of a command."""
-    return " " not in command
-
-
-def command_of(command: str) -> str:
-    """Return a command, or that which makes a table of docs/results again."""
-    if not is_table(command):
-        return command
-    study = {"representations": "encoders"}.get(command) or command.partition("-")[0]
-    spec = Path(_SPECS) / f"{command}.spec.json"
-    study = {"inversion": "attacks"}.get(study, study)
-    return f"python -m core study {study} --spec {spec.as_posix()} {_DATA}"
 
 
 def invert_command(text: str, attack: str, settings: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "label",
     "legend",
     "marked_passage",
+    "marked_pieces",
     "marked_sentence",
     "ordered_words",
     "privatised_sentence",
@@ -185,6 +186,23 @@ def marked_passage(text: str, spans: Sequence[tuple[int, int]], told: str) -> st
     hidden = f'<p class="ls-hidden">{escape(told)}: {len(spans)}</p>' if spans else ""
     body = "".join(pieces) + escape(text[end:])
     return f'<p class="ls-sentence" dir="auto">{body}</p>{hidden}'
+
+
+def marked_pieces(pieces: Sequence[tuple[str, str]]) -> str:
+    """Return a sentence by its pieces and what became of each, in words; from anybody's file."""
+    known = {mark.value: kind for mark, kind in _CLASSES.items()}
+    known |= {"came back unchanged": "ls-hit", "changed": "ls-miss"}
+    body = "".join(
+        f'<span class="{known[mark]}" title="{escape(mark)}">{escape(piece)}</span>'
+        if mark in known
+        else escape(piece)
+        for piece, mark in pieces
+    )
+    read = [piece for piece, mark in pieces if known.get(mark) == "ls-hit"]
+    return (
+        f'<p class="ls-sentence" dir="auto">{body}</p>'
+        f'<p class="ls-hidden">Recovered: {_listed(read)}.</p>'
+    )
 
 
 def label(text: str) -> str:

@@ -13,6 +13,7 @@ from dashboard import compiling
 from dashboard.calm import apologise
 from dashboard.guard import Guard
 from dashboard.headers import SafeHeaders, content_policy
+from dashboard.story.serving import ServeStories
 from dashboard.visitor import KnowTheVisitor
 
 __all__ = ["NameTheServer", "app"]
@@ -92,6 +93,7 @@ app: Any = st.App(
         Middleware(SafeHeaders),
         Middleware(Guard),
         Middleware(KnowTheVisitor),
+        Middleware(ServeStories),
         Middleware(NameTheServer),
     ],
     on_script_error=_on_script_error,

@@ -1,4 +1,4 @@
-"""What every page offers: to be presented, to be linked to, and to be saved."""
+"""What every page offers: to be presented, linked to, saved, and pinned to a story."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ __all__ = ["toolbar"]
 def toolbar(show_link: Callable[[], None]) -> None:
     """Draw Present, Link and Save; what the page lets save from now on stands under Save.
 
+    The button that pins the view to a story joins them, once the page knows what it shows.
+
     Parameters
     ----------
     show_link : callable
@@ -28,6 +30,7 @@ def toolbar(show_link: Callable[[], None]) -> None:
         with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
             show_link()
         save = st.popover("Save", icon=":material/download:", help="What this page shows, as files")
+        downloads.pin_in(st.container(width="content"))
     save.caption(
         "A figure is saved by the camera in its corner, which comes up when you point at it."
     )

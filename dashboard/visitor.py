@@ -14,7 +14,7 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "KnowTheVisitor", "visitor"]
+__all__ = ["COOKIE", "KnowTheVisitor", "owner_of", "visitor"]
 
 COOKIE = "leakscope_visitor"
 _TOKEN = re.compile(r"[\w-]{22}")
@@ -28,7 +28,7 @@ class KnowTheVisitor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on; add a cookie to a document for a browser that has none."""
-        if scope["type"] != "http" or _token(Headers(scope=scope).get("cookie", "")):
+        if scope["type"] != "http" or owner_of(Headers(scope=scope).get("cookie", "")):
             await self.app(scope, receive, send)
             return
 
@@ -48,7 +48,7 @@ def _cookie(*, is_secure: bool) -> str:
     return f"{COOKIE}={secrets.token_urlsafe(16)}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
-def _token(header: str) -> str:
+def owner_of(header: str) -> str:
     """Return the token of a Cookie header; empty where it holds none of ours."""
     try:
         morsel = SimpleCookie(header).get(COOKIE)

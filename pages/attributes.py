@@ -10,13 +10,14 @@ from dashboard import cache
 from dashboard.attributes import controls, explain, job, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
+from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.toolbar import toolbar
 
 address = state.address(cache.attribute_corpora())
 address.adopt()
 job.adopt_attribute_job()
 
-headline = st.container()
+headline = Noted(st.container())
 toolbar(address.show_link)
 try:
     measured = cache.attribute_rows() if SHIPPED.exists() else []
@@ -35,6 +36,7 @@ else:
         "assets/attributes/minilm.json` does it. Below, you can try it on a few.",
         icon=":material/science:",
     )
+story_button("attributes", address.query(), headline, lambda _: Seen(commands=[views.STUDY]))
 how_much_leaks("attributes", views.STUDY)
 
 st.header("Try it on other texts", anchor=False)

@@ -10,16 +10,18 @@ from core.errors import CoreError
 from core.text import check_text
 from dashboard import cache, compiling, controls, encoder_choice
 from dashboard.calm import plain, show_error
-from dashboard.deniability import choice, explain, state, views
+from dashboard.deniability import choice, explain, pinned, state, views
 from dashboard.deniability.eta import draw_again_button, eta_slider
+from dashboard.inversion.pinned import is_typed
 from dashboard.leakage import deniability_command, how_much_leaks
 from dashboard.promise import promises_of, show_promises
 from dashboard.state import is_presenting, text
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 encoder_choice.adopt_encoder_link()
 on = encoder_choice.chosen_encoder()
-headline = st.container()
+headline = Noted(st.container())
 try:
     with headline.skeleton(height=60):
         encoder = require_white_box(cache.encoder(on), "deniability")
@@ -77,6 +79,17 @@ with st.container(key="stage" if is_presenting() else "bench"):
 if is_presenting():
     controls.presenter_buttons()
     st.stop()
+is_own = is_typed(typed)
+known = statistics and statistics[0]
+story_button(
+    "deniability",
+    [*address.query(), *encoder_choice.address().query()],
+    headline,
+    lambda with_typed: pinned.seen(
+        sentence, eta, steps, on, known, text=typed, with_text=with_typed or not is_own
+    ),
+    has_typed=is_own,
+)
 
 st.header("Each token, and what it turns into", anchor=False)
 views.token_table(found, sentence.n_draws)

@@ -14,9 +14,10 @@ from dashboard.controls import (
     sentence_input,
     words_encoded,
 )
-from dashboard.inversion import answers, controls, explain, settings, state, views
+from dashboard.inversion import answers, controls, explain, pinned, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 QUESTION = "Which words does the vector give away?"
@@ -28,7 +29,8 @@ answers.adopt_jobs()
 # The finding comes first on the page and last in the script: it needs the answers. Its place keeps
 # its height, so that the controls below it stay where they are while one types.
 stage = st.container(key="stage" if is_presenting() else "bench")
-headline, answer = stage.container(key="headline"), stage.container(key="answer")
+headline = Noted(stage.container(key="headline"))
+answer = stage.container(key="answer")
 if is_presenting():
     presenter_buttons()
 else:
@@ -103,6 +105,14 @@ with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
         draw_chart()
 
 if not is_presenting() and readings:
+    is_own = pinned.is_typed(typed)
+    story_button(
+        "inversion",
+        address.query(),
+        headline,
+        lambda with_typed: pinned.seen(readings, with_typed or not is_own),
+        has_typed=is_own,
+    )
     views.downloads(readings)
     commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
     how_much_leaks("inversion", *commands)

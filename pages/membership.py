@@ -9,9 +9,10 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.membership import card, explain, measured, own, state
+from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.toolbar import toolbar
 
-headline = st.container()
+headline = Noted(st.container())
 try:
     found = cache.membership()
 except CoreError as error:
@@ -32,7 +33,9 @@ if found:
     measured.deciles(found, one)
 else:
     measured.nothing_measured(headline)
-how_much_leaks("membership", *measured.commands(found))
+repeats = measured.commands(found)
+story_button("membership", address.query(), headline, lambda _: Seen(commands=repeats))
+how_much_leaks("membership", *repeats)
 address.warn_of_refused()
 
 st.header("A classifier of your own", anchor=False)

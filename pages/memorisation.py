@@ -11,12 +11,13 @@ from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.memorisation import controls, explain, job, measured, state, views
 from dashboard.state import is_presenting
+from dashboard.story.pinning import Noted, Seen, story_button
 
 address = state.address()
 address.adopt()
 job.adopt_memorise_job()
 
-headline = st.container()
+headline = Noted(st.container())
 shipped = None
 try:
     shipped = cache.memorisation() if SHIPPED.exists() else None
@@ -41,7 +42,9 @@ with st.container(key="stage" if is_presenting() else "bench"):
             views.sampling(found)
     except CoreError as error:
         show_error(error, title="This canary cannot be planted")
-how_much_leaks("memorisation", *measured.commands(shipped))
+repeats = measured.commands(shipped)
+story_button("memorisation", address.query(), headline, lambda _: Seen(commands=repeats))
+how_much_leaks("memorisation", *repeats)
 
 if shipped is not None and shipped.audited:
     st.header("What an audit shows of a promise", anchor=False)

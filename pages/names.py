@@ -7,13 +7,14 @@ import streamlit as st
 from core.errors import CoreError
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
-from dashboard.names import controls, explain, job, measured, probing, state, views
+from dashboard.names import controls, explain, job, measured, pinned, probing, state, views
+from dashboard.story.pinning import Noted, story_button
 
 address = state.address(controls.samples(), controls.attacks_on_offer())
 address.adopt()
 job.adopt_names_job()
 
-headline = st.container()
+headline = Noted(st.container())
 controls.pickers(address)
 address.warn_of_refused()
 
@@ -27,6 +28,14 @@ if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
     views.finding(headline, found, request.attack)
+    shown = found
+    story_button(
+        "names",
+        address.query(),
+        headline,
+        lambda with_typed: pinned.seen(shown, request.attack, with_typed),
+        has_typed=True,
+    )
     views.heat_map(found)
     how_much_leaks("names", "names")
     st.header("The words of a cell", anchor=False)

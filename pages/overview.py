@@ -15,15 +15,16 @@ from dashboard import cache, markup
 from dashboard.address import Address
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
-from dashboard.inversion import answers, cost, views
+from dashboard.inversion import answers, cost, pinned, views
 from dashboard.leakage import how_much_leaks, train_command, training_said
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 from dashboard.way import show_roles
 
 ATTACK = "search"
 sample = cache.samples()[0]
 
-headline = st.container()
+headline = Noted(st.container())
 toolbar(Address("", ()).show_link)
 st.markdown(
     "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
@@ -47,6 +48,7 @@ with st.container(border=True):
         f"Attack: {INVERSION_ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
         "Computed on this computer a moment ago."
     )
+story_button("overview", [], headline, lambda _: pinned.seen([reading], True))
 if st.button(
     "Try your own sentence",
     type="primary",

@@ -11,7 +11,8 @@ from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
 from dashboard.controls import sentence_input
 from dashboard.leakage import how_much_leaks
-from dashboard.projection import controls, explain, job, selection, state, views
+from dashboard.projection import controls, explain, job, pinned, selection, state, views
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 QUESTION = "Which texts belong together?"
@@ -20,7 +21,7 @@ address = state.adopt()
 encoder_choice.adopt_encoder_link()
 job.adopt_map_job()
 
-headline, bar = st.container(), st.container(key="bar")
+headline, bar = Noted(st.container()), st.container(key="bar")
 asked = controls.text_pickers()
 controls.method_pickers()
 address.warn_of_refused()
@@ -69,6 +70,10 @@ with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
 with bar:
     toolbar(partial(controls.show_link, address))
+map_drawn = drawn
+story_button(
+    "projection", address.query(), headline, lambda _: pinned.seen(map_drawn, colour, shape)
+)
 selection.save_map(drawn)
 selection.selected_texts(request, drawn, rows, encoder, defence)
 how_much_leaks("projection", "python -m core.projection.shipped")

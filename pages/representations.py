@@ -11,10 +11,21 @@ from dashboard import cache
 from dashboard.calm import plain, show_error
 from dashboard.controls import sample_buttons, sentence_input
 from dashboard.leakage import how_much_leaks
-from dashboard.representations import cards, controls, explain, finding, job, own, state, views
+from dashboard.representations import (
+    cards,
+    controls,
+    explain,
+    finding,
+    job,
+    own,
+    pinned,
+    state,
+    views,
+)
 from dashboard.state import text
+from dashboard.story.pinning import Noted, story_button
 
-headline = st.container()
+headline = Noted(st.container())
 try:
     found: Representations | None = cache.representations()
 except CoreError as error:
@@ -37,6 +48,7 @@ else:
     controls.measure_pickers(found, address)
     points = views.shown_points(found)
     finding.finding(headline, found, points)
+    story_button("representations", address.query(), headline, lambda _: pinned.seen(points))
     views.picture(points)
     how_much_leaks("representations", "representations", "classification", "inversion-bbc")
     if points:

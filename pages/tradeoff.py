@@ -11,10 +11,11 @@ from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
 from dashboard.remedies import show_remedies
 from dashboard.state import text
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
-from dashboard.tradeoff import controls, explain, finding, sides, state, views
+from dashboard.tradeoff import controls, explain, finding, pinned, sides, state, views
 
-headline, bar = st.container(), st.container(key="bar")
+headline, bar = Noted(st.container()), st.container(key="bar")
 shipped = cache.tradeoff(ENCODER)
 own = controls.own_rows()
 found = own or shipped
@@ -52,5 +53,8 @@ sides.noise_button(buttons)
 st.header("The numbers", anchor=False)
 with bar:
     toolbar(address.show_link)  # which holds what was composed just now
+story_button(
+    "tradeoff", address.query(), headline, lambda _: pinned.seen(left, task, share, reads, most)
+)
 views.table(left, task, reads)
 explain.caveats()

@@ -12,6 +12,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.origin import show_origin
+from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.training import (
     adversary,
     explain,
@@ -23,7 +24,7 @@ from dashboard.training import (
     state,
 )
 
-headline = st.container()
+headline = Noted(st.container())
 found: dict[str, Summary] = {}
 damaged: dict[str, CoreError] = {}
 for part, study in state.STUDIES.items():
@@ -58,6 +59,8 @@ else:
 if part == "adversary":
     st.header("Spring the trap here", anchor=False)
     live.trial()
-how_much_leaks("training", *(missing.command_of(part) for part in found))
+repeats = [missing.command_of(each) for each in found]
+story_button("training", address.query(), headline, lambda _: Seen(commands=repeats))
+how_much_leaks("training", *repeats)
 explain.how_it_is_computed(part)
 explain.caveats(part)

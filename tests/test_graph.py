@@ -30,6 +30,7 @@ FLOORS = (
     ("core.projection",),
     ("core.studies",),
     ("core.figures",),
+    ("core.story",),
     ("core.jobs",),
     ("core.cli", "core.compile_ahead"),
     ("core.__main__",),

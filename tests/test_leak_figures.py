@@ -24,8 +24,9 @@ from dashboard.leakage import (
 )
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "glossary")
-"""Those that show figures."""
+TELLS_OF_OTHERS = {"glossary", "story"}
+"""Pages that show no figures of their own; each slide has its own line and commands."""
+PAGES = sorted({path.stem for path in (ROOT / "pages").glob("*.py")} - TELLS_OF_OTHERS)
 
 
 def rows(name: str) -> list[dict]:

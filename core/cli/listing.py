@@ -1,4 +1,4 @@
-"""List the encoders, the attacks and the defences with their settings, and the corpora."""
+"""List the encoders, attacks and defences with their settings, the corpora and the stories."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
         "membership": _membership(),
         "under_noise": _under_noise(),
         "corpora": _corpora(),
+        "stories": _stories(),
     }
     if arguments.json:
         show_json(data)
@@ -87,6 +88,15 @@ def _corpora() -> list[dict[str, Any]]:
     from core.corpora import CORPORA
 
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
+
+
+def _stories() -> list[dict[str, Any]]:
+    from core.story.shipped import shipped_stories
+
+    return [
+        {"name": name, "summary": f"{story.title} {story.audience}."}
+        for name, story in shipped_stories().items()
+    ]
 
 
 def _under_noise() -> list[dict[str, Any]]:

@@ -1,0 +1,203 @@
+/* Draws the figures, and presents the slides. Nothing is fetched: all is in this document. */
+(() => {
+  "use strict";
+  const one = (id) => document.getElementById(id);
+  const slides = [...document.querySelectorAll(".slide")];
+  const drawn = [...document.querySelectorAll("[data-figure]")];
+  const figures = JSON.parse(one("figures").textContent);
+  const look = {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: "#1b1f24", family: "system-ui, Arial, sans-serif" },
+    template: { layout: { xaxis: { automargin: true }, yaxis: { automargin: true } } },
+  };
+
+  async function plotly() {
+    const packed = Uint8Array.from(atob(one("plotly").textContent.trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const source = await new Response(stream).arrayBuffer();
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    await new Promise((done, failed) => {
+      const script = document.createElement("script");
+      script.src = address;
+      script.onload = done;
+      script.onerror = failed;
+      document.head.append(script);
+    });
+    URL.revokeObjectURL(address);
+  }
+
+  function layoutOf(figure, width, height) {
+    const own = figure.layout;
+    const layout = { ...own, ...look, font: { ...own.font, ...look.font }, autosize: true };
+    delete layout.width;
+    layout.height = height;
+    if (width) layout.width = width;
+    return layout;
+  }
+
+  function heightOf(figure) {
+    return Math.min(Math.max(figure.layout.height || 420, 260), 600);
+  }
+
+  async function draw() {
+    await plotly();
+    for (const place of drawn) {
+      const figure = figures[place.dataset.figure];
+      place.replaceChildren();
+      await Plotly.newPlot(place, figure.data, layoutOf(figure, 0, heightOf(figure)), {
+        displaylogo: false,
+        displayModeBar: false,
+        responsive: true,
+        scrollZoom: false,
+      });
+    }
+  }
+
+  async function fit() {
+    const tall = document.body.classList.contains("presenting") && innerWidth >= 960;
+    for (const place of drawn) {
+      if (place.offsetParent === null) continue;
+      const figure = figures[place.dataset.figure];
+      const height = tall ? Math.round(innerHeight * 0.54) : heightOf(figure);
+      await Plotly.relayout(place, { autosize: true, width: null, height });
+    }
+  }
+
+  // On A4, laid out beside the text: three fifths of 273 mm, less the gap.
+  async function forPrint(width = 590, height = 460) {
+    for (const place of drawn) await Plotly.relayout(place, { width, height, autosize: false });
+  }
+
+  async function pictures(width, height, scale) {
+    const found = {};
+    for (const place of drawn) {
+      const figure = figures[place.dataset.figure];
+      found[place.dataset.figure] = await Plotly.toImage(
+        { data: figure.data, layout: { ...layoutOf(figure, width, height), autosize: false,
+          paper_bgcolor: "#fff" } },
+        { format: "png", width, height, scale },
+      );
+    }
+    return found;
+  }
+
+  let at = 0;
+  let begun = 0;
+  let beside = null;
+
+  function show(n) {
+    at = Math.min(Math.max(n, 0), slides.length - 1);
+    slides.forEach((slide, i) => slide.classList.toggle("now", i === at));
+    one("place").textContent = `${at + 1} of ${slides.length}`;
+    slides[at].querySelector("h1, h2").focus({ preventScroll: true });
+    scrollTo(0, 0);
+    if (window.Plotly) fit();
+    tell();
+  }
+
+  function present() {
+    if (document.body.classList.contains("presenting")) return;
+    document.body.classList.add("presenting");
+    begun = begun || Date.now();
+    show(at);
+    tick();
+  }
+
+  function leave() {
+    if (!document.body.classList.contains("presenting")) return;
+    document.body.classList.remove("presenting");
+    if (document.fullscreenElement) document.exitFullscreen();
+    if (window.Plotly) fit();
+    slides[at].querySelector("h1, h2").focus();
+  }
+
+  async function wide() {
+    present();
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else await document.documentElement.requestFullscreen();
+  }
+
+  function tick() {
+    const gone = Math.floor((Date.now() - begun) / 1000);
+    const told = `${Math.floor(gone / 60)}:${String(gone % 60).padStart(2, "0")}`;
+    one("clock").textContent = told;
+    if (beside && !beside.closed) beside.document.getElementById("gone").textContent = told;
+  }
+
+  function headingOf(slide) {
+    return slide ? slide.querySelector("h1, h2").textContent : "the end";
+  }
+
+  function tell() {
+    if (!beside || beside.closed) return;
+    const page = beside.document;
+    page.getElementById("slide").textContent = headingOf(slides[at]);
+    page.getElementById("text").textContent = slides[at].dataset.notes || "No notes.";
+    page.getElementById("after").textContent = `Next: ${headingOf(slides[at + 1])}`;
+  }
+
+  function notes() {
+    if (beside && !beside.closed) return beside.focus();
+    beside = window.open("", "", "popup,width=560,height=640");
+    if (!beside) {
+      one("place").textContent = "The browser kept the window with the notes from opening.";
+      return;
+    }
+    const page = beside.document;
+    page.title = "Notes";
+    page.documentElement.lang = "en";
+    page.body.style.cssText = "font:1.25rem/1.5 system-ui,sans-serif;margin:1.2rem";
+    for (const [kind, id] of [["p", "gone"], ["h1", "slide"], ["p", "text"], ["p", "after"]]) {
+      const part = page.createElement(kind);
+      part.id = id;
+      page.body.append(part);
+    }
+    page.getElementById("text").style.whiteSpace = "pre-wrap";
+    page.getElementById("after").style.color = "#555b64";
+    beside.addEventListener("keydown", key);
+    tell();
+    tick();
+  }
+
+  function live() {
+    const link = slides[at].querySelector(".live a");
+    if (link) link.click();
+  }
+
+  const STEPS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const presenting = document.body.classList.contains("presenting");
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (presenting && event.key in STEPS) show(at + STEPS[event.key]);
+    else if (presenting && name === "Home") show(0);
+    else if (presenting && name === "End") show(slides.length - 1);
+    else if (presenting && name === "Escape") leave();
+    else if (name === "f") wide();
+    else if (name === "p") present();
+    else if (presenting && name === "n") notes();
+    else if (presenting && name === "o") live();
+    else return;
+    event.preventDefault();
+  }
+
+  document.addEventListener("keydown", key);
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement) leave();
+    else if (window.Plotly) fit();
+  });
+  addEventListener("resize", () => window.Plotly && fit());
+  addEventListener("beforeprint", () => window.Plotly && forPrint());
+  addEventListener("afterprint", () => window.Plotly && fit());
+  one("present").addEventListener("click", present);
+  one("wide").addEventListener("click", wide);
+  one("back").addEventListener("click", () => show(at - 1));
+  one("next").addEventListener("click", () => show(at + 1));
+  one("notes").addEventListener("click", notes);
+  one("leave").addEventListener("click", leave);
+  setInterval(() => begun && tick(), 1000);
+  if (location.hash === "#present") present();
+  window.leakscope = { ready: draw(), forPrint, pictures };
+})();

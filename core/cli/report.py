@@ -1,0 +1,55 @@
+"""Write a story as a report: HTML, PDF or PowerPoint, by the suffix of the file."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.cli.output import show_note
+from core.errors import InvalidInputError
+
+__all__ = ["add_arguments", "run"]
+
+WHEN_STOPPED = "Nothing was written."
+
+SUFFIXES = (".html", ".pdf", ".pptx")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `report`."""
+    parser.add_argument(
+        "story",
+        metavar="STORY",
+        help="a story that was saved, or the name of one that ships (`python -m core list`)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        type=Path,
+        help=f"what to write; its suffix says what it is: {', '.join(SUFFIXES)}",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Tell the story from what is measured now, and write it."""
+    from core.durable import write_whole
+    from core.store import check_folder, storage_errors
+    from core.story.deck import make_deck
+    from core.story.files import report_bytes
+    from core.story.shipped import open_story
+
+    out: Path = arguments.out
+    if out.suffix.lower() not in SUFFIXES:
+        raise InvalidInputError(
+            f"--out must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {out.name!r}."
+        )
+    check_folder(out)
+    deck = make_deck(open_story(arguments.story), f"{datetime.now(UTC):%Y-%m-%d}")
+    for lack in deck.lacks:
+        show_note(lack)
+    content = report_bytes(deck, out.suffix.lower())
+    with storage_errors(out):
+        write_whole(out, content)
+    print(f"{out}: {len(deck.pages)} slides, {len(content) / 1e6:.1f} MB")

@@ -1,0 +1,180 @@
+"""From pins to what every file and every screen shows: slides in words, figures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from core import __version__
+from core.errors import CoreError
+from core.story.clauses import CLAUSES, Clause
+from core.story.format import PAGES, Fact, Pin, Slide, Story, Table
+from core.story.prose import Block, blocks, plain_blocks
+from core.story.views import VIEWS, told
+
+__all__ = ["MARKS", "Deck", "Page", "make_deck", "slide_of"]
+
+MARKS: Mapping[str, str] = {
+    "recovered": "hit",
+    "missed": "miss",
+    "outside the attack's vocabulary, not scored": "unknown",
+    "stop word, not scored": "stop",
+    "beyond what the encoder reads, not tested": "stop",
+    "came back unchanged": "hit",
+    "changed": "miss",
+    "wrong guess": "wrong",
+}
+"""What became of a piece of a sentence, and how it is marked."""
+
+_LIMITS = (
+    "Figures are of these attackers, these texts and this encoder: a lower bound on what leaks.",
+    "An interval tells the doubt of the sample, not of attackers that were not tried.",
+    "A promise of a mechanism is a ratio of odds; what was only measured promises nothing.",
+    "Questions of law are named as questions. Nothing here says that any is answered.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A slide that is ready to be drawn.
+
+    Attributes
+    ----------
+    heading, finding : str
+        What stands largest, and the view's own finding where the author put another above it.
+    remark : list of Block
+        Of the author.
+    legend : tuple of (str, str)
+        Marks that the sentence holds, and what they mean.
+    live : str
+        The address of the view, from the root of the pages; empty where it cannot be opened.
+    """
+
+    page: str
+    heading: str
+    finding: str
+    remark: list[Block]
+    body: list[Block]
+    notes: str
+    sentence: tuple[tuple[str, str], ...]
+    legend: tuple[tuple[str, str], ...]
+    figure: Mapping[str, Any] | None
+    alt: str
+    table: Table | None
+    facts: tuple[Fact, ...]
+    caveat: list[Block]
+    commands: tuple[str, ...]
+    live: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deck:
+    """All that a report holds.
+
+    Attributes
+    ----------
+    date : str
+        Of today, as `2026-03-01`.
+    facts : tuple of (str, str)
+        What all slides rest on, each told once.
+    """
+
+    title: str
+    audience: str
+    minutes: int
+    date: str
+    pages: tuple[Page, ...]
+    lacks: tuple[str, ...]
+    version: str = __version__
+    limits: tuple[str, ...] = _LIMITS
+    clauses: tuple[Clause, ...] = CLAUSES
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Data, attackers, access, cost and origin, each told once."""
+        return (("Leakscope", self.version), *_once(f for page in self.pages for f in page.facts))
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What repeats the figures, each once."""
+        return tuple(dict.fromkeys(c for page in self.pages for c in page.commands))
+
+
+def _once(found: Iterable[Fact]) -> list[Fact]:
+    merged: dict[str, dict[str, None]] = {}
+    for name, value in found:
+        merged.setdefault(name, {})[value] = None
+    return [(name, "; ".join(values)) for name, values in merged.items()]
+
+
+def make_deck(story: Story, date: str) -> Deck:
+    """Return the slides of a story, those told from rows read now.
+
+    A view that this version does not have, or whose rows are missing, leaves a slide that says so.
+    """
+    lacks = list(story.lacks)
+    pages = []
+    for i, pin in enumerate(story.pins):
+        try:
+            slide = slide_of(pin)
+        except CoreError as error:
+            lacks.append(f"Slide {i + 1} cannot be shown: {error}")
+            slide = Slide(title="This view cannot be shown here", body="", caveat="")
+        pages.append(_page(pin, slide))
+    return Deck(
+        title=story.title,
+        audience=story.audience,
+        minutes=story.minutes,
+        date=date,
+        pages=tuple(pages),
+        lacks=tuple(lacks),
+    )
+
+
+def slide_of(pin: Pin) -> Slide:
+    """Return what a pin shows: what was seen, or what the rows say now.
+
+    Raises
+    ------
+    CoreError
+        The view is not known, or its rows are missing.
+    """
+    return pin.slide if pin.slide is not None else told(pin.shows, dict(pin.parameters))
+
+
+def _page(pin: Pin, slide: Slide) -> Page:
+    seen = dict.fromkeys(mark for _, mark in slide.sentence if mark in MARKS)
+    return Page(
+        page=PAGES.get(pin.page, pin.page),
+        heading=pin.heading or slide.title,
+        finding=slide.title if pin.heading else "",
+        remark=plain_blocks(pin.remark),
+        body=blocks(slide.body),
+        notes=pin.notes,
+        sentence=slide.sentence,
+        legend=tuple((mark, mark) for mark in seen),
+        figure=slide.figure,
+        alt=slide.alt,
+        table=slide.table,
+        facts=slide.facts,
+        caveat=blocks(slide.caveat),
+        commands=slide.commands,
+        live=live_address(pin),
+    )
+
+
+def live_address(pin: Pin) -> str:
+    """Return where a pin opens live, such as `/tradeoff?task=TREC`; empty where nowhere."""
+    page = VIEWS[pin.shows].page if pin.shows in VIEWS else pin.page
+    if page not in PAGES:
+        return ""
+    accepted = _ACCEPTED.get(pin.shows)
+    kept = [each for each in pin.parameters if accepted is None or each[0] in accepted]
+    place = "/" if page == "overview" else f"/{page}"  # which is where the pages begin
+    return place + (f"?{urlencode(kept)}" if kept else "")
+
+
+_ACCEPTED = {"mechanism": ("task",)}
+"""Parameters of a view that its page has, too, where it does not have all."""

@@ -1,0 +1,106 @@
+"""Figures in stories: plain data that draws, and neither loads nor runs anything.
+
+A story comes from anybody. Of a figure are taken the kinds of charts that the pages draw, and of
+its texts the few marks that Plotly needs; what could fetch a picture, open a link or run a program
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["checked_figure", "plain_figure"]
+
+CHARTS = ("bar", "box", "heatmap", "histogram", "scatter", "scatter3d", "scattergl")
+"""Kinds of charts that pages draw."""
+
+_FETCHING = re.compile(
+    r"^(images?|sources?|src|href|url|links?|template|geo\d*|map(box)?\d*|topojson\w*|plotly\w*"
+    r"|updatemenus|sliders|frames|transforms)$",
+    re.IGNORECASE,
+)
+"""Parts that load something, or that no figure of ours has."""
+
+_NOT_MARKS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|nbsp|#\d{1,5}|#x[0-9a-f]{1,5});)", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/=]*")
+
+_MOST_NODES, _MOST_DEPTH, _MOST_LETTERS, _MOST_BASE64 = 200_000, 12, 4_000, 3_000_000
+
+
+def plain_figure(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as a story holds it: JSON, without Plotly's own look."""
+    data = json.loads(figure.to_json())
+    layout = {name: part for name, part in data["layout"].items() if name != "template"}
+    return checked_figure({"data": data["data"], "layout": layout})
+
+
+def checked_figure(found: Any) -> dict[str, Any]:
+    """Return what of a figure draws, its texts made harmless.
+
+    Raises
+    ------
+    InvalidInputError
+        It is no figure, holds what pages do not draw, or is too large.
+    """
+    if not isinstance(found, Mapping) or not isinstance(found.get("data"), list):
+        raise InvalidInputError("A figure must hold a list of charts under 'data'.")
+    layout = found.get("layout", {})
+    if not isinstance(layout, Mapping):
+        raise InvalidInputError("The layout of a figure must be an object.")
+    for trace in found["data"]:
+        kind = trace.get("type", "scatter") if isinstance(trace, Mapping) else None
+        if kind not in CHARTS:
+            raise InvalidInputError(
+                f"A chart of a figure must be one of {', '.join(CHARTS)}, got {str(kind)[:40]!r}."
+            )
+    cleaner = _Cleaner()
+    return {"data": cleaner.clean(found["data"], 0), "layout": cleaner.clean(layout, 0)}
+
+
+class _Cleaner:
+    """Copies nested data of bounded size."""
+
+    def __init__(self) -> None:
+        self.n_left = _MOST_NODES
+
+    def clean(self, value: Any, depth: int, name: str = "") -> Any:
+        self.n_left -= 1
+        if self.n_left < 0 or depth > _MOST_DEPTH:
+            raise InvalidInputError("A figure is too large or nested too deeply to be shown.")
+        if isinstance(value, Mapping):
+            return {self._name(key): self.clean(v, depth + 1, str(key)) for key, v in value.items()}
+        if isinstance(value, list):
+            return [self.clean(each, depth + 1) for each in value]
+        if isinstance(value, str):
+            return _text(value, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        raise InvalidInputError(f"A figure cannot hold a {type(value).__name__}.")
+
+    @staticmethod
+    def _name(name: Any) -> str:
+        if not isinstance(name, str) or _FETCHING.match(name) or len(name) > 60:
+            raise InvalidInputError(f"A figure must not hold {str(name)[:40]!r}: no page draws it.")
+        return name
+
+
+def _text(value: str, name: str) -> str:
+    if name == "bdata":
+        if len(value) > _MOST_BASE64 or not _BASE64.fullmatch(value):
+            raise InvalidInputError("An array of a figure is not Base64, or is too large.")
+        return value
+    if len(value) > _MOST_LETTERS:
+        raise InvalidInputError(f"A text of a figure must have at most {_MOST_LETTERS:,} letters.")
+    return _ENTITY.sub("&amp;", _NOT_MARKS.sub("&lt;", value))

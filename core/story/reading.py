@@ -1,0 +1,200 @@
+"""A story from a file: bounded, checked part by part, and nothing of it ever run or followed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from core.errors import ArtifactError, InvalidInputError
+from core.store import read_whole
+from core.story.drawing import checked_figure
+from core.story.format import KIND, PAGES, VERSION, Pin, Slide, Story, Table
+
+__all__ = ["MOST_BYTES", "MOST_PINS", "parse_story", "read_story", "story_of"]
+
+MOST_BYTES = 12 * 2**20
+"""Largest file of a story that is read."""
+MOST_PINS = 60
+
+_LINE, _TEXT, _LONG = 300, 4_000, 20_000
+"""Letters of a title, of what an author adds, and of what a page says."""
+_MOST_ROWS, _MOST_COLUMNS, _MOST_PIECES, _MOST_FACTS = 200, 12, 4_000, 20
+_NAME = re.compile(r"[a-z][a-z_]{0,39}")
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""Characters that no text needs: controls, half pairs, and what turns the order of letters."""
+
+_T = TypeVar("_T")
+
+
+def read_story(path: Path) -> Story:
+    """Read a story that was saved.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, too large, not JSON, or not a story; the message says what is wrong.
+    """
+    try:
+        content = read_whole(path, MOST_BYTES)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} does not exist.") from error
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path} cannot be read as a story: {error}.") from error
+    return parse_story(content, str(path))
+
+
+def parse_story(content: bytes, name: str = "This file") -> Story:
+    """Return the story of a file's content.
+
+    Raises
+    ------
+    ArtifactError
+        As `read_story`.
+    """
+    if len(content) > MOST_BYTES:
+        raise ArtifactError(f"{name} is too large for a story: more than {MOST_BYTES:,} bytes.")
+    try:
+        found = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        told = "nested too deeply" if isinstance(error, RecursionError) else "not JSON as UTF-8"
+        raise ArtifactError(f"{name} is no story: {told}.") from error
+    try:
+        return story_of(found)
+    except (InvalidInputError, RecursionError) as error:
+        raise ArtifactError(f"{name} is no story that can be shown: {error}") from error
+
+
+def story_of(found: Any) -> Story:
+    """Return the story that JSON-able data holds.
+
+    Raises
+    ------
+    InvalidInputError
+        A part is missing, of another kind or too large; the message names it.
+    """
+    if not isinstance(found, Mapping) or found.get("kind") != KIND:
+        raise InvalidInputError(f"It does not say that it is a {KIND!r}.")
+    version = found.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidInputError("It does not say of which version it is.")
+    if version > VERSION:
+        raise InvalidInputError(
+            f"It was saved by a newer Leakscope (version {version} of the file, this one reads "
+            f"{VERSION}). Update Leakscope, or save it anew with an older one."
+        )
+    minutes = found.get("minutes", 0)
+    if not isinstance(minutes, int) or isinstance(minutes, bool) or not 0 <= minutes <= 600:
+        raise InvalidInputError("'minutes' must be a whole number from 0 to 600.")
+    lacks: list[str] = []
+    pins = tuple(
+        _pin(each, f"Slide {i + 1}", lacks)
+        for i, each in enumerate(_list(found, "pins", "It", MOST_PINS))
+    )
+    return Story(
+        title=_text(found, "title", "It", _LINE) or "Untitled",
+        audience=_text(found, "audience", "It", _LINE),
+        minutes=minutes,
+        pins=pins,
+        lacks=tuple(lacks),
+    )
+
+
+def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
+    if not isinstance(found, Mapping):
+        raise InvalidInputError(f"{where} must be an object.")
+    page = _text(found, "page", where, 40)
+    if not _NAME.fullmatch(page):
+        raise InvalidInputError(f"'page' of {where} must be the name of a page, got {page!r}.")
+    if page not in PAGES:
+        lacks.append(f"{where} is of a page {page!r} that there is not: it cannot be opened live.")
+    shows = _text(found, "shows", where, 40)
+    slide = None if found.get("slide") is None else _slide(found["slide"], where)
+    if slide is None and not _NAME.fullmatch(shows):
+        raise InvalidInputError(f"{where} must hold what was seen ('slide'), or name a view.")
+    return Pin(
+        page=page,
+        parameters=_pairs(found, "parameters", where, MOST_PARAMETERS, _TEXT),
+        shows="" if slide else shows,
+        heading=_text(found, "heading", where, _LINE),
+        remark=_text(found, "remark", where, _TEXT),
+        notes=_text(found, "notes", where, _LONG),
+        slide=slide,
+    )
+
+
+MOST_PARAMETERS = 60
+
+
+def _slide(found: Any, where: str) -> Slide:
+    if not isinstance(found, Mapping):
+        raise InvalidInputError(f"'slide' of {where} must be an object.")
+    table = found.get("table")
+    figure = found.get("figure")
+    commands = _list(found, "commands", where, MOST_PARAMETERS)
+    return Slide(
+        title=_text(found, "title", where, _TEXT),
+        body=_text(found, "body", where, _LONG),
+        sentence=_pairs(found, "sentence", where, _MOST_PIECES, _LONG),
+        figure=None if figure is None else _told(where, checked_figure, figure),
+        alt=_text(found, "alt", where, _TEXT),
+        table=None if table is None else _table(table, where),
+        facts=_pairs(found, "facts", where, _MOST_FACTS, _TEXT),
+        caveat=_text(found, "caveat", where, _LONG),
+        commands=tuple(_checked(each, "A command", where, _LONG) for each in commands),
+    )
+
+
+def _table(found: Any, where: str) -> Table:
+    if not isinstance(found, Mapping):
+        raise InvalidInputError(f"'table' of {where} must be an object.")
+    columns = _texts(_list(found, "columns", where, _MOST_COLUMNS), where)
+    rows = [_texts(row, where) for row in _list(found, "rows", where, _MOST_ROWS)]
+    if any(len(row) != len(columns) for row in rows):
+        raise InvalidInputError(f"The rows of the table of {where} must be as long as its head.")
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def _texts(found: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(found, list) or len(found) > _MOST_COLUMNS:
+        raise InvalidInputError(f"A row of the table of {where} must be a list of texts.")
+    return tuple(_checked(each, "A cell", where, _TEXT) for each in found)
+
+
+def _pairs(
+    found: Mapping[str, Any], name: str, where: str, at_most: int, letters: int
+) -> tuple[tuple[str, str], ...]:
+    pairs = _list(found, name, where, at_most)
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise InvalidInputError(f"'{name}' of {where} must be a list of pairs of texts.")
+    return tuple(
+        (_checked(one, name, where, letters), _checked(two, name, where, letters))
+        for one, two in pairs
+    )
+
+
+def _list(found: Mapping[str, Any], name: str, where: str, at_most: int) -> Sequence[Any]:
+    value = found.get(name, [])
+    if not isinstance(value, list) or len(value) > at_most:
+        raise InvalidInputError(f"'{name}' of {where} must be a list of at most {at_most}.")
+    return value
+
+
+def _text(found: Mapping[str, Any], name: str, where: str, letters: int) -> str:
+    return _checked(found.get(name, ""), f"'{name}'", where, letters)
+
+
+def _checked(value: Any, name: str, where: str, letters: int) -> str:
+    if not isinstance(value, str) or len(value) > letters:
+        raise InvalidInputError(f"{name} of {where} must be a text of at most {letters:,} letters.")
+    return _UNFIT.sub("", value)
+
+
+def _told(where: str, check: Callable[[Any], _T], value: Any) -> _T:
+    """Check a part, and say in whose slide it is wrong."""
+    try:
+        return check(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {error}") from error

@@ -1,0 +1,43 @@
+"""The stories that ship, and how a story is opened: by the name of one of them, or from a file."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from core.assets import ASSETS
+from core.errors import InvalidInputError, similar
+from core.story.format import Story
+from core.story.reading import read_story
+
+__all__ = ["STORIES", "open_story", "shipped_stories"]
+
+STORIES = ASSETS / "stories"
+
+
+@lru_cache(maxsize=1)
+def shipped_stories() -> dict[str, Story]:
+    """Return the stories that ship, by name."""
+    return {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
+
+
+def open_story(told: str) -> Story:
+    """Return a story that ships under a name, or lies in a file.
+
+    Raises
+    ------
+    InvalidInputError
+        Neither; the message names those that ship.
+    ArtifactError
+        The file holds no story.
+    """
+    stories = shipped_stories()
+    if told in stories:
+        return stories[told]
+    path = Path(told)
+    if path.suffix or path.exists():
+        return read_story(path)
+    raise InvalidInputError(
+        f"There is no story {told!r}: name a file, or one of {', '.join(stories)}."
+        + similar(told, stories)
+    )

@@ -1,0 +1,318 @@
+"""Views of what is read from vectors, told from the rows that ship."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from core.attacks.inversion import shipped as stored
+from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.errors import ArtifactError
+from core.figures.inversion import shipped_scores
+from core.figures.names import name_map
+from core.figures.representations import encoder_title, representations_figure
+from core.names.rates import rate_of
+from core.results import Score
+from core.store import META, read_record
+from core.story.commands import command_of
+from core.story.drawing import plain_figure
+from core.story.format import PAGES, Fact, Slide, Table
+from core.story.views import chosen
+from core.studies import more_texts, names_tables, representation_summary
+from core.studies.classification import VIEWS as TEXT_VIEWS
+from core.studies.domains import DOMAINS
+from core.studies.leak_figures import leak_figures, recalls
+from core.studies.provenance import Provenance, measured_said
+from core.studies.representation_order import Finding, least_leaking
+from core.studies.representation_summary import Point
+from core.studies.rows import Row
+from core.studies.tables import read_rows
+
+__all__ = ["encoders", "names", "news", "pages", "shipped", "unnamed"]
+
+ENCODER = "minilm"
+INTERVAL = "95 %, in brackets"
+_F1 = "F1 of the words read: 0 is no word, 100 every word and no other"
+
+
+def shipped() -> Slide:
+    """Return what each attack that ships reads of sentences that were kept from it."""
+    records = _records()
+    scores = {
+        name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
+        for name, record in records.items()
+    }
+    best = max(scores, key=lambda name: scores[name].value)
+    top, guess = scores[best], scores[best].chance
+    rows = [
+        (INVERSION_ATTACKS[name].title, score.said(0), f"{score.n:,}", needs(name))
+        for name, score in scores.items()
+    ]
+    recall = records[best]["held_out"].get("recall")
+    share = f"{recall / 10:.0f} of 10 words" if recall else "words"
+    return Slide(
+        title=f"From vectors alone, an attacker reads {share}",
+        body=f"Averaged over {top.n:,} sentences that no attack was trained on, nor on any that "
+        f"nearly repeats them, the {INVERSION_ATTACKS[best].title.lower()} reaches "
+        f"**{top.said(0)}** ({_F1}). An attacker who never sees the vector reaches "
+        f"**{guess:.0f}**.",
+        figure=plain_figure(shipped_scores(scores)),
+        alt=f"F1 by attack: {_listed(scores)}; guessing alone {guess:.0f}",
+        table=Table(columns=("Attack", "F1", "n", "Needs"), rows=tuple(rows)),
+        facts=(
+            ("Data", f"{top.n:,} sentences kept from the attacks, of the kinds they learnt from"),
+            ("n", f"{top.n:,} sentences"),
+            ("Interval", INTERVAL),
+            *attacker_facts(best, int(records[best]["n_texts"]), records[best]),
+        ),
+        commands=("python -m core.attacks.inversion.rescore --texts DATA/sentences.parquet",),
+    )
+
+
+def _records() -> dict[str, Any]:
+    found = {
+        name: dict(read_record(stored.WEIGHTS / ENCODER / name / META, training=dict)["training"])
+        for name in INVERSION_ATTACKS
+        if (stored.WEIGHTS / ENCODER / name / META).exists()
+    }
+    scored = {name: record for name, record in found.items() if record.get("held_out")}
+    if not scored:
+        raise ArtifactError("No attack ships whose score on held-out sentences is recorded.")
+    return scored
+
+
+def needs(attack: str) -> str:
+    """Return what an attack of words needs beside the vector."""
+    return INVERSION_ATTACKS[attack].access.needs
+
+
+def attacker_facts(
+    attack: str, n_texts: int, record: dict[str, Any] | None = None
+) -> tuple[Fact, ...]:
+    """Return who attacks, with what access and at what cost."""
+    taught = f"taught by {n_texts:,} sentences"
+    if record and "seconds" in record:
+        taught += f" in {float(record['seconds']) / 60:.0f} minutes"
+    return (
+        ("Attacker", INVERSION_ATTACKS[attack].title),
+        ("Access", needs(attack)),
+        ("Cost", taught),
+    )
+
+
+def _listed(scores: dict[str, Score]) -> str:
+    return ", ".join(f"{INVERSION_ATTACKS[n].title} {s.value:.0f}" for n, s in scores.items())
+
+
+def news() -> Slide:
+    """Return what attacks read of news that is of no kind that they learnt from."""
+    rows = _news_rows()
+    scores = {
+        row["attack"]: replace(row.scores["token_set_f1"], chance=float(row["prior_f1"]))
+        for row in rows
+    }
+    best = max(scores, key=lambda name: scores[name].value)
+    row = next(row for row in rows if row["attack"] == best)
+    top = scores[best]
+    return Slide(
+        title="Texts of a kind that the attacker never saw are read, too",
+        body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
+        f"{INVERSION_ATTACKS[best].title.lower()} reaches **{top.said(0)}** ({_F1}). Guessing "
+        f"without the vector reaches **{top.chance:.0f}**.",
+        table=_news_table(rows),
+        figure=plain_figure(shipped_scores(scores)),
+        alt=f"F1 by attack on news: {_listed(scores)}",
+        facts=(
+            ("Data", "BBC News, sentences"),
+            ("n", f"{top.n:,} sentences"),
+            ("Interval", INTERVAL),
+            *attacker_facts(best, int(row["n_fitted_on"])),
+            *origin(r.provenance for r in rows),
+        ),
+        commands=(command_of("inversion-bbc"), more_texts.COMMAND),
+    )
+
+
+def _news_rows() -> list[Row]:
+    path = representation_summary.SHIPPED / representation_summary.MORE_TEXTS
+    rows = read_rows(path, more_texts.STUDY)
+    own = [row for row in rows if (row["encoder"], row["domain"]) == (ENCODER, "cross")]
+    if not own:
+        raise ArtifactError(f"{path} holds no row of {ENCODER} on texts of another kind.")
+    return own
+
+
+def _news_table(rows: Sequence[Row]) -> Table:
+    return Table(
+        columns=("Attack", "F1", "Guessing", "Taught by", "Needs"),
+        rows=tuple(
+            (
+                INVERSION_ATTACKS[row["attack"]].title,
+                row.scores["token_set_f1"].said(0),
+                f"{row['prior_f1']:.0f}",
+                f"{row['n_fitted_on']:,} sentences" if row["n_fitted_on"] else "nothing",
+                needs(row["attack"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def unnamed() -> Slide:
+    """Return how much is read of names, numbers and rare words, which weigh most."""
+    found = recalls()
+    if not found:
+        raise ArtifactError("What is read of names and numbers on news is not recorded here.")
+    figure = leak_figures()["inversion"]
+    rows = [(title.capitalize(), f"{value:.0f} %") for title, value in found.items()]
+    return Slide(
+        title="What an attack cannot name, no figure counts",
+        body="Of the words that matter most, the probe-started classifier reads on news the shares "
+        "in the table. Words outside its list are in no score: they are **no evidence of safety**.",
+        table=Table(columns=("Words", "Read"), rows=tuple(rows)),
+        facts=(
+            ("Data", figure.texts),
+            ("n", f"{figure.score.n:,} sentences"),
+            ("Interval", "none was computed for these shares"),
+            ("Attacker", INVERSION_ATTACKS["probe_mlc"].title),
+            ("Access", needs("probe_mlc")),
+        ),
+        commands=(command_of("inversion-bbc"),),
+    )
+
+
+def names() -> Slide:
+    """Return how often the surnames of people in the news are read."""
+    rows = names_tables.load_rows()
+    row = next(
+        (r for r in rows if r["kind"] == "substitution" and r["domain"] == "in"
+         and not r["n_added"]), None
+    )  # fmt: skip
+    probe = next((r for r in rows if r["kind"] == "probing" and r["knows"] == "alone"), None)
+    if row is None or probe is None:
+        raise ArtifactError(f"{names_tables.SHIPPED} holds no row of names in news.")
+    own, found = row.scores["diagonal"], probe.scores["hits_1"]
+    return Slide(
+        title=f"The surname is read from {own.value:.0f} % of sentences about known people",
+        body="An attack that was trained on other documents of the same news reads the surname "
+        f"from **{_rate(own, 'sentences')}** about the {row['n_names']} people named most often. "
+        f"Which of {probe['n_candidates']} names that it was never trained on is in a vector, the "
+        f"encoder itself tells for **{_rate(found, 'vectors')}**.",
+        figure=plain_figure(_matrix(row)),
+        alt=f"How often each of {row['n_names']} surnames was read in news, a row for whose "
+        "sentences they are and a column for the name put in; nobody is named",
+        facts=(
+            ("Data", "BBC News, sentences about people"),
+            ("n", f"{own.n:,} sentences of {row['n_names']} people; {found.n:,} vectors"),
+            ("Interval", "95 %, in brackets"),
+            *attacker_facts(row["attack"], int(row["n_fitted_on"])),
+            *origin(r.provenance for r in rows),
+        ),
+        commands=(command_of("names"),),
+    )
+
+
+def _rate(rate: Score, of: str) -> str:
+    return f"{rate.value:.0f} % of {rate.n:,} {of} (95 % interval {rate.ci95.said(0)})"
+
+
+def _matrix(row: Row) -> Any:
+    cells = [
+        [rate_of(count, n) for count in found]
+        for n, found in zip(row["n_sentences"], row["found"], strict=True)
+    ]
+    notes = [f"{n:,}" for n in row["training"]]
+    return name_map(row["people"], row["people"], cells, notes=notes)
+
+
+def encoders(domain: str = "cross", view: str = "sentences") -> Slide:
+    """Return which encoder leaks least of those that are as useful as the best."""
+    chosen("domain", domain, tuple(DOMAINS))
+    chosen("view", view, tuple(TEXT_VIEWS))
+    found = representation_summary.load_representations()
+    points = found.points(found.encoders, found.attacks, domain, view)
+    best = least_leaking(points)
+    if best is None or best.best.useful is None:
+        raise ArtifactError("The rows of encoders hold no usefulness: they cannot be compared.")
+    leak, useful = best.best.leak, best.best.useful
+    name = encoder_title(leak.encoder)
+    return Slide(
+        title=_verdict(best),
+        body=f"Of {best.n_compared} encoders compared, {len(best.as_useful)} are as useful as the "
+        f"best. **{name}** sorts {view} of news with a macro-F1 of **{useful.said(0)}**, and of "
+        f"its words **{leak.f1.said(0)}** are read ({_F1}); guessing reaches "
+        f"{leak.f1.chance:.0f}.",
+        figure=plain_figure(representations_figure(points, view=f"{view} of news ")),
+        alt=f"Words recovered against usefulness, a point for each of {best.n_compared} encoders "
+        "and each attack",
+        table=_compared(best),
+        facts=(
+            ("Data", "news, strange to the attacks" if domain == "cross" else "news"),
+            ("n", f"{leak.f1.n:,} sentences attacked; {useful.n:,} articles sorted"),
+            ("Interval", INTERVAL),
+            *attacker_facts(leak.attack, leak.n_fitted_on),
+            *origin(each for p in points for each in p.leak.provenances),
+        ),
+        commands=(command_of("representations"), command_of("classification")),
+    )
+
+
+def _verdict(best: Finding) -> str:
+    name = encoder_title(best.best.leak.encoder)
+    if best.tied:
+        return f"{name} and {len(best.tied)} more leak least of the most useful encoders"
+    if len(best.as_useful) == 1 and not best.leak_less:
+        return f"{name} is the most useful encoder, and none leaks less"
+    if len(best.as_useful) == 1:
+        return f"{name} is the most useful encoder; what leaks less is less useful"
+    return f"{name} leaks least of the most useful encoders"
+
+
+def _compared(best: Finding) -> Table:
+    kept: dict[str, Point] = {
+        p.leak.encoder: p for p in (*best.as_useful, *best.leak_less) if p.useful
+    }
+    return Table(
+        columns=("Encoder", "Useful, macro-F1", "Leaks, F1", "By"),
+        rows=tuple(
+            (
+                encoder_title(name),
+                point.useful.said(0) if point.useful else "",
+                point.leak.f1.said(0),
+                INVERSION_ATTACKS[point.leak.attack].title,
+            )
+            for name, point in kept.items()
+        ),
+    )
+
+
+def pages() -> Slide:
+    """Return why the pages' figures differ: each with its texts and its attacker."""
+    found = leak_figures()
+    if not found:
+        raise ArtifactError("None of the files with the pages' figures can be read.")
+    values = [f.score for f in found.values() if "F1" in f.measure]
+    low, high = min(s.value for s in values), max(s.value for s in values)
+    return Slide(
+        title=f"One encoder, several figures: from {low:.0f} to {high:.0f} of 100",
+        body="How much is read depends on the texts and on the attacker. **None of these is the "
+        "most that could be read.**",
+        table=Table(
+            columns=("Page", "Read", "Measure", "n", "Texts", "Attacker"),
+            rows=tuple(
+                (PAGES[f.page], f.score.said(0), f.measure, f"{f.score.n:,}", f.texts,
+                 f.attacker)
+                for f in found.values()
+            ),
+        ),
+        facts=(("Interval", INTERVAL),),
+        commands=tuple(command_of(t) for t in ("inversion-bbc", "representations", "tradeoff")),
+    )  # fmt: skip
+
+
+def origin(found: Any) -> tuple[Fact, ...]:
+    """Return when, by what and on what machine it was measured, where that is recorded."""
+    known: Sequence[Provenance | None] = list(found)
+    told = measured_said(known)
+    return (("Measured", told.removeprefix("measured ")),) if told else ()

@@ -1,0 +1,63 @@
+"""What of the page of inversion goes into a story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.attacks.inversion.reading import Reading
+from core.figures import inversion as figures
+from core.story.format import Table
+from dashboard import cache
+from dashboard.inversion.cost import cost_in_words
+from dashboard.leakage import invert_command
+from dashboard.story.pinning import Seen
+
+__all__ = ["is_typed", "seen"]
+
+_COLUMNS = ("Attack", "Words read", "F1", "Guessing", "Needs")
+
+
+def is_typed(text: str) -> bool:
+    """Return whether a sentence is none of the samples."""
+    return text not in [sample["text"] for sample in cache.samples()]
+
+
+def seen(readings: Sequence[Reading], with_text: bool) -> Seen:
+    """Return scores of each attack; the marked sentence where it may be in the story."""
+    best = max(readings, key=lambda reading: reading.scores.f1)
+    entry = INVERSION_ATTACKS[best.attack]
+    text = best.text if with_text else "YOUR SENTENCE"
+    many = len(readings) > 1
+    return Seen(
+        figure=(
+            figures.scores_beside_prior(readings)
+            if many or not with_text
+            else figures.word_scores(best)
+        ),
+        alt=", ".join(f"{INVERSION_ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
+        + f"; guessing alone reaches {best.prior.f1:.0f}",
+        table=Table(columns=_COLUMNS, rows=tuple(map(_row, readings))),
+        sentence=tuple((piece, mark.value) for piece, mark in best.pieces) if with_text else (),
+        facts=(
+            ("Data", "one sentence, an example"),
+            ("n", f"1 sentence, {len(best.targets)} words scored"),
+            ("Interval", "none: a sentence is no measurement"),
+            ("Attacker", entry.title),
+            ("Access", entry.access.needs),
+            ("Cost", cost_in_words(best)),
+        ),
+        commands=[invert_command(text, reading.attack, {}) for reading in readings],
+    )
+
+
+def _row(reading: Reading) -> tuple[str, ...]:
+    entry, n = INVERSION_ATTACKS[reading.attack], len(reading.targets) + len(reading.unknown)
+    is_scored = bool(reading.targets)
+    return (
+        entry.title,
+        f"{reading.n_recovered} of {n}",
+        f"{reading.scores.f1:.0f}" if is_scored else "–",
+        f"{reading.prior.f1:.0f}" if is_scored else "–",
+        entry.access.needs,
+    )

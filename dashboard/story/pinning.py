@@ -1,0 +1,164 @@
+"""Pins a view as it is: its finding as it was drawn, its figure, and what the number rests on.
+
+What a visitor typed is left out, unless they choose to have it in the story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.errors import CoreError
+from core.story.caveats import CAVEATS
+from core.story.commands import command_of
+from core.story.drawing import plain_figure
+from core.story.format import Fact, Pin, Slide, Table
+from core.story.prose import spoken
+from dashboard.address import Query
+from dashboard.downloads import place_of_pins
+from dashboard.state import is_presenting, picked
+from dashboard.story import state
+
+__all__ = ["Noted", "Seen", "story_button"]
+
+_TYPED = {"text", "names", "canary"}
+"""Parameters of addresses that hold what somebody typed."""
+
+_WITH, _WITHOUT = "With what I typed", "Numbers alone"
+
+
+class Noted:
+    """A container that notes the finding which a page draws into it."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+        self.heading = ""
+        self.lines: list[str] = []
+
+    def title(self, body: str, **options: Any) -> Any:
+        """Draw the heading."""
+        self.heading = body
+        return self.slot.title(body, **options)
+
+    def markdown(self, body: str, **options: Any) -> Any:
+        """Draw a paragraph."""
+        self.lines.append(body)
+        return self.slot.markdown(body, **options)
+
+    def info(self, body: str, **options: Any) -> Any:
+        """Draw what should not be missed."""
+        self.lines.append(body)
+        return self.slot.info(body, **options)
+
+    def warning(self, body: str, **options: Any) -> Any:
+        """Draw what bounds the finding."""
+        self.lines.append(body)
+        return self.slot.warning(body, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.slot, name)
+
+    def __enter__(self) -> Any:
+        return self.slot.__enter__()
+
+    def __exit__(self, *raised: Any) -> Any:
+        return self.slot.__exit__(*raised)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a page shows beside its finding; made when it is pinned, and not before.
+
+    Attributes
+    ----------
+    figure : Figure or None
+    facts : iterable of (str, str)
+        n, interval, attacker, access, cost, data, origin.
+    commands : iterable of str
+        Commands, or names of tables of docs/results.
+    """
+
+    figure: go.Figure | None = None
+    alt: str = ""
+    table: Table | None = None
+    sentence: tuple[tuple[str, str], ...] = ()
+    facts: Iterable[Fact] = ()
+    commands: Iterable[str] = ()
+
+
+def story_button(
+    page: str,
+    query: Query,
+    headline: Noted,
+    see: Callable[[bool], Seen],
+    *,
+    has_typed: bool = False,
+) -> None:
+    """Draw the button that pins the view as it is.
+
+    Parameters
+    ----------
+    query : list of (str, str)
+        What opens the view again.
+    see : callable
+        Given whether what was typed may be in the story, returns what is seen.
+    has_typed : bool
+        The view is of something typed: the visitor says whether it may be in the story.
+    """
+    if is_presenting() or not headline.heading:
+        return
+    key, place = f"add-to-story-{page}", place_of_pins()
+    n = len(state.placed())
+    about = f"Pins this view as it is now: finding, figure, and what it rests on. {n} pinned."
+    common: dict[str, Any] = {
+        "key": key,
+        "icon": ":material/keep:",
+        "disabled": state.is_full(),
+        "on_click": _pin,
+        "args": (page, query, headline.heading, tuple(headline.lines), see, key * has_typed),
+    }
+    if has_typed:
+        place.menu_button(
+            "Add to story",
+            [_WITHOUT, _WITH],
+            help=f"{about} What you typed is in it only if you say so.",
+            **common,
+        )
+    else:
+        place.button("Add to story", help=about, **common)
+
+
+def _pin(
+    page: str,
+    query: Query,
+    heading: str,
+    lines: tuple[str, ...],
+    see: Callable[[bool], Seen],
+    menu: str,
+) -> None:
+    """Pin a view, in the callback of its button."""
+    with_typed = bool(menu) and picked(menu) == _WITH
+    try:
+        seen = see(with_typed)
+        figure = None if seen.figure is None else plain_figure(seen.figure)
+    except CoreError as error:
+        st.toast(f"It was not pinned: {error}", icon=":material/error:")
+        return
+    kept = query if with_typed else [each for each in query if each[0] not in _TYPED]
+    slide = Slide(
+        title=spoken(heading),
+        body="\n\n".join(lines),
+        sentence=seen.sentence,
+        figure=figure,
+        alt=seen.alt,
+        table=seen.table,
+        facts=tuple(seen.facts),
+        caveat=CAVEATS.get(page, ""),
+        commands=tuple(map(command_of, seen.commands)),
+    )
+    state.add(Pin(page=page, parameters=tuple(kept), slide=slide))
+    st.toast("Pinned. The page Story holds it.", icon=":material/keep:")

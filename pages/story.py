@@ -1,0 +1,35 @@
+"""What do you want to tell, and to whom? Views in an order, presented and taken along."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.story import files, state, views
+
+headline = st.container()
+found = state.story()
+views.finding(headline, found)
+
+if found.pins:
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        views.present_button("own", found, is_primary=True)
+        st.button(
+            "Begin anew",
+            key="story-anew",
+            icon=":material/restart_alt:",
+            help="Takes all slides out. What you did not save is gone",
+            on_click=state.start_with,
+            args=(None,),
+        )
+    files.save_buttons(found)
+    st.header("Your slides", anchor=False)
+    views.own_story()
+
+st.header("Stories that ship", anchor=False)
+views.shipped()
+st.header("Open a story", anchor=False)
+files.open_file()
+st.caption(
+    "A story names what was tried, on what, and by whom. It measures; it does not certify. Nothing "
+    "of it is stored or sent anywhere unless you save it."
+)

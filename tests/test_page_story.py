@@ -1,0 +1,206 @@
+"""The page of stories, and the button that pins a view to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.story.deck import make_deck
+from core.story.format import Pin, Slide, Story
+from core.story.html import html_report
+from core.story.reading import story_of
+from core.story.shipped import shipped_stories
+from core.story.views import VIEWS, told
+from dashboard.story import serving, state
+from dashboard.story.pinning import Noted, Seen
+from dashboard.visitor import COOKIE
+
+PAGES = Path(__file__).parents[1] / "pages"
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def opened(app: AppTest, page: str, **asked: str) -> AppTest:
+    app.switch_page(str(PAGES / f"{page}.py"))
+    for name, value in asked.items():
+        app.query_params[name] = value
+    found = app.run()
+    assert not found.exception
+    return found
+
+
+def pins(app: AppTest) -> list[Pin]:
+    found: list[state.Placed] = app.session_state["_story_pins"]
+    return [each.pin for each in found]
+
+
+def text_of(app: AppTest) -> str:
+    parts = [*app.title, *app.markdown, *app.caption, *app.info, *app.subheader]
+    return " ".join(part.value for part in parts)
+
+
+def test_the_page_offers_the_stories_that_ship(small_app: AppTest) -> None:
+    page = opened(small_app, "story")
+    assert "3 stories" in page.title[0].value
+    assert [s.value for s in page.subheader] == [s.title for s in shipped_stories().values()]
+    addresses = [link.proto.url for link in page.get("link_button")]
+    assert len(addresses) == len(set(addresses)) == 3
+    assert all(re.fullmatch(r"/story-shown/[\w-]{32}#present", each) for each in addresses)
+
+
+def test_slides_are_taken_over_put_in_order_and_annotated(small_app: AppTest) -> None:
+    page = opened(small_app, "story")
+    page.button(key="story-use-safe-to-store").click().run()
+    n = len(shipped_stories()["safe-to-store"].pins)
+    assert f"{n} slides" in page.title[0].value
+    first, second = pins(page)[:2]
+    page.button(key="story-Down-0").click().run()
+    assert pins(page)[:2] == [second, first]
+    page.button(key="story-remove-1").click().run()
+    assert len(pins(page)) == n - 1
+    page.text_input(key="story-heading-0").set_value("Mine *now*").run()
+    page.text_area(key="story-notes-0").set_value("Breathe").run()
+    assert (pins(page)[0].heading, pins(page)[0].notes) == ("Mine *now*", "Breathe")
+    assert any(s.value == r"1. Mine \*now\*" for s in page.subheader)
+    page.button(key="story-anew").click().run()
+    assert pins(page) == []
+    assert not page.exception
+
+
+def test_a_view_is_pinned_as_the_page_shows_it(small_app: AppTest) -> None:
+    page = opened(small_app, "tradeoff", task="MR", keep="80")
+    page.button(key="add-to-story-tradeoff").click().run()
+    (pin,) = pins(page)
+    assert pin.slide is not None and pin.slide.figure is not None
+    assert ("task", "MR") in pin.parameters
+    assert ("keep", "80") in pin.parameters
+    assert "text" not in dict(pin.parameters)
+    shown = json.loads(page.get("plotly_chart")[0].proto.spec)
+    for mine, theirs in zip(pin.slide.figure["data"], shown["data"], strict=True):
+        assert mine["x"] == theirs["x"]
+        assert mine["y"] == theirs["y"]
+    assert page.title[0].value.startswith(pin.slide.title)
+    assert {"n", "Interval", "Attacker", "Access"} <= dict(pin.slide.facts).keys()
+    assert story_of(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins == (pin,)
+
+
+@pytest.mark.parametrize(
+    ("view", "asked"),
+    [("defences", {"task": "TREC", "keep": "90"}), ("encoders", {}), ("names", {})],
+)
+def test_a_view_told_from_rows_says_the_numbers_of_its_page(
+    small_app: AppTest, view: str, asked: dict[str, str]
+) -> None:
+    slide = told(view, asked)
+    page = opened(small_app, VIEWS[view].page, **asked)
+    on_page = set(NUMBER.findall(text_of(page)))
+    assert set(NUMBER.findall(slide.body)) - {"0", "100"} <= on_page
+    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert slide.figure is not None
+    values = [(trace.get("x"), trace.get("y")) for trace in slide.figure["data"] if "x" in trace]
+    assert any(
+        all(pair in [(t.get("x"), t.get("y")) for t in chart["data"]] for pair in values[:5])
+        for chart in charts
+    )
+
+
+def test_what_was_typed_is_pinned_only_where_it_is_asked_for(small_app: AppTest) -> None:
+    typed = "The minister met Anna Berg in the harbour."
+    page = opened(small_app, "inversion", text=typed)
+    menus = [menu.proto.help for menu in page.get("menu_button")]
+    assert any("only if you say so" in told for told in menus)
+    from dashboard.inversion import pinned
+
+    readings = list(page.session_state["_readings"].values())
+    assert readings[0].text == typed
+    alone, whole = pinned.seen(readings, False), pinned.seen(readings, True)
+    assert alone.figure is not None
+    told_alone = str(alone) + alone.figure.to_json()
+    for word in ("minister", "Anna", "Berg", "harbour"):
+        assert word not in told_alone
+    assert "".join(piece for piece, _ in whole.sentence) == typed
+    assert any(typed in command for command in whole.commands)
+
+
+def test_a_container_notes_what_a_page_finds() -> None:
+    class Slot:
+        def __init__(self) -> None:
+            self.drawn: list[str] = []
+
+        def title(self, body: str, **options: Any) -> None:
+            self.drawn.append(body)
+
+        markdown = caption = title
+
+    slot = Slot()
+    noted = Noted(slot)
+    noted.title("It reads", anchor=False)
+    noted.markdown("**9** of 10")
+    noted.caption("not of the finding")
+    assert (noted.heading, noted.lines) == ("It reads", ["**9** of 10"])
+    assert len(slot.drawn) == 3
+    assert Seen().figure is None
+
+
+def asked(path: str, cookie: str = "", method: str = "GET") -> tuple[int, dict[str, str], str]:
+    """Ask the middleware, behind which there is nothing."""
+    sent: list[dict[str, Any]] = []
+
+    async def nothing(scope: Any, receive: Any, send: Any) -> None:
+        sent.append({"status": 418, "headers": []})
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"cookie", f"{COOKIE}={cookie}".encode())] if cookie else []
+    scope = {"type": "http", "path": path, "method": method, "headers": headers}
+    asyncio.run(serving.ServeStories(nothing)(scope, receive, send))
+    named = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return sent[0]["status"], named, body
+
+
+def test_a_presentation_is_served_to_whoever_made_it_alone() -> None:
+    mine, other = "a" * 22, "b" * 22
+
+    def make(at: str) -> tuple[str, str]:
+        return html_report(make_deck(Story(title="Mine"), "2026-03-01"), base=at), "default-src x"
+
+    shown = serving._Shown("token", mine, make)
+    serving._SHOWN["token"] = shown
+    status, headers, body = asked("/story-shown/token", mine)
+    assert status == 200
+    assert "Mine" in body
+    assert headers["content-security-policy"].startswith("default-src x; frame-ancestors 'none'")
+    assert headers["cache-control"] == "no-store"
+    assert asked("/story-shown/token", other)[0] == 404
+    assert asked("/story-shown/token")[0] == 404
+    assert asked("/story-shown/other", mine)[0] == 404
+    assert asked("/story-shown/token", mine, "POST")[0] == 404
+    assert asked("/inversion", mine)[0] == 418
+    del shown  # the session ends
+    assert asked("/story-shown/token", mine)[0] == 404
+
+
+def test_a_hostile_pin_is_drawn_as_plain_text(small_app: AppTest) -> None:
+    evil = "![x](http://a.example/x.png) <script>alert(1)</script> **b** :material/home:"
+    slide = Slide(title=evil, body=evil, caveat=evil, facts=((evil, evil),),
+                  sentence=((evil, "recovered"),))  # fmt: skip
+    page = opened(small_app, "story")
+    page.session_state["_story_pins"] = [
+        state.Placed(0, Pin(page="inversion", slide=slide, remark=evil))
+    ]
+    page.run()
+    assert not page.exception
+    drawn = [part.value for part in (*page.markdown, *page.subheader)]
+    assert not any("](http" in each or "<script" in each.replace("\\<", "") for each in drawn)
+    html = " ".join(part.value for part in page.html if "ls-" in part.value)
+    assert "<script" not in html

@@ -1,0 +1,158 @@
+"""Reports as PDF and PowerPoint, drawn by an installed Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import zlib
+from typing import Any
+
+import pytest
+
+from core.errors import MissingDependencyError
+from core.story import browser
+from core.story.browser import draw_pictures, has_browser
+from core.story.deck import Deck, make_deck
+from core.story.files import report_bytes
+from core.story.format import Pin, Slide, Story, Table
+from core.story.html import html_report
+from core.story.pptx import _height, _lines, pptx_report
+from core.story.shipped import open_story
+
+needs_browser = pytest.mark.skipif(not has_browser(), reason="no Chromium or Chrome is installed")
+
+
+@pytest.fixture(scope="module")
+def board() -> Deck:
+    return make_deck(open_story("safe-to-store"), "2026-03-01")
+
+
+@pytest.fixture(scope="module")
+def show(board: Deck) -> Any:
+    from pptx import Presentation
+
+    return Presentation(io.BytesIO(report_bytes(board, ".pptx")))
+
+
+@pytest.fixture
+def words() -> Deck:
+    """A deck without figures, for which no browser is needed."""
+    long = "One finding after another, each with the doubt that belongs to it. " * 40
+    table = Table(
+        columns=("Attack", "F1"),
+        rows=tuple((f"attack {i} " + "of a long name " * 6, "1") for i in range(40)),
+    )
+    slide = Slide(title="A title that goes on " * 12, body=long, table=table, caveat=long,
+                  facts=tuple((f"fact {i}", long[:300]) for i in range(8)))  # fmt: skip
+    pin = Pin(page="inversion", remark="R", notes="Say it", slide=slide)
+    return make_deck(Story(title="Long", pins=(pin,)), "2026-03-01")
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_pdf_is_small_and_holds_a_slide_a_page(board: Deck) -> None:
+    found = report_bytes(board, ".pdf")
+    assert found.startswith(b"%PDF-")
+    assert len(found) <= 5_000_000
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", found, re.DOTALL)
+    unpacked = b"".join(_unpacked(stream) for stream in streams) + found
+    assert len(re.findall(rb"/Type /Page\b", unpacked)) >= len(board.pages) + 2
+    assert b"/StructTreeRoot" in unpacked  # tagged: a screen reader finds its way
+    assert b"/MarkInfo" in unpacked
+
+
+def _unpacked(stream: bytes) -> bytes:
+    try:
+        return zlib.decompress(stream.strip(b"\r\n"))
+    except zlib.error:
+        return b""
+
+
+@pytest.mark.browser
+@needs_browser
+def test_powerpoint_has_native_text_tables_pictures_and_notes(board: Deck, show: Any) -> None:
+    titles = [slide.shapes.title.text for slide in show.slides]
+    assert titles[0] == board.title
+    for page in board.pages:
+        at = titles.index(page.heading)
+        slide = show.slides[at]
+        texts = "\n".join(s.text_frame.text for s in slide.shapes if s.has_text_frame)
+        assert all(block.text in texts for block in page.body)
+        assert all(f"{name}: {value}" in texts for name, value in page.facts)
+        assert slide.notes_slide.notes_text_frame.text == page.notes
+        pictures = [s for s in slide.shapes if s.shape_type == 13]
+        assert len(pictures) == (page.figure is not None)
+        assert all(p._element._nvXxPr.cNvPr.get("descr") == page.alt for p in pictures)
+    cells = {
+        cell.text
+        for slide in show.slides
+        for shape in slide.shapes
+        if getattr(shape, "has_table", False) and shape.has_table
+        for row in shape.table.rows
+        for cell in row.cells
+    }
+    assert all(c in cells for page in board.pages if page.table for r in page.table.rows for c in r)
+
+
+@pytest.mark.browser
+@needs_browser
+def test_no_box_leaves_its_slide(show: Any) -> None:
+    inside(show)
+
+
+def inside(show: Any) -> None:
+    for slide in show.slides:
+        for shape in slide.shapes:
+            assert shape.left >= 0 and shape.top >= 0
+            assert shape.left + shape.width <= show.slide_width + 1
+            height = shape.height
+            if getattr(shape, "has_table", False) and shape.has_table:
+                height = sum(row.height for row in shape.table.rows)
+            assert shape.top + height <= show.slide_height + 1
+
+
+def test_long_texts_and_tables_keep_within_their_slides(words: Deck) -> None:
+    from pptx import Presentation
+
+    show = Presentation(io.BytesIO(pptx_report(words)))
+    inside(show)
+    for slide in show.slides:
+        for shape in slide.shapes:
+            if shape.has_text_frame and shape.text_frame.text:
+                runs = [r for p in shape.text_frame.paragraphs for r in p.runs]
+                size = max(run.font.size.pt for run in runs)
+                texts = [p.text for p in shape.text_frame.paragraphs]
+                assert _height(texts, shape.width / 914400 - 0.15, size) <= shape.height / 914400
+    told = show.slides[1].notes_slide.notes_text_frame.text
+    assert told.startswith("Say it")
+    assert words.pages[0].body[0].text in told  # nothing is lost
+
+
+def test_lines_are_counted_word_by_word() -> None:
+    assert _lines("a", 10, 18) == 1
+    assert _lines("word " * 100, 2, 18) > _lines("word " * 100, 4, 18) > 1
+    assert _lines("x" * 1000, 2, 18) >= 1000 // int(2 / (0.0078 * 18))
+
+
+@pytest.mark.browser
+@needs_browser
+def test_figures_are_drawn_even_where_a_loop_is_running(board: Deck) -> None:
+    async def drawn() -> dict[int, bytes]:
+        return draw_pictures(html_report(board), 400, 300, 1)
+
+    found = asyncio.run(drawn())
+    assert sorted(found) == [i for i, page in enumerate(board.pages) if page.figure]
+    assert all(picture.startswith(b"\x89PNG") for picture in found.values())
+
+
+def test_without_a_browser_it_is_said_what_to_do(
+    board: Deck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from choreographer.browsers import Chromium
+
+    monkeypatch.setattr(Chromium, "find_browser", classmethod(lambda cls, **_: None))
+    assert not browser.has_browser()
+    for suffix in (".pdf", ".pptx"):
+        with pytest.raises(MissingDependencyError, match="HTML"):
+            report_bytes(board, suffix)

@@ -1,0 +1,231 @@
+"""Stories as files: what was pinned comes back, and what is hostile is refused or plain text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from core.errors import ArtifactError, InvalidInputError
+from core.story.deck import live_address, make_deck
+from core.story.drawing import checked_figure, plain_figure
+from core.story.format import KIND, PAGES, VERSION, Pin, Slide, Story, Table
+from core.story.prose import Run, blocks, plain_blocks
+from core.story.reading import MOST_BYTES, MOST_PINS, parse_story, read_story, story_of
+from core.story.shipped import STORIES, open_story, shipped_stories
+from core.story.views import VIEWS, told
+
+ROOT = Path(__file__).parents[1]
+
+
+def seen() -> Slide:
+    return Slide(
+        title="6 of 10 words read",
+        body="By **one** attack.",
+        sentence=(("Berlin", "recovered"), (" ", "between words")),
+        figure=plain_figure(go.Figure(go.Bar(x=[1.5, 2.0], y=["<b>a</b>", "c"]))),
+        alt="two bars",
+        table=Table(columns=("Attack", "F1"), rows=(("msp", "45 [43, 47]"),)),
+        facts=(("n", "500 sentences"), ("Attacker", "MSP")),
+        caveat="One sentence.",
+        commands=("python -m core list",),
+    )
+
+
+def whole() -> Story:
+    pin = Pin(
+        page="inversion",
+        parameters=(("attack", "msp"), ("text", "a&b=c")),
+        heading="Mine",
+        remark="A remark",
+        notes="Say it",
+        slide=seen(),
+    )
+    rows = Pin(page="tradeoff", shows="defences", parameters=(("task", "TREC"),))
+    return Story(title="A story", audience="a board", minutes=10, pins=(pin, rows))
+
+
+def stored() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(whole().to_dict()))
+    return found
+
+
+def test_a_story_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / "story.json"
+    path.write_text(json.dumps(stored()), encoding="utf-8")
+    assert read_story(path) == whole()
+
+
+def test_every_page_can_be_pinned_and_no_other() -> None:
+    assert set(PAGES) == {p.stem for p in (ROOT / "pages").glob("*.py")} - {"story", "glossary"}
+    assert {view.page for view in VIEWS.values()} <= set(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("change", "told_of"),
+    [
+        ({"kind": "something"}, "leakscope-story"),
+        ({"version": VERSION + 1}, "newer Leakscope"),
+        ({"version": True}, "version"),
+        ({"version": 0}, "version"),
+        ({"minutes": 1e9}, "minutes"),
+        ({"title": "x" * 301}, "title"),
+        ({"title": 5}, "title"),
+        ({"pins": {}}, "pins"),
+        ({"pins": [{}] * (MOST_PINS + 1)}, "pins"),
+        ({"pins": [None]}, "Slide 1"),
+        ({"pins": [{"page": "../../etc/passwd", "shows": "news"}]}, "page"),
+        ({"pins": [{"page": "inversion"}]}, "Slide 1"),
+        ({"pins": [{"page": "inversion", "shows": "../news"}]}, "Slide 1"),
+        ({"pins": [{"page": "inversion", "shows": "news", "parameters": [["a"]]}]}, "parameters"),
+        ({"pins": [{"page": "inversion", "slide": {"title": "a", "table": {"columns": ["a"],
+           "rows": [["1", "2"]]}}}]}, "table"),
+    ],
+)  # fmt: skip
+def test_what_is_no_story_is_refused_with_the_part_that_is_wrong(
+    change: dict[str, Any], told_of: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=told_of):
+        story_of({**stored(), **change})
+
+
+def test_what_is_no_json_or_too_large_is_refused(tmp_path: Path) -> None:
+    for content in (b"\xff\xfe", b"{", b"[" * 100_000, b'{"a": ' + b"9" * 9000 + b"}"):
+        with pytest.raises(ArtifactError):
+            parse_story(content)
+    large = tmp_path / "large.json"
+    with large.open("wb") as out:
+        out.truncate(MOST_BYTES + 1)
+    with pytest.raises(ArtifactError, match="bytes"):
+        read_story(large)
+    with pytest.raises(ArtifactError, match="does not exist"):
+        read_story(tmp_path / "none.json")
+
+
+def test_what_turns_letters_around_or_controls_a_terminal_is_left_out() -> None:
+    found = story_of({**stored(), "title": "a\u202eb\x1b[31mc\u0000"})
+    assert found.title == "ab[31mc"
+
+
+@pytest.mark.parametrize(
+    ("figure", "told_of"),
+    [
+        ({"data": [{"type": "scattergeo"}]}, "scattergeo"),
+        ({"data": [{"type": "image", "source": "http://a.example/x.png"}]}, "image"),
+        ({"data": [], "layout": {"images": [{"source": "http://a.example/x.png"}]}}, "images"),
+        ({"data": [], "layout": {"mapbox": {}}}, "mapbox"),
+        ({"data": [], "layout": {"updatemenus": []}}, "updatemenus"),
+        ({"data": [{"type": "bar", "x": [[[[[[[[[[[[[1]]]]]]]]]]]]]}]}, "nested"),
+        ({"data": [{"type": "bar", "x": [0] * 200_001}]}, "large"),
+        ({"data": [{"type": "bar", "name": "x" * 4_001}]}, "letters"),
+        ({"data": [{"type": "bar", "x": {"bdata": "<script>"}}]}, "Base64"),
+        ({"data": "bar"}, "list"),
+        ([], "list"),
+    ],
+)
+def test_a_figure_that_could_load_or_run_something_is_refused(figure: Any, told_of: str) -> None:
+    with pytest.raises(InvalidInputError, match=told_of):
+        checked_figure(figure)
+
+
+def test_marks_in_texts_of_a_figure_are_those_that_plotly_needs() -> None:
+    name = '<b>a</b> <a href="http://a.example">b</a> <img src=x onerror=alert(1)> R&D &lt;'
+    (trace,) = checked_figure({"data": [{"type": "bar", "name": name}]})["data"]
+    assert trace["name"] == (
+        '<b>a</b> &lt;a href="http://a.example">b&lt;/a> '
+        "&lt;img src=x onerror=alert(1)> R&amp;D &lt;"
+    )
+
+
+def test_a_figure_of_ours_is_taken_as_it_is() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 2], y=[3.5, float("nan")], name="a<br>b"))
+    figure.update_layout(title="<b>t</b>", legend={"orientation": "h"})
+    found = plain_figure(figure)
+    assert found["data"][0]["name"] == "a<br>b"
+    assert found["data"][0]["y"] in ([3.5, None], {"dtype": "f8", "bdata": found["data"][0]["y"]})
+    assert "template" not in found["layout"]
+
+
+def test_findings_are_read_as_the_pages_write_them() -> None:
+    found = blocks("One **bold** and `code`, a\\_b\\*.\n\n- first\n- second\nline\n\nlast")
+    assert [block.text for block in found] == [
+        "One bold and code, a_b*.", "first", "second line", "last"
+    ]  # fmt: skip
+    assert [block.is_item for block in found] == [False, True, True, False]
+    assert found[0].runs[1:4] == (Run("bold", True), Run(" and "), Run("code", False, True))
+
+
+def test_what_people_type_has_no_marks() -> None:
+    assert plain_blocks("**a**\n\n - b ")[0].runs == (Run("**a**"),)
+    assert [block.is_item for block in plain_blocks("- a\n- b")] == [False, False]
+
+
+def test_a_pin_opens_where_it_was_pinned() -> None:
+    mine, rows = whole().pins
+    assert live_address(mine) == "/inversion?attack=msp&text=a%26b%3Dc"
+    assert live_address(rows) == "/tradeoff?task=TREC"
+    assert live_address(Pin(page="nowhere", slide=seen())) == ""
+    mechanism = Pin(
+        page="tradeoff", shows="mechanism", parameters=(("defence", "x"), ("task", "MR"))
+    )
+    assert live_address(mechanism) == "/tradeoff?task=MR"
+
+
+def test_a_view_that_there_is_not_leaves_a_slide_that_says_so() -> None:
+    pins = (
+        Pin(page="inversion", shows="nonsense"),
+        Pin(page="inversion", shows="news", parameters=(("attack", "/etc/passwd"),)),
+        Pin(page="tradeoff", shows="defences", parameters=(("task", "/etc/passwd"),)),
+    )
+    deck = make_deck(Story(title="t", pins=pins), "2026-01-01")
+    assert len(deck.pages) == len(deck.lacks) == 3
+    assert all("cannot be shown" in page.heading for page in deck.pages)
+
+
+@pytest.mark.parametrize("name", list(VIEWS))
+def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
+    slide = told(name, {})
+    facts = dict(slide.facts)
+    assert slide.title and slide.caveat and slide.commands
+    assert slide.figure is None or slide.alt
+    assert slide.figure is not None or slide.table is not None
+    assert "Interval" in facts
+    if name != "pages":  # there each row of the table has its own
+        assert {"Data", "n"} <= facts.keys()
+        assert {"Attacker", "Cost"} & facts.keys()
+
+
+def test_a_view_refuses_what_it_does_not_have() -> None:
+    for name, parameters in (
+        ("defences", {"keep": "5"}),
+        ("defences", {"task": "none"}),
+        ("mechanism", {"defence": "int8"}),
+        ("encoders", {"domain": "../x"}),
+        ("shipped", {"attack": "msp"}),
+        ("nonsense", {}),
+    ):
+        with pytest.raises(InvalidInputError):
+            told(name, parameters)
+
+
+@pytest.mark.parametrize("name", list(shipped_stories()))
+def test_a_story_that_ships_types_no_number(name: str) -> None:
+    found = json.loads((STORIES / f"{name}.json").read_text(encoding="utf-8"))
+    assert found["kind"] == KIND
+    for pin in found["pins"]:
+        assert "slide" not in pin
+        texts = [pin.get(part, "") for part in ("heading", "remark", "notes")]
+        assert not any(letter.isdigit() for letter in "".join(texts))
+        assert pin.get("notes")
+    deck = make_deck(open_story(name), "2026-01-01")
+    assert deck.lacks == ()
+    assert len(deck.pages) >= 5
+
+
+def test_three_stories_ship_and_another_name_is_refused() -> None:
+    assert len(shipped_stories()) == 3
+    with pytest.raises(InvalidInputError, match="safe-to-store"):
+        open_story("safe-to-stor")
