@@ -75,10 +75,11 @@ WAY: dict[str, Step] = {
         ("defence", "usefulness", "promise", "F1", "lower bound", "interval"),
     ),
     "training": Step(
-        "overview",
-        "How was it again, from the start?",
+        "story",
+        "How do you tell it to others?",
         ("defence", "differential privacy", "epsilon (ε)", "F1"),
     ),
+    "story": Step("overview", "How was it again, from the start?", ()),
     "glossary": Step("overview", "What does a text embedding give away?", ()),
 }
 """By page; whoever follows it sees every page once."""
@@ -113,6 +114,7 @@ ROLES = (
             ("attributes", "person_search", "**Attributes**: who wrote it"),
             ("membership", "group_search", "**Membership**: whose texts a model has seen"),
             ("memorisation", "psychology", "**Memorisation**: whether it keeps a secret"),
+            ("story", "auto_stories", "**Story**: present what was found, or take it along"),
         ),
     ),
     Role(

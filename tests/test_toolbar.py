@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-PAGES = sorted(path.stem for path in (Path(__file__).parents[1] / "pages").glob("*.py"))
+PAGES = sorted(
+    {path.stem for path in (Path(__file__).parents[1] / "pages").glob("*.py")} - {"story"}
+)
+"""All but the one that presents and saves what was pinned on the others."""
 
 
 def on(app: AppTest, page: str) -> AppTest:
