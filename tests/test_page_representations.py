@@ -80,7 +80,7 @@ def test_attacks_with_more_text_stand_beside_the_number(opened: Open) -> None:
     same, most = found.taught_more(leak)
     for score in (same, most):
         low, high = score.f1.ci95.low, score.f1.ci95.high
-        assert f"**{score.f1.value:.0f} [{low:.0f}, {high:.0f}]** (n = {score.f1.n:,})" in note
+        assert f"(F1 {score.f1.value:.0f} [{low:.0f}, {high:.0f}]), n = {score.f1.n:,}" in note
     assert f"{leak.n_fitted_on:,}" in note and f"{most.n_fitted_on:,}" in note
     page.multiselect(key=key_of("encoder")).set_value(["tfidf", "hashing"]).run()
     assert not any("from more text" in i.value for i in page.info), "these have no such rows"

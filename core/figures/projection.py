@@ -199,9 +199,10 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
     plain = {"showbackground": False, "gridcolor": "rgba(128,128,128,0.25)",
              "showticklabels": False, "showspikes": False}  # fmt: skip
     figure.update_scenes(
-        # A cube, seen from near: it fills its frame, whatever the spread along an axis.
-        aspectmode="cube",
-        camera={"eye": {"x": 0.95, "y": 0.95, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.08}},
+        # The same box whatever the spread along an axis, seen from near: it fills its frame.
+        aspectmode="manual",
+        aspectratio={"x": 1.2, "y": 1.2, "z": 1.1},
+        camera={"eye": {"x": 0.95, "y": 0.95, "z": 0.6}, "center": {"x": 0, "y": 0, "z": -0.05}},
         xaxis={"title": {"text": names[0]}, **plain},
         yaxis={"title": {"text": names[1]}, **plain},
         zaxis={"title": {"text": names[2]}, **plain},
