@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-__all__ = ["EvaluationResult", "Interval", "RecoveredWord", "Recovery", "Score", "Scores"]
+__all__ = [
+    "EvaluationResult",
+    "Interval",
+    "RecoveredWord",
+    "Recovery",
+    "Score",
+    "Scores",
+    "Sentence",
+    "SentenceStep",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,35 @@ class RecoveredWord:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceStep:
+    """The best sentence that a search had, and after how many queries."""
+
+    n_queries: int
+    text: str
+    cosine: float
+    """Of its vector with the one under attack; NaN where it was not encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that was read, its words in their order."""
+
+    text: str
+    cosine: float
+    """Of its vector with the one under attack; NaN where it was not encoded."""
+    confidence: float = math.nan
+    """What share of such sentences is right, as the attack was calibrated; NaN where it was not."""
+    steps: tuple[SentenceStep, ...] = ()
+    """What stood there before, first to last."""
+
+    def after(self, n_queries: int) -> SentenceStep:
+        """Return what the search had after so many queries."""
+        start = SentenceStep(0, self.text, self.cosine)
+        known = [step for step in self.steps if step.n_queries <= n_queries]
+        return known[-1] if known else start
+
+
+@dataclass(frozen=True, slots=True)
 class Recovery:
     """The words read from one vector, in the order in which the attack chose them."""
 
@@ -31,6 +69,8 @@ class Recovery:
     """How many texts the attacker encoded to answer (0 for a one-pass attack)."""
     runners_up: tuple[RecoveredWord, ...] = ()
     """The next likeliest words, not answered."""
+    sentence: Sentence | None = None
+    """The text itself, where the attack reads one."""
 
     @property
     def word_set(self) -> frozenset[str]:

@@ -43,7 +43,7 @@ TINY: dict[str, Any] = {
     "n_candidates": 8,
     "corrector_hidden": 16,
     "corrector_epochs": 2,
-    "max_queries": 30,
+    "n_queries": 40,
     "n_neighbours": 20,
     "length": 6,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -22,6 +23,7 @@ from core.text import check_text, word_set
 
 if TYPE_CHECKING:
     from core.protocols import Encoder, InversionAttack, OnProgress
+    from core.results import Recovery
 
 __all__ = ["add_arguments", "run"]
 
@@ -83,11 +85,21 @@ def _answer(
     words = [{"word": found.word, "score": float(found.score)} for found in recovery.words]
     unnamed = sorted(_unnamed(attack, text) - recovery.word_set)
     return {
+        **_sentence(recovery),
         "words": words,
         "cannot_be_named": unnamed,
         "n_queries": recovery.n_queries,
         "seconds": seconds,
     }
+
+
+def _sentence(recovery: Recovery) -> dict[str, Any]:
+    """Return the sentence that was read, where the attack reads one; what is not known is None."""
+    if recovery.sentence is None:
+        return {}
+    told = {"cosine": recovery.sentence.cosine, "confidence": recovery.sentence.confidence}
+    known = {name: None if math.isnan(value) else value for name, value in told.items()}
+    return {"sentence": recovery.sentence.text, **known}
 
 
 def _unnamed(attack: InversionAttack, text: str) -> frozenset[str]:
@@ -112,11 +124,20 @@ def _show(answers: list[dict[str, Any]]) -> None:
     for answer in answers:
         true = word_set(answer["text"])
         print(f"{answer['text']}\n  {answer['attack']} on {answer['encoder']}:")
+        if "sentence" in answer:
+            _show_sentence(answer)
         for found in answer["words"]:
             mark = "●" if found["word"] in true else "✗"
             print(f"  {mark} {found['word']:<24} {found['score']:8.3f}")
         _show_count(answer, true)
         print(f"  {answer['seconds']:.2f} s, {answer['n_queries']} queries\n")
+
+
+def _show_sentence(answer: dict[str, Any]) -> None:
+    """Print the sentence that was read, how near its vector is, and how often such are right."""
+    known = {"cosine": "cosine {:.3f}", "confidence": "right in {:.0%} of such"}
+    told = [form.format(answer[name]) for name, form in known.items() if answer[name] is not None]
+    print(f"  “{answer['sentence']}” {' · '.join(told)}".rstrip())
 
 
 def _show_count(answer: dict[str, Any], true: AbstractSet[str]) -> None:

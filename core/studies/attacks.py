@@ -37,7 +37,7 @@ from core.studies.runner import cell_key
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, check_texts
 
-__all__ = ["AUXILIARY", "AttackStudy", "markdown", "measure"]
+__all__ = ["AUXILIARY", "AttackStudy", "markdown", "measure", "parted"]
 
 AUXILIARY = {
     "cross": "cross-domain",
@@ -58,7 +58,10 @@ class AttackStudy:
     """
 
     target: str = setting(REQUIRED, "the collection under study, a file")
-    attacks: tuple[str, ...] = setting(tuple(INVERSION_ATTACKS), "attacks by name")
+    attacks: tuple[str, ...] = setting(
+        tuple(name for name, entry in INVERSION_ATTACKS.items() if not entry.writes_sentences),
+        "attacks by name",
+    )
     auxiliary: tuple[str, ...] = setting(
         ("cross", "in"), "what attackers have learnt from", choices=tuple(AUXILIARY)
     )
@@ -167,7 +170,7 @@ def _place(cell: Cell, encoder: Encoder) -> _Place:
     shipped = shipped_vocabulary(encoder)
     marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else ())
     names = ("target", "where", "shipped_texts", "near", "seed")
-    auxiliary, apart = _parted(
+    auxiliary, apart = parted(
         **{name: cell[name] for name in names},
         marks=marks,
         contents=tuple(cell["contents"]),
@@ -189,7 +192,7 @@ def _drawn(texts: Sequence[str], cell: Cell) -> list[int]:
 
 
 @lru_cache(maxsize=4)
-def _parted(
+def parted(
     *,
     target: str,
     where: str,

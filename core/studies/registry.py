@@ -92,6 +92,14 @@ STUDIES: dict[str, StudyEntry] = {
         "core.studies.attacks:AttackStudy",
         beside=("probe_mlc",),
     ),
+    "reconstruct": StudyEntry(
+        "Sentences",
+        "sentences read back in order, by their length and by how many queries are allowed",
+        "of this project; measures as in vec2text (Morris et al. 2023)",
+        "core.studies.reconstruct:ReconstructStudy",
+        figures=(("", "core.figures.reconstruct:reconstruct_figure"),),
+        beside=("search", "probe_mlc"),
+    ),
     "classification": StudyEntry(
         "Classification",
         "encoders: how well news is sorted",

@@ -22,6 +22,8 @@ class AttackEntry(Entry):
     """What the score of a recovered word means."""
     is_slow: bool = False
     """Takes seconds for each vector, so that studies attack a sample of their texts."""
+    writes_sentences: bool = False
+    """Answers a sentence: it is measured by `study reconstruct`, and by its words where asked."""
 
     @property
     def is_baseline(self) -> bool:
@@ -182,6 +184,23 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         r"\end{aligned}",
         colour="#CC79A7",
         symbol="star",
+    ),
+    "reconstruct": AttackEntry(
+        "Reconstruction",
+        "Writes a sentence, encodes it, and keeps the edits that bring its vector closer: words "
+        "come back in their order.",
+        "ours",
+        access=Access.QUERIES,
+        is_live=False,
+        score="how often such a word is right, by the calibration",
+        path=f"{_HERE}.reconstruct.attack:ReconstructAttack",
+        formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda \log P(x'),\quad "
+        r"\Delta(x' \to x'') \approx \tfrac{1}{\sqrt n} (b_{w''} - b_{w'})^\top "
+        r"\big(e - \cos(\Phi(x'), e)\,\Phi(x')\big) + \lambda \Delta \log P",
+        colour="#D55E00",
+        symbol="diamond",
+        is_slow=True,
+        writes_sentences=True,
     ),
 }
 

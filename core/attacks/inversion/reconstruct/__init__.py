@@ -1,0 +1,1 @@
+"""Reconstruction: from a vector to the sentence, its words back in their order."""

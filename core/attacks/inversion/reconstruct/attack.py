@@ -1,0 +1,282 @@
+"""Ours: the sentence itself, read back from its vector by proposing, encoding and comparing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.reconstruct.edits import Proposer
+from core.attacks.inversion.reconstruct.effects import Effects
+from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
+from core.attacks.inversion.reconstruct.start import Heard, first_sentences
+from core.attacks.inversion.reconstruct.tokens import tokens_of
+from core.errors import ArtifactError, InvalidInputError, StoppedError
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+from core.specs import setting, settings_of
+from core.text import STOP_WORDS, Vocabulary, check_texts, words
+
+__all__ = ["ReconstructAttack", "StoppedSearch"]
+
+_BLOCK = 16
+"""Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
+
+_HEARD = 60
+
+
+class StoppedSearch(StoppedError):
+    """The search was stopped; what it had by then is in `answers`, one a vector."""
+
+    def __init__(self, message: str, answers: list[Recovery]) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+
+@dataclass
+class ReconstructAttack:
+    """Reads the sentence itself, words in order, and asks the encoder how near each guess comes.
+
+    The words that `probe_mlc` reads, set in a likely order by a language model, are the start.
+    Then the sentence is edited: a token put in, exchanged or left out, a phrase moved, edits that
+    help apart made together. Which are worth a query is foreseen from what each token does to a
+    vector, learned once, and from the language model; what is encoded is kept where cosine +
+    prior · log P is higher. The true sentence has the cosine 1. Black box: as many queries a
+    vector as `n_queries` says, and none where it says 0, when the start is the answer.
+    """
+
+    n_queries: int = setting(
+        1000, "Texts that may be encoded for each vector", low=0, high=100_000, at="answer"
+    )
+    prior: float = setting(
+        0.001,
+        "What a nat of the language model's log-probability counts beside the cosine",
+        low=0.0,
+        high=1.0,
+        at="answer",
+    )
+    width: int = setting(
+        48, "Sentences encoded at once for each vector", low=1, high=1000, at="answer"
+    )
+    n_states: int = setting(
+        4, "Sentences that are improved side by side", low=1, high=100, at="answer"
+    )
+    patience: int = setting(
+        8, "Rounds without gain after which the search ends", low=1, high=1000, at="answer"
+    )
+    vocabulary_size: int = setting(20_000, "Content words of the attack underneath", low=10)
+    lexicon_size: int = setting(30_000, "Tokens of the language model", low=10, high=60_000)
+    least_count: int = setting(
+        2, "How often three tokens must stand together to be kept", low=1, high=1000
+    )
+    n_effects: int = setting(
+        60_000, "Auxiliary texts to learn from what each token does to a vector", low=20
+    )
+    base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
+    base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
+    seed: int = setting(0, "Of the split, the start and the order", low=0)
+
+    answers_in_order = True
+
+    vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
+    encoder_dimension_: int = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        encoder: Encoder,
+        texts: Sequence[str],
+        vectors: Vectors | None = None,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Train the classifier underneath, count the language model, and learn the effects."""
+        texts = check_texts(texts)
+        if vectors is None:
+            vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
+        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+        base = ProbeMLCAttack(
+            vocabulary_size=self.vocabulary_size,
+            epochs=self.base_epochs,
+            substitutions=self.base_substitutions,
+            seed=self.seed,
+        ).fit(
+            encoder,
+            texts,
+            vectors,
+            on_progress=lambda f, m: on_progress(0.4 + 0.4 * f, m),
+            checkpoint_dir=checkpoint_dir,
+        )
+        return self.fit_on(
+            encoder, base, texts, vectors, lambda f, m: on_progress(0.8 + 0.2 * f, m)
+        )
+
+    def fit_on(
+        self,
+        encoder: Encoder,
+        base: ProbeMLCAttack,
+        texts: Sequence[str],
+        vectors: Vectors,
+        on_progress: OnProgress = no_progress,
+    ) -> Self:
+        """Learn all but the classifier underneath, which is trained already.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            For the language model.
+        vectors : ndarray of float32, shape (n, d)
+            Of the first n texts, n ≤ their number: effects are learned of these.
+        """
+        on_progress(0.0, "Counting the language model")
+        self.model_ = LanguageModel.fit(texts, size=self.lexicon_size, least=self.least_count)
+        n = min(self.n_effects, len(vectors))
+        ids = [self.model_.lexicon.ids(tokens_of(text)) for text in texts[:n]]
+        self.effects_ = Effects.fit(
+            ids,
+            vectors[:n],
+            len(self.model_.lexicon),
+            on_progress=lambda f, m: on_progress(0.2 + 0.8 * f, m),
+        )
+        self.base_ = base
+        bind(self, encoder, self._answerable(texts))
+        return self
+
+    def _answerable(self, texts: Sequence[str]) -> Vocabulary:
+        """Return the content words that the lexicon's tokens hold, with the texts' counts."""
+        held = frozenset(word for token in self.model_.lexicon.index for word in words(token))
+        counted = Vocabulary.count(texts, size=10 * self.lexicon_size, stop_words=STOP_WORDS)
+        pairs = zip(counted.words, counted.document_frequency, strict=True)
+        kept = [(word, n) for word, n in pairs if word in held]
+        return Vocabulary(
+            tuple(word for word, _ in kept), tuple(n for _, n in kept), counted.n_texts, STOP_WORDS
+        )
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the sentence read from each vector, and its words in their order.
+
+        Raises
+        ------
+        InvalidInputError
+            A vector of length zero, or one that the encoder cannot have made.
+        StoppedSearch
+            `on_progress` asked to stop; its `answers` are the best so far.
+        """
+        vectors = check_fitted(self, encoder, vectors)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (norms > 0).all():
+            row = int(np.argmin(norms[:, 0] > 0))
+            raise InvalidInputError(
+                f"vectors hold one of length zero, first in row {row}: it is no text's. "
+                "Remove that row."
+            )
+        recoveries: list[Recovery] = []
+        for start in range(0, len(vectors), _BLOCK):
+            quests = self._quests(vectors[start : start + _BLOCK])
+            try:
+                if self.n_queries:
+                    self._search(encoder, quests, _told(on_progress, quests, start, len(vectors)))
+            except StoppedError as stopped:
+                left = quests + self._quests(vectors[start + _BLOCK :])
+                answers = recoveries + [self._answer(quest) for quest in left]
+                raise StoppedSearch(str(stopped), answers) from stopped
+            recoveries += [self._answer(quest) for quest in quests]
+        return recoveries
+
+    def _quests(self, vectors: Vectors) -> list[Quest]:
+        """Return where the search begins for each vector."""
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        found = []
+        for vector, heard in zip(unit, self._heard(vectors), strict=True):
+            starts = first_sentences(heard, self.model_)
+            found.append(Quest(vector.astype(np.float32), starts, heard.tokens))
+        return found
+
+    def _heard(self, vectors: Vectors) -> list[Heard]:
+        """Return the words that the classifier underneath reads, as tokens of the lexicon."""
+        likely = self.base_.model_.probabilities(vectors)
+        index = self.model_.lexicon.index
+        places = np.array([index.get(w, -1) for w in self.base_.vocabulary_.words])
+        known = np.flatnonzero(places >= 0)
+        found = []
+        for row in likely[:, known]:
+            top = np.argsort(-row, kind="stable")[:_HEARD]
+            found.append(Heard(places[known[top]].astype(np.int32), row[top].astype(np.float64)))
+        return found
+
+    def _search(
+        self, encoder: Encoder, quests: list[Quest], on_round: Callable[[Plan], None]
+    ) -> None:
+        plan = Plan(self.n_queries, self.prior, self.width, self.n_states, self.patience)
+        proposer = Proposer(self.model_, self.effects_, self.prior)
+        climb(encoder, self.model_, proposer, quests, plan, lambda: on_round(plan))
+
+    def _answer(self, quest: Quest) -> Recovery:
+        lexicon = self.model_.lexicon
+        steps = [SentenceStep(0, lexicon.text(quest.starts[0]), math.nan)]
+        steps += [SentenceStep(n, lexicon.text(s.tokens), s.cosine) for n, s in quest.trail]
+        last = steps[-1]
+        said = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
+        return Recovery(
+            tuple(RecoveredWord(word, 1.0) for word in said),
+            n_queries=quest.n_queries,
+            sentence=Sentence(last.text, last.cosine, steps=tuple(steps)),
+        )
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the classifier, the language model and the effects."""
+        base_arrays, base_meta = self.base_.state()
+        settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
+        arrays = {f"base.{name}": a for name, a in base_arrays.items()}
+        arrays |= {f"model.{name}": a for name, a in self.model_.arrays().items()}
+        arrays |= {f"effects.{name}": a for name, a in self.effects_.arrays().items()}
+        return arrays, bound_meta(self) | {
+            "base": {"settings": settings, "state": base_meta},
+            "tokens": list(self.model_.lexicon.tokens),
+        }
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        rebind(self, meta)
+        check_shapes(self, arrays, {"effects.scale": "t", "effects.centre": "d"})
+
+        def part(name: str) -> dict[str, NDArray[Any]]:
+            head = f"{name}."
+            return {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
+
+        if not part("base"):
+            raise ArtifactError("The classifier under the reconstruction is missing from the file.")
+        stored = meta["base"]
+        base = ProbeMLCAttack(**stored["settings"]).load_state(part("base"), stored["state"])
+        self.base_ = base
+        self.model_ = LanguageModel.from_arrays(part("model"), meta["tokens"])
+        self.effects_ = Effects.from_arrays(part("effects"))
+        if self.effects_.vectors.shape != (len(meta["tokens"]), self.encoder_dimension_):
+            raise ArtifactError(
+                "The effects are not of the language model's tokens and the encoder's vectors. "
+                "Restore the file or train the attack again."
+            )
+        return self
+
+
+def _told(
+    on_progress: OnProgress, quests: Sequence[Quest], done: int, n_all: int
+) -> Callable[[Plan], None]:
+    """Return what reports a round: how far it is, and the best sentence of the first vector."""
+
+    def report(plan: Plan) -> None:
+        spent = [1.0 if q.is_over else q.n_queries / plan.n_queries for q in quests]
+        best = max((q.best.cosine for q in quests if q.best is not None), default=None)
+        said = "Writing a first sentence" if best is None else f"Best cosine so far {best:.3f}"
+        on_progress((done + sum(spent)) / n_all, said)
+
+    return report

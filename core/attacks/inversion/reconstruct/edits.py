@@ -1,0 +1,213 @@
+"""Edits of a sentence, and which of them are worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.reconstruct.effects import Effects
+from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.tokens import N_SPECIAL
+
+__all__ = ["Edit", "Expansion", "Proposer", "Step", "merged"]
+
+_PULLED, _STOP_TOKENS, _BESIDE, _HEARD = 100, 120, 8, 30
+_MOST_EDITS, _MOST_MOVES = 160, 60
+_LONGEST_PHRASE = 5
+_LONGEST_CUT, _MOST_CUTS = 8, 20
+_MOST_MOVES_WEIGHED = 600
+_TRUST = 0.5
+"""Of what the effects foresee, how much comes true."""
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """A sentence that was encoded."""
+
+    tokens: NDArray[np.int32]
+    vector: NDArray[np.float32]
+    cosine: float
+    log_probability: float
+    value: float
+    """Cosine + prior · log P."""
+    is_expanded: bool = False
+    """Whether its edits are in line."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """A change of a sentence: tokens first … end − 1 give way to others.
+
+    A move is one whose tokens stood elsewhere; `to` is then before which of the others.
+    """
+
+    first: int
+    end: int
+    tokens: tuple[int, ...] = ()
+    to: int = -1
+
+    def of(self, sentence: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the sentence after the edit."""
+        if self.to >= 0:
+            rest = np.concatenate([sentence[: self.first], sentence[self.end :]])
+            phrase = sentence[self.first : self.end]
+            return np.concatenate([rest[: self.to], phrase, rest[self.to :]])
+        new = np.array(self.tokens, dtype=np.int32)
+        return np.concatenate([sentence[: self.first], new, sentence[self.end :]])
+
+
+def merged(sentence: NDArray[np.int32], one: Edit, other: Edit) -> NDArray[np.int32] | None:
+    """Return the sentence after both edits; None where they touch the same place or move."""
+    if one.to >= 0 or other.to >= 0:
+        return None
+    left, right = (one, other) if (one.first, one.end) <= (other.first, other.end) else (other, one)
+    if left.end > right.first or (left.first == right.first and left.end == right.end):
+        return None
+    return left.of(right.of(sentence))
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The edits of a sentence that are worth trying, with the gain that is foreseen of each."""
+
+    edits: list[tuple[float, Edit]]
+    moves: list[tuple[float, Edit]]
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Foresees what edits gain: by the tokens' effects, and by the language model.
+
+    Parameters
+    ----------
+    prior : float
+        What a nat of log P counts beside the cosine.
+    """
+
+    model: LanguageModel
+    effects: Effects
+    prior: float
+
+    def __call__(
+        self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Step]]
+    ) -> list[Expansion]:
+        """Return the expansions of states, their effects computed side by side.
+
+        Parameters
+        ----------
+        states : sequence of (unit vector under attack, tokens heard, sentence)
+        """
+        if not states:
+            return []
+        missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
+        pulls = self.effects.pull(missing.astype(np.float32))
+        return [
+            self._expand(heard, step, pull)
+            for (_, heard, step), pull in zip(states, pulls, strict=True)
+        ]
+
+    def _expand(self, heard: NDArray[np.int32], step: Step, pull: NDArray[np.float32]) -> Expansion:
+        tokens = step.tokens
+        candidates = self._candidates(tokens, heard, pull)
+        likely = self.model.edit_scores(tokens, candidates)
+        n, m = len(tokens), len(candidates)
+        scale = np.float32(_TRUST / np.sqrt(max(n, 1)))
+        gain, loss = scale * pull[candidates], scale * pull[tokens]
+        values = np.concatenate(
+            [
+                (gain + self.prior * likely.insert).ravel(),
+                (gain - loss[:, None] + self.prior * likely.replace).ravel(),
+                -loss + self.prior * likely.delete,
+            ]
+        )
+        top = _best(values, _MOST_EDITS)
+        edits = [(float(values[at]), _edit(int(at), n, m, candidates)) for at in top]
+        edits += self._cuts(tokens, loss)
+        edits.sort(key=lambda pair: -pair[0])
+        return Expansion(edits[:_MOST_EDITS], self._moves(tokens))
+
+    def _cuts(
+        self, tokens: NDArray[np.int32], loss: NDArray[np.float32]
+    ) -> list[tuple[float, Edit]]:
+        """Return the phrases of several tokens that could be left out."""
+        n = len(tokens)
+        cuts = [
+            (i, i + k) for k in range(2, min(_LONGEST_CUT, n - 1) + 1) for i in range(n - k + 1)
+        ]
+        if not cuts:
+            return []
+        table = np.array(cuts, dtype=np.int32)
+        lost = np.concatenate([[0.0], np.cumsum(loss)])
+        values = self.prior * self.model.cut_scores(tokens, table)
+        values -= lost[table[:, 1]] - lost[table[:, 0]]
+        return [(float(values[at]), Edit(*cuts[at])) for at in _best(values, _MOST_CUTS)]
+
+    def _candidates(
+        self, tokens: NDArray[np.int32], heard: NDArray[np.int32], pull: NDArray[np.float32]
+    ) -> NDArray[np.int32]:
+        """Return which tokens are tried anywhere."""
+        pulled = np.argpartition(-pull, min(_PULLED, len(pull) - 1))[:_PULLED]
+        near = np.concatenate(
+            [self.model.followers[tokens, :_BESIDE], self.model.leaders[tokens, :_BESIDE]]
+        )
+        found = np.unique(
+            np.concatenate(
+                [pulled, self.model.stop_tokens(_STOP_TOKENS), near.ravel(), heard[:_HEARD]]
+            )
+        )
+        return found[found >= N_SPECIAL].astype(np.int32)
+
+    def _moves(self, tokens: NDArray[np.int32]) -> list[tuple[float, Edit]]:
+        moves = _all_moves(len(tokens))
+        if not len(moves):
+            return []
+        likely = self.prior * self.model.move_scores(tokens, moves)
+        return [
+            (float(likely[at]), Edit(int(a), int(b), to=int(to)))
+            for at in _best(likely, _MOST_MOVES)
+            for a, b, to in [moves[at]]
+        ]
+
+
+def _best(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
+    """Return the positions of the n highest values, highest first, ties in order."""
+    n_edges = min(n, len(values))
+    top = np.sort(np.argpartition(-values, n_edges - 1)[:n_edges])
+    ranked = top[np.argsort(-values[top], kind="stable")]
+    finite: NDArray[np.int64] = ranked[np.isfinite(values[ranked])]
+    return finite
+
+
+def _edit(at: int, n: int, m: int, candidates: NDArray[np.int32]) -> Edit:
+    """Return the edit that stands at a place of insertions, replacements and deletions."""
+    if at < (n + 1) * m:
+        i, k = divmod(at, m)
+        return Edit(i, i, (int(candidates[k]),))
+    at -= (n + 1) * m
+    if at < n * m:
+        i, k = divmod(at, m)
+        return Edit(i, i + 1, (int(candidates[k]),))
+    return Edit(at - n * m, at - n * m + 1)
+
+
+_MOVES: dict[int, NDArray[np.int32]] = {}
+
+
+def _all_moves(n: int) -> NDArray[np.int32]:
+    """Return the moves of phrases of n tokens, no two alike; of long sentences some of them."""
+    if n not in _MOVES:
+        moves = [
+            (first, first + length, to)
+            for length in range(1, min(_LONGEST_PHRASE, n - 1) + 1)
+            for first in range(n - length + 1)
+            for to in range(n - length + 1)
+            if to != first
+        ]
+        if len(moves) > _MOST_MOVES_WEIGHED:
+            rows = np.random.default_rng(n).permutation(len(moves))[:_MOST_MOVES_WEIGHED]
+            moves = [moves[i] for i in sorted(rows)]
+        _MOVES[n] = np.array(moves, dtype=np.int32).reshape(-1, 3)
+    return _MOVES[n]

@@ -1,0 +1,217 @@
+"""A small language model: which words follow each other, and how likely a sentence is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.reconstruct.kernels import (
+    cut_scores,
+    edit_scores,
+    fill_table,
+    log_probabilities,
+    move_scores,
+    next_scores,
+)
+from core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
+from core.attacks.inversion.reconstruct.tokens import N_SPECIAL, Lexicon, tokens_of
+from core.errors import InvalidInputError
+
+__all__ = ["EditScores", "LanguageModel"]
+
+_STEP = 0.0625
+"""Nats between the values that are kept of a probability, in a byte each: down to e^-16."""
+
+_KEPT_NEIGHBOURS = 40
+
+
+@dataclass(frozen=True)
+class EditScores:
+    """By how much the log-probability of a sentence of n tokens changes, by edit."""
+
+    insert: NDArray[np.float32]
+    """Of each of m candidates before each place, shape (n + 1, m)."""
+    replace: NDArray[np.float32]
+    """In each place, shape (n, m)."""
+    delete: NDArray[np.float32]
+    """Shape (n,)."""
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """An n-gram model over a lexicon: sentences scored by the thousand, words proposed.
+
+    A stronger model, such as a causal Transformer, can take its place where it has
+    `log_probabilities`: what proposes words is the search's own affair.
+    """
+
+    lexicon: Lexicon
+    trigrams: Trigrams
+
+    @classmethod
+    def fit(cls, texts: Iterable[str], *, size: int = 30_000, least: int = 2) -> Self:
+        """Count the sentences of texts, one a text, and estimate."""
+        sentences = [tokens_of(text) for text in texts]
+        lexicon = Lexicon.count(sentences, size)
+        ids = [lexicon.ids(sentence) for sentence in sentences]
+        # Rounded as it will be kept, so that it answers alike before and after.
+        model = cls(lexicon, estimate(ids, len(lexicon), least=least))
+        return cls(lexicon, _read(model.arrays(), len(lexicon)))
+
+    @cached_property
+    def tables(self) -> tuple[NDArray[Any], ...]:
+        """What the compiled loops read."""
+        kept = self.trigrams
+        return (
+            kept.single.astype(np.float32),
+            kept.single_backoff.astype(np.float32),
+            kept.pair_keys,
+            _table(kept.pair_keys),
+            kept.pair.astype(np.float32),
+            kept.pair_backoff.astype(np.float32),
+            kept.triple_keys,
+            _table(kept.triple_keys),
+            kept.triple.astype(np.float32),
+        )
+
+    def log_probabilities(self, sentences: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
+        """Return log P of each sentence, its end included, in nats."""
+        out = np.empty(len(sentences))
+        if len(sentences):
+            starts = np.cumsum([0, *map(len, sentences)])
+            log_probabilities(np.concatenate(sentences), starts, self.tables, out)
+        return out
+
+    def next_scores(self, a: int, b: int, candidates: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return log P(c | a b) of each candidate."""
+        out = np.empty(len(candidates))
+        next_scores(a, b, candidates, self.tables, out)
+        return out
+
+    def edit_scores(self, tokens: NDArray[np.int32], candidates: NDArray[np.int32]) -> EditScores:
+        """Return what every edit of one token does to log P."""
+        n, m = len(tokens), len(candidates)
+        insert = np.empty((n + 1, m), np.float32)
+        replace, delete = np.empty((n, m), np.float32), np.empty(n, np.float32)
+        edit_scores(tokens, candidates, self.tables, insert, replace, delete)
+        return EditScores(insert, replace, delete)
+
+    def move_scores(
+        self, tokens: NDArray[np.int32], moves: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Return what every move of a phrase does to log P; moves as `kernels.move_scores`."""
+        out = np.empty(len(moves))
+        move_scores(tokens, moves, self.tables, out)
+        return out
+
+    def cut_scores(self, tokens: NDArray[np.int32], cuts: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return what leaving out each phrase does to log P; cuts as `kernels.cut_scores`."""
+        out = np.empty(len(cuts))
+        cut_scores(tokens, cuts, self.tables, out)
+        return out
+
+    @cached_property
+    def followers(self) -> NDArray[np.int32]:
+        """The 40 likeliest tokens after each, -1 where there are fewer: shape (V, 40)."""
+        kept, size = self.trigrams, len(self.lexicon)
+        first, second = kept.pair_keys // size, kept.pair_keys % size
+        return _neighbours(first, second, kept.pair, size)
+
+    @cached_property
+    def leaders(self) -> NDArray[np.int32]:
+        """The 40 likeliest tokens before each, by P(b)·P(c|b)."""
+        kept, size = self.trigrams, len(self.lexicon)
+        first, second = kept.pair_keys // size, kept.pair_keys % size
+        return _neighbours(second, first, kept.pair + kept.single[first], size)
+
+    def stop_tokens(self, count: int) -> NDArray[np.int32]:
+        """Return the most frequent tokens: stop words and marks."""
+        return np.arange(N_SPECIAL, min(N_SPECIAL + count, len(self.lexicon)), dtype=np.int32)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to store: a byte for each logarithm, two for each token."""
+        kept, size = self.trigrams, len(self.lexicon)
+        context = np.searchsorted(kept.pair_keys, kept.triple_keys // size)
+        return {
+            "single": kept.single.astype(np.float32),
+            "single_backoff": kept.single_backoff.astype(np.float32),
+            "pair_counts": np.bincount(kept.pair_keys // size, minlength=size).astype(np.uint16),
+            "pair_tokens": (kept.pair_keys % size).astype(np.uint16),
+            "pair": _coded(kept.pair),
+            "pair_backoff": np.clip(np.rint(kept.pair_backoff / _STEP), -128, 127).astype(np.int8),
+            "triple_counts": np.bincount(context, minlength=len(kept.pair_keys)).astype(np.uint16),
+            "triple_tokens": (kept.triple_keys % size).astype(np.uint16),
+            "triple": _coded(kept.triple),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], tokens: Sequence[str]) -> Self:
+        """Restore what `arrays` returned, with the lexicon's tokens.
+
+        Raises
+        ------
+        InvalidInputError
+            They do not fit each other.
+        """
+        lexicon = Lexicon(tuple(tokens))
+        return cls(lexicon, _read(arrays, len(lexicon)))
+
+
+def _coded(logarithms: NDArray[np.float64]) -> NDArray[np.uint8]:
+    return np.clip(np.rint(-logarithms / _STEP), 0, 255).astype(np.uint8)
+
+
+def _decoded(codes: NDArray[Any]) -> NDArray[np.float64]:
+    return -_STEP * codes.astype(np.float64)
+
+
+def _read(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
+    counts, pair_counts = arrays["triple_counts"], arrays["pair_counts"]
+    n_pairs = len(arrays["pair_tokens"])
+    lengths = (len(pair_counts), int(pair_counts.sum()), len(counts), int(counts.sum()))
+    wanted = (size, n_pairs, n_pairs, len(arrays["triple_tokens"]))
+    highest = max(int(arrays[k].max(initial=0)) for k in ("pair_tokens", "triple_tokens"))
+    if lengths != wanted or highest >= size:
+        raise InvalidInputError(
+            "The language model's arrays do not fit each other. Restore the file or train the "
+            "attack again."
+        )
+    first = np.repeat(np.arange(size, dtype=np.int64), pair_counts)
+    pair_keys = first * size + arrays["pair_tokens"]
+    triple_keys = np.repeat(pair_keys, counts) * size + arrays["triple_tokens"]
+    return Trigrams(
+        arrays["single"].astype(np.float64),
+        arrays["single_backoff"].astype(np.float64),
+        pair_keys,
+        _decoded(arrays["pair"]),
+        _STEP * arrays["pair_backoff"].astype(np.float64),
+        triple_keys,
+        _decoded(arrays["triple"]),
+    )
+
+
+def _table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return where each key lies: a table at most half full."""
+    places = np.full(1 << max(4, int(2 * len(keys)).bit_length()), -1, np.int32)
+    fill_table(keys, places)
+    return places
+
+
+def _neighbours(
+    of: NDArray[np.int64], who: NDArray[np.int64], score: NDArray[np.float64], size: int
+) -> NDArray[np.int32]:
+    """Return, for each token, the best tokens beside it; special ones are nobody's neighbours."""
+    real = (who >= N_SPECIAL) & np.isfinite(score)
+    of, who, score = of[real], who[real], score[real]
+    order = np.lexsort((who, -score, of))
+    of, who = of[order], who[order]
+    rank = np.arange(len(of)) - np.searchsorted(of, of)
+    near = rank < _KEPT_NEIGHBOURS
+    table = np.full((size, _KEPT_NEIGHBOURS), -1, np.int32)
+    table[of[near], rank[near]] = who[near]
+    return table

@@ -1,0 +1,207 @@
+"""The search for a sentence: proposals that are worth a query, best first, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step, merged
+from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.protocols import Encoder, Vectors
+
+__all__ = ["Plan", "Quest", "climb"]
+
+_Try = tuple[Step | None, Edit | None, NDArray[np.int32]]
+"""A sentence to encode, with the one that it came from and how."""
+
+_Tried = tuple[Step | None, Edit | None, Step]
+
+_Waiting = tuple[float, int, Step, Edit | NDArray[np.int32]]
+"""Minus the value foreseen, a number of its own, a sentence, and its edit or what becomes of it."""
+
+_MERGED = 6
+"""Edits of one sentence that gained most, of which pairs are tried together."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a search goes.
+
+    Attributes
+    ----------
+    n_queries : int
+        Texts that may be encoded for each vector.
+    prior : float
+        What a nat of log P counts beside the cosine.
+    width : int
+        Queries of a round for each vector.
+    n_states : int
+        Sentences that are improved side by side.
+    patience : int
+        Rounds without gain after which it ends.
+    """
+
+    n_queries: int
+    prior: float
+    width: int
+    n_states: int
+    patience: int
+
+
+@dataclass(eq=False)
+class Quest:
+    """The search for the sentence of one vector."""
+
+    target: NDArray[np.float32]
+    """The unit vector under attack."""
+    starts: list[NDArray[np.int32]]
+    heard: NDArray[np.int32]
+    """Words that another attack reads, as tokens."""
+    states: list[Step] = field(default_factory=list)
+    best: Step | None = None
+    trail: list[tuple[int, Step]] = field(default_factory=list)
+    """The best so far, each time that it changed, and after how many queries."""
+    n_queries: int = 0
+    n_idle: int = 0
+    is_over: bool = False
+    _tried: set[bytes] = field(default_factory=set)
+    _waiting: list[_Waiting] = field(default_factory=list)
+    _moves: list[_Waiting] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=count)
+
+    def expandable(self) -> list[Step]:
+        """Return the states whose edits were not proposed yet."""
+        return [step for step in self.states if not step.is_expanded]
+
+    def take_up(self, step: Step, expansion: Expansion) -> None:
+        """Put a state's edits in line."""
+        step.is_expanded = True
+        for gain, edit in expansion.edits:
+            heappush(self._waiting, (-(step.value + gain), next(self._numbers), step, edit))
+        for gain, edit in expansion.moves:
+            heappush(self._moves, (-(step.value + gain), next(self._numbers), step, edit))
+
+    def next_round(self, plan: Plan) -> list[_Try]:
+        """Return the sentences to encode next, with what each came from."""
+        room = min(plan.width, plan.n_queries - self.n_queries)
+        if not self.states:
+            starts: list[_Try] = [(None, None, tokens) for tokens in self._new(self.starts)]
+            return starts[:room]
+        n_moves = room // 4
+        chosen = self._draw(self._moves, n_moves)
+        chosen += self._draw(self._waiting, room - len(chosen))
+        chosen += self._draw(self._moves, room - len(chosen))
+        return chosen
+
+    def _new(self, sentences: Sequence[NDArray[np.int32]]) -> list[NDArray[np.int32]]:
+        found = []
+        for tokens in sentences:
+            key = tokens.tobytes()
+            if len(tokens) and key not in self._tried:
+                self._tried.add(key)
+                found.append(tokens)
+        return found
+
+    def _draw(self, line: list[_Waiting], n: int) -> list[_Try]:
+        chosen: list[_Try] = []
+        while line and len(chosen) < n:
+            _, _, step, edit = heappop(line)
+            own = edit if isinstance(edit, Edit) else None
+            tokens = edit.of(step.tokens) if isinstance(edit, Edit) else edit
+            chosen += [(step, own, new) for new in self._new([tokens])]
+        return chosen
+
+    def learn(self, tried: list[_Tried], plan: Plan) -> None:
+        """Take up what a round found."""
+        self.n_queries += len(tried)
+        before = -np.inf if self.best is None else self.best.value
+        found = sorted((step for _, _, step in tried), key=lambda step: -step.value)
+        if found and found[0].value > before:
+            self.best = found[0]
+            self.trail.append((self.n_queries, found[0]))
+        gained = self.best is not None and self.best.value > before + 1e-5
+        self.n_idle = 0 if gained else self.n_idle + 1
+        self.states = sorted([*self.states, *found], key=lambda s: -s.value)[: plan.n_states]
+        self._merge(tried)
+        spent = self.n_queries >= plan.n_queries
+        self.is_over = spent or not tried or self.n_idle >= plan.patience
+
+    def _merge(self, tried: list[_Tried]) -> None:
+        """Put in line, two by two, the edits of one sentence that gained most.
+
+        What both do together is foreseen by what each does alone: u + v − w, where w is the
+        vector of the sentence without either.
+        """
+        by_parent: dict[int, list[tuple[Step, Edit, Step]]] = {}
+        for parent, edit, step in tried:
+            if parent is not None and edit is not None and step.value > parent.value:
+                by_parent.setdefault(id(parent), []).append((parent, edit, step))
+        for children in by_parent.values():
+            children.sort(key=lambda child: -child[2].value)
+            few = children[:_MERGED]
+            for i, (parent, edit, step) in enumerate(few):
+                for _, other, second in few[i + 1 :]:
+                    both = merged(parent.tokens, edit, other)
+                    if both is None:
+                        continue
+                    foreseen = step.vector + second.vector - parent.vector
+                    cosine = float(foreseen @ self.target / np.linalg.norm(foreseen))
+                    gain = step.value - step.cosine + second.value - second.cosine
+                    value = cosine + gain - (parent.value - parent.cosine)
+                    entry = (-value, next(self._numbers), parent, both)
+                    heappush(self._waiting, entry)
+
+
+def climb(
+    encoder: Encoder,
+    model: LanguageModel,
+    proposer: Proposer,
+    quests: Sequence[Quest],
+    plan: Plan,
+    on_round: Callable[[], None],
+) -> None:
+    """Search for all sentences side by side, so that their queries share the encoder's batches."""
+    while going := [quest for quest in quests if not quest.is_over]:
+        on_round()
+        fresh = [(quest, step) for quest in going for step in quest.expandable()]
+        expansions = proposer([(quest.target, quest.heard, step) for quest, step in fresh])
+        for (quest, step), expansion in zip(fresh, expansions, strict=True):
+            quest.take_up(step, expansion)
+        rounds = [quest.next_round(plan) for quest in going]
+        steps = iter(_encoded(encoder, model, going, rounds, plan))
+        for quest, tried in zip(going, rounds, strict=True):
+            quest.learn([(parent, edit, next(steps)) for parent, edit, _ in tried], plan)
+
+
+def _encoded(
+    encoder: Encoder,
+    model: LanguageModel,
+    quests: Sequence[Quest],
+    rounds: Sequence[list[_Try]],
+    plan: Plan,
+) -> list[Step]:
+    """Encode all sentences of a round, each text once."""
+    sentences = [tokens for tried in rounds for _, _, tokens in tried]
+    if not sentences:
+        return []
+    targets = [q.target for q, tried in zip(quests, rounds, strict=True) for _ in tried]
+    texts = [model.lexicon.text(tokens) for tokens in sentences]
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    vectors = _unit(encoder.encode(list(places)))[[places[text] for text in texts]]
+    cosines = np.einsum("ij,ij->i", vectors, np.stack(targets))
+    chances = model.log_probabilities(sentences)
+    return [
+        Step(tokens, vector, float(cosine), float(chance), float(cosine + plan.prior * chance))
+        for tokens, vector, cosine, chance in zip(sentences, vectors, cosines, chances, strict=True)
+    ]
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / np.maximum(norms, 1e-12)
+    return unit

@@ -1,0 +1,285 @@
+"""Sentences read back from vectors, words in order: by length, by budget, and behind defences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences, spoken
+from core.attacks.inversion.shipped import (
+    open_attack,
+    shipped_digest,
+    shipped_held_out,
+    shipped_settings,
+)
+from core.corpora import bundled_sentences
+from core.defences.registry import entry_of, make_defence
+from core.defences.told import read_defence
+from core.encoders import load_encoder
+from core.encoders.cache import CachedEncoder
+from core.protocols import Encoder, Vectors
+from core.results import Interval, Recovery, Score
+from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting
+from core.studies.apart import Apart, near_setting
+from core.studies.attacks import parted
+from core.studies.domains import check_contents, content_of
+from core.studies.rows import Cell, Row
+from core.studies.tables import markdown_table
+
+__all__ = ["READERS", "ReconstructStudy", "markdown", "measure", "pooled"]
+
+READERS = {
+    "blind": "without the vector: any sentence of that length",
+    "nearest": "the nearest bundled sentence",
+    "bag": "the words of `search`, as they come",
+    "reconstruct": "`reconstruct`",
+}
+
+SHOWN = ("rouge_l", "bleu_2", "bleu_4", "exact", "token_f1", "kendall_tau")
+_N_PAIRS = 2000
+"""Bundled sentences of which an attacker learns how a defence changes vectors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructStudy:
+    """Sentences of one collection, read back by the attack as it ships.
+
+    A budget is read off one search: what stood there after so many queries.
+    """
+
+    target: str = setting(REQUIRED, "the collection under study, a file")
+    auxiliary: str = setting(
+        "cross",
+        "held-out: texts of the attack's own kind that it was not trained on",
+        choices=("cross", "held-out"),
+    )
+    where: str = setting("", "COLUMN=VALUE: attack these rows alone")
+    n: int = setting(100, "sentences of each length", low=1)
+    lengths: tuple[str, ...] = setting(("4-8", "9-16", "17-32"), "words of a sentence, FROM-TO")
+    budgets: tuple[int, ...] = setting((0, 100, 500, 2000), "queries for each sentence", low=0)
+    defences: tuple[str, ...] = setting(("none",), "what the vectors are behind")
+    seeds: tuple[int, ...] = setting((0,), "one run each", low=0)
+    shipped_texts: str = setting(
+        "",
+        "where it is at hand, what the shipped weights were trained on: no target repeats it",
+        holds="corpus",
+    )
+    near: float = near_setting()
+    precision: str = setting("auto", "of the encoder: auto, float32, bfloat16 or float16")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the table has to have, besides that of the texts."""
+        return (self.where.partition("=")[0],) if self.where else ()
+
+    def cells(self) -> list[Cell]:
+        """Return what is to be measured."""
+        encoder = _encoder(self.precision)
+        read = [name for name in (self.target, self.shipped_texts) if name]
+        return [
+            {
+                "study": "reconstruct",
+                "target": self.target,
+                "shipped_texts": self.shipped_texts,
+                "contents": [content_of(name) for name in read],
+                "where": self.where,
+                "near": self.near,
+                "encoder": encoder.name,
+                "encoder_fingerprint": encoder.fingerprint,
+                "encoder_precision": str(getattr(encoder, "precision", "float32")),
+                "attack": "reconstruct",
+                "auxiliary": self.auxiliary,
+                "length": length,
+                "guarded_by": defence,
+                "n_targets": self.n,
+                "budgets": list(self.budgets),
+                "seed": seed,
+                "weights": shipped_digest(encoder, "reconstruct")[:16],
+                "settings": shipped_settings(encoder, "reconstruct")
+                | {"n_queries": max(self.budgets)},
+            }
+            for defence in self.defences
+            for length in self.lengths
+            for seed in self.seeds
+        ]
+
+
+@lru_cache(maxsize=2)
+def _encoder(precision: str) -> Encoder:
+    return load_encoder(EncoderSpec(precision=precision))
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Read the sentences of a cell, and let the simpler readers answer beside."""
+    check_contents(cell)
+    encoder = _encoder(cell["encoder_precision"])
+    apart = _targets(cell, encoder)
+    texts = list(apart.sentences.texts)
+    reading = _Reading.of(cell, encoder, texts)
+    scores = [
+        (reader, budget, said, score_sentences(texts, said, groups=apart.documents,
+                                               seed=cell["seed"]))
+        for reader, budget, said in _answers(cell, encoder, reading, texts)
+    ]  # fmt: skip
+    chance = {name: score.value for name, score in scores[0][3].items()}
+    return [
+        Row(
+            scores={name: Score(s.value, s.ci95, s.n, chance[name]) for name, s in found.items()}
+            | ({"cosine": reading.cosine(budget)} if reader == "reconstruct" else {}),
+            facts={
+                "reader": reader,
+                "budget": budget,
+                "n": len(texts),
+                "unit": "sentence" if apart.documents is None else "document",
+                "n_near_duplicates": apart.n_near_duplicates,
+                "encoder_backend": str(getattr(encoder, "backend", "torch")),
+            },
+        )
+        for reader, budget, said, found in scores
+    ]
+
+
+def _targets(cell: Cell, encoder: Encoder) -> Apart:
+    """Return the sentences under attack: of the length asked for, none that repeats a known one."""
+    is_held_out = cell["auxiliary"] == "held-out"
+    marks = shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else frozenset()
+    names = ("target", "where", "shipped_texts", "near", "seed")
+    _, apart = parted(
+        **{name: cell[name] for name in names},
+        marks=frozenset(marks),
+        contents=tuple(cell["contents"]),
+        is_held_out=is_held_out,
+    )
+    low, high = _ends(cell["length"])
+    fit = [i for i, t in enumerate(apart.sentences.texts) if low <= len(spoken(t)) <= high]
+    order = np.random.default_rng([cell["seed"], 31]).permutation(len(fit))[: cell["n_targets"]]
+    return apart.take(sorted(fit[int(i)] for i in order))
+
+
+def _ends(length: str) -> tuple[int, int]:
+    low, _, high = length.partition("-")
+    return int(low), int(high)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the attack read of the vectors of texts."""
+
+    vectors: Vectors
+    answers: list[Recovery]
+
+    @classmethod
+    def of(cls, cell: Cell, encoder: Encoder, texts: Sequence[str]) -> _Reading:
+        """Attack the vectors, behind a defence where the cell has one."""
+        spec = AttackSpec.of("reconstruct", {"n_queries": max(cell["budgets"])})
+        attack = open_attack(spec, encoder)
+        if cell["guarded_by"] == "none":
+            vectors = encoder.encode(texts)
+            return cls(vectors, attack.invert(encoder, vectors))
+        lifted = _behind(attack, encoder, cell)
+        vectors = lifted.changed.encode(texts)
+        return cls(lifted.lift(vectors), lifted.invert(lifted.changed, vectors))
+
+    def said(self, budget: int) -> list[str]:
+        """Return what stood there after so many queries."""
+        found = [answer.sentence for answer in self.answers]
+        return ["" if one is None else one.after(budget).text for one in found]
+
+    def cosine(self, budget: int) -> Score:
+        """Return the mean cosine, in per cent, of what stood there with the vector attacked."""
+        found = [a.sentence.after(budget).cosine for a in self.answers if a.sentence is not None]
+        known = [100 * value for value in found if not math.isnan(value)]
+        return Score(float(np.mean(known)) if known else math.nan, n=len(known))
+
+
+def _behind(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
+    """Turn the attack on a defence that the attacker knows: its own guesses go through it too."""
+    spec = read_defence(cell["guarded_by"])
+    entry = entry_of(spec.name)
+    noise = {"seed": cell["seed"]} if entry.draws_noise else {}
+    changed = make_defence(spec.of(spec.name, noise | dict(spec.settings))).protect(encoder)
+    known = list(bundled_sentences())[:_N_PAIRS]
+    clean = CachedEncoder(encoder).encode(known)
+    lift = Lift.fit(changed.encode(known), clean)
+    queried = encoder if entry.draws_noise else LiftedEncoder(encoder, changed, lift)
+    return LiftedAttack(attack, lift, queried, changed)
+
+
+def _answers(
+    cell: Cell, encoder: Encoder, reading: _Reading, texts: Sequence[str]
+) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield what each reader says, the one without the vector first."""
+    low, high = _ends(cell["length"])
+    known = [t for t in bundled_sentences() if low <= len(spoken(t)) <= high]
+    drawn = np.random.default_rng([cell["seed"], 32]).integers(len(known), size=len(texts))
+    yield "blind", 0, [known[int(i)] for i in drawn]
+    beside = CachedEncoder(encoder).encode(known)
+    nearest = np.argmax(reading.vectors @ beside.T, axis=1)
+    yield "nearest", 0, [known[int(i)] for i in nearest]
+    bags = open_attack("search", encoder).invert(encoder, reading.vectors)
+    n_asked = round(float(np.mean([bag.n_queries for bag in bags])))
+    yield "bag", n_asked, [" ".join(w.word for w in bag.words) for bag in bags]
+    for budget in cell["budgets"]:
+        yield "reconstruct", budget, reading.said(budget)
+
+
+def pooled(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean over strata that were drawn apart, each weighted by its sentences.
+
+    Its interval adds the strata's as independent errors do.
+    """
+    scores = [row.scores[measure] for row in rows if row.scores[measure].n]
+    n = sum(score.n for score in scores)
+    if not n:
+        return Score(math.nan)
+    share = [score.n / n for score in scores]
+    value = sum(w * s.value for w, s in zip(share, scores, strict=True))
+    half = math.sqrt(
+        sum((w * (s.ci95.high - s.ci95.low) / 2) ** 2 for w, s in zip(share, scores, strict=True))
+    )
+    chance = sum(w * s.chance for w, s in zip(share, scores, strict=True))
+    return Score(value, Interval(value - half, value + half), n, chance)
+
+
+def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
+    """Return rows by defence, reader and budget."""
+    found: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        if not row.error:
+            budget = row.facts["budget"] if row.facts["reader"] == "reconstruct" else -1
+            key = (row.cell["guarded_by"], row.facts["reader"], budget)
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the rows as Markdown: all lengths of a reader, and those up to 16 words together."""
+    columns = ("vectors", "reader", "queries", "words", "n", *(MEASURES[m] for m in SHOWN))
+    lines: list[Sequence[object]] = []
+    for (defence, reader, _), own in by_reader(rows).items():
+        head = ("as they are" if defence == "none" else f"`{defence}`", READERS[reader])
+        asked = f"{round(np.mean([row.facts['budget'] for row in own])):,}"
+        lines += [(*head, asked, row.cell["length"], row.facts["n"], *_cells(row)) for row in own]
+        short = [row for row in own if _ends(row.cell["length"])[1] <= 16]
+        if len(short) > 1:
+            together = {m: pooled(short, m) for m in SHOWN}
+            n = sum(row.facts["n"] for row in short)
+            told = (together[m].said(is_bold=m == "rouge_l") for m in SHOWN)
+            lines.append((*head, asked, f"up to {_longest(short)}", n, *told))
+    failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
+    return "\n".join([*markdown_table(columns, lines), *failed]) + "\n"
+
+
+def _cells(row: Row) -> Iterator[str]:
+    return (row.said(m, is_bold=m == "rouge_l") for m in SHOWN)
+
+
+def _longest(rows: Sequence[Row]) -> int:
+    return max(_ends(row.cell["length"])[1] for row in rows)

@@ -1,0 +1,301 @@
+"""The reconstruction of sentences, on an encoder whose answers are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion import load_attack, make_attack, save_attack
+from core.attacks.inversion.reconstruct.attack import ReconstructAttack
+from core.attacks.inversion.reconstruct.edits import Edit, merged
+from core.attacks.inversion.reconstruct.effects import Effects
+from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.scores import (
+    MEASURES,
+    order_of,
+    score_sentence,
+    score_sentences,
+)
+from core.attacks.inversion.reconstruct.start import Heard, first_sentences
+from core.attacks.inversion.reconstruct.tokens import END, Lexicon, joined, tokens_of
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError, StoppedError
+from core.protocols import Vectors
+from core.results import Recovery
+from core.specs import AttackSpec
+
+TEXTS = [
+    f"{who} {does} {what} {where}."
+    for who in ("the minister", "a doctor", "the teacher", "my cousin")
+    for does in ("saw", "bought", "lost", "painted")
+    for what in ("the bridge", "a violin", "the letter", "an orange")
+    for where in ("in london", "near the river", "on monday", "with a friend")
+]
+
+
+class OrderEncoder:
+    """A text's vector is the sum of its words' and of its pairs of words' own directions."""
+
+    name, dimension, fingerprint = "ordered", 256, "0" * 64
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def encode(self, texts: Sequence[str], on_progress: Any = None) -> Vectors:
+        self.n_asked += len(texts)
+        return np.stack([self._one(text) for text in texts])
+
+    def _one(self, text: str) -> Vectors:
+        words = tokens_of(text) or ["?"]
+        parts = [self._axis(w) for w in words]
+        parts += [0.5 * self._axis(" ".join(p)) for p in pairwise(words)]
+        total = np.sum(parts, axis=0)
+        unit: Vectors = (total / np.linalg.norm(total)).astype(np.float32)
+        return unit
+
+    def _axis(self, name: str) -> np.ndarray:
+        seed = int.from_bytes(name.encode()[:40], "little") % 2**32
+        return np.random.default_rng([seed, len(name)]).standard_normal(self.dimension)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> ReconstructAttack:
+    attack = ReconstructAttack(n_queries=400, vocabulary_size=60, lexicon_size=60, base_epochs=8)
+    known = [text for i, text in enumerate(TEXTS) if i % 8]
+    return attack.fit(OrderEncoder(), known)
+
+
+HELD = [text for i, text in enumerate(TEXTS) if i % 8 == 0][:6]
+
+
+def answers(attack: ReconstructAttack, **settings: Any) -> list[Recovery]:
+    before = {name: getattr(attack, name) for name in settings}
+    try:
+        for name, value in settings.items():
+            setattr(attack, name, value)
+        encoder = OrderEncoder()
+        return attack.invert(encoder, encoder.encode(HELD))
+    finally:
+        for name, value in before.items():
+            setattr(attack, name, value)
+
+
+def read(answer: Recovery) -> str:
+    assert answer.sentence is not None
+    return answer.sentence.text
+
+
+def test_unseen_sentences_come_back_word_for_word(fitted: ReconstructAttack):
+    found = answers(fitted)
+    right = [read(answer) == true for answer, true in zip(found, HELD, strict=True)]
+    assert sum(right) >= 4, [read(answer) for answer in found]
+    for answer, is_right in zip(found, right, strict=True):
+        assert answer.sentence is not None
+        assert not is_right or answer.sentence.cosine == pytest.approx(1.0, abs=1e-5)
+
+
+def test_without_queries_the_encoder_is_not_asked(fitted: ReconstructAttack):
+    encoder = OrderEncoder()
+    vectors = encoder.encode(HELD)
+    encoder.n_asked = 0
+    fitted.n_queries = 0
+    try:
+        found = fitted.invert(encoder, vectors)
+    finally:
+        fitted.n_queries = 400
+    assert encoder.n_asked == 0
+    assert all(a.n_queries == 0 and a.sentence and math.isnan(a.sentence.cosine) for a in found)
+    assert all(read(answer) for answer in found)
+
+
+@pytest.mark.parametrize("budget", [1, 7, 100])
+def test_a_budget_is_kept_and_all_of_it_is_told(fitted: ReconstructAttack, budget: int):
+    assert all(0 < a.n_queries <= budget for a in answers(fitted, n_queries=budget))
+
+
+def test_cosines_only_grow_along_the_steps_but_for_the_prior(fitted: ReconstructAttack):
+    for answer in answers(fitted, prior=0.0):
+        assert answer.sentence is not None
+        cosines = [step.cosine for step in answer.sentence.steps[1:]]
+        assert cosines == sorted(cosines)
+        assert answer.sentence.steps[-1].text == answer.sentence.text
+        assert answer.sentence.after(0) == answer.sentence.steps[0]
+        assert answer.sentence.after(10**6) == answer.sentence.steps[-1]
+
+
+def test_more_queries_are_worth_more(fitted: ReconstructAttack):
+    few, many = answers(fitted, n_queries=3), answers(fitted, n_queries=400)
+    gains = [
+        b.sentence.cosine - a.sentence.cosine
+        for a, b in zip(few, many, strict=True)
+        if a.sentence and b.sentence
+    ]
+    assert len(gains) == len(HELD) and min(gains) > -1e-6 and max(gains) > 0.05
+
+
+def test_neighbours_in_a_batch_change_nothing(fitted: ReconstructAttack):
+    encoder = OrderEncoder()
+    vectors = encoder.encode(HELD)
+    alone = [fitted.invert(encoder, vectors[i : i + 1])[0] for i in range(len(HELD))]
+    assert [read(a) for a in alone] == [read(a) for a in fitted.invert(encoder, vectors)]
+
+
+def test_a_vector_of_length_zero_is_refused_by_row(fitted: ReconstructAttack):
+    vectors = OrderEncoder().encode(HELD)
+    vectors[2] = 0
+    with pytest.raises(InvalidInputError, match="length zero, first in row 2"):
+        fitted.invert(OrderEncoder(), vectors)
+
+
+@pytest.mark.parametrize("value", [-1, 100_001, math.nan])
+def test_bad_budgets_are_refused_by_name(value: float):
+    with pytest.raises(InvalidInputError, match="n_queries"):
+        make_attack(AttackSpec.of("reconstruct", {"n_queries": value}))
+
+
+def test_stopped_midway_the_best_so_far_is_in_the_exception(fitted: ReconstructAttack):
+    encoder = OrderEncoder()
+    vectors, n_rounds = encoder.encode(HELD), 0
+
+    def stop(fraction: float, message: str) -> None:
+        nonlocal n_rounds
+        n_rounds += 1
+        if n_rounds > 3:
+            raise StoppedError("enough")
+
+    with pytest.raises(StoppedError) as stopped:
+        fitted.invert(encoder, vectors, stop)
+    found = stopped.value.answers
+    assert found is not None and len(found) == len(HELD)
+    assert all(read(answer) for answer in found)
+    assert any(answer.n_queries for answer in found)
+
+
+def test_kept_and_restored_it_says_the_same(fitted: ReconstructAttack, tmp_path: Any):
+    save_attack(fitted, tmp_path)
+    restored = load_attack(tmp_path)
+    assert isinstance(restored, ReconstructAttack)
+    restored.n_queries = 60
+    assert [read(a) for a in answers(restored)] == [read(a) for a in answers(fitted, n_queries=60)]
+
+
+def test_edits_do_what_they_say():
+    sentence = np.array([10, 11, 12, 13], np.int32)
+    assert Edit(1, 1, (9,)).of(sentence).tolist() == [10, 9, 11, 12, 13]
+    assert Edit(1, 2, (9,)).of(sentence).tolist() == [10, 9, 12, 13]
+    assert Edit(1, 3).of(sentence).tolist() == [10, 13]
+    assert Edit(0, 2, to=2).of(sentence).tolist() == [12, 13, 10, 11]
+    both = merged(sentence, Edit(3, 4, (8,)), Edit(0, 0, (9,)))
+    assert both is not None and both.tolist() == [9, 10, 11, 12, 8]
+    assert merged(sentence, Edit(1, 2, (8,)), Edit(1, 2, (9,))) is None
+    assert merged(sentence, Edit(0, 2, to=1), Edit(3, 4)) is None
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return LanguageModel.fit(TEXTS, size=60, least=1)
+
+
+def test_every_edit_changes_the_probability_by_what_was_foreseen(model: LanguageModel):
+    sentence = model.lexicon.ids(tokens_of("the doctor lost a letter on monday"))
+    candidates = model.lexicon.ids(["the", "violin", ".", "river"])
+    scores = model.edit_scores(sentence, candidates)
+
+    def change(edit: Edit) -> float:
+        before, after = model.log_probabilities([sentence, edit.of(sentence)])
+        return float(after - before)
+
+    for i in range(len(sentence) + 1):
+        for k, c in enumerate(candidates.tolist()):
+            assert scores.insert[i, k] == pytest.approx(change(Edit(i, i, (c,))), abs=1e-3)
+            if i < len(sentence) and sentence[i] != c:
+                found = scores.replace[i, k]
+                assert found == pytest.approx(change(Edit(i, i + 1, (c,))), abs=1e-3)
+    for i in range(len(sentence)):
+        assert scores.delete[i] == pytest.approx(change(Edit(i, i + 1)), abs=1e-3)
+    moves = np.array([[0, 2, 3], [4, 6, 0], [6, 7, 1]], np.int32)
+    for (a, b, to), found in zip(moves, model.move_scores(sentence, moves), strict=True):
+        assert found == pytest.approx(change(Edit(a, b, to=to)), abs=1e-3)
+    cuts = np.array([[0, 2], [2, 5]], np.int32)
+    for (a, b), found in zip(cuts, model.cut_scores(sentence, cuts), strict=True):
+        assert found == pytest.approx(change(Edit(a, b)), abs=1e-3)
+
+
+def test_a_sentence_of_the_language_is_likelier_than_its_words_turned_round(model: LanguageModel):
+    sentence = model.lexicon.ids(tokens_of(TEXTS[5]))
+    forwards, backwards = model.log_probabilities([sentence, sentence[::-1].copy()])
+    assert forwards > backwards + 5
+
+
+def test_the_language_model_is_the_same_from_its_arrays(model: LanguageModel):
+    again = LanguageModel.from_arrays(model.arrays(), model.lexicon.tokens)
+    ids = [model.lexicon.ids(tokens_of(text)) for text in TEXTS[:20]]
+    assert again.log_probabilities(ids).tolist() == model.log_probabilities(ids).tolist()
+    spoilt = model.arrays() | {"triple": model.arrays()["triple"]}
+    spoilt["triple_tokens"] = spoilt["triple_tokens"][:-1]
+    with pytest.raises(InvalidInputError, match="do not fit each other"):
+        LanguageModel.from_arrays(spoilt, model.lexicon.tokens)
+
+
+def test_effects_lead_towards_the_missing_word(model: LanguageModel):
+    encoder = OrderEncoder()
+    ids = [model.lexicon.ids(tokens_of(text)) for text in TEXTS]
+    effects = Effects.fit(ids, encoder.encode(TEXTS), len(model.lexicon))
+    whole, part = encoder.encode(["the doctor lost a violin.", "the doctor lost a letter."])
+    pull = effects.pull((whole - part)[None])[0]
+    found, others = model.lexicon.ids(["violin"])[0], model.lexicon.ids(["orange", "river"])
+    assert pull[found] > pull[others].max()
+
+
+def test_the_start_uses_the_words_that_were_heard(model: LanguageModel):
+    heard = Heard(model.lexicon.ids(["doctor", "violin", "lost"]), np.array([0.9, 0.9, 0.8]))
+    long, short, bare = first_sentences(heard, model)
+    assert set(bare.tolist()) == set(heard.tokens.tolist())
+    assert END not in long and len(long) >= len(short) >= 1
+    assert set(heard.tokens.tolist()) <= set(long.tolist())
+
+
+def test_tokens_and_texts_go_both_ways():
+    text = "ada's cats (two) don't mind: 1,204.5 of them, asleep."
+    assert joined(tokens_of(text)) == text
+    assert Lexicon.count([["b", "a", "b"]], 5).tokens[3:] == ("b", "a")
+
+
+def test_scores_of_the_very_sentence_are_full_and_of_another_none():
+    same = score_sentence("The Doctor lost a violin.", "the doctor lost a violin")
+    assert all(same[m] == pytest.approx(100) for m in ("rouge_l", "exact", "token_f1"))
+    assert same["kendall_tau"] == pytest.approx(100) and same["bleu_2"] > 80
+    other = score_sentence("The doctor lost a violin.", "my cousin sings")
+    assert all(other[m] == 0 for m in ("rouge_l", "exact", "token_f1"))
+    assert math.isnan(other["kendall_tau"]) and other["bleu_2"] < 20
+
+
+def test_scores_count_order_as_worked_by_hand():
+    turned = score_sentence("one two three four", "three four one two")
+    assert turned["rouge_l"] == pytest.approx(50) and turned["token_f1"] == pytest.approx(100)
+    assert turned["kendall_tau"] == pytest.approx(100 * (2 - 4) / 6)
+    # Of four pairs of neighbours two are right, all four words: the root of 1 · 2/3.
+    assert turned["bleu_2"] == pytest.approx(100 * math.sqrt(2 / 3), abs=0.1)
+    assert order_of(["a"], ["a"]) != order_of(["a"], ["a"])  # NaN: nothing to order
+
+
+def test_means_have_intervals_and_leave_out_what_is_unknown():
+    found = score_sentences(["one two", "three four"], ["one two", "five"])
+    assert set(found) == set(MEASURES)
+    assert found["rouge_l"].value == pytest.approx(50) and found["rouge_l"].n == 2
+    assert found["kendall_tau"].n == 1
+
+
+def test_the_attack_that_ships_reads_a_sentence_in_order(minilm: TransformerEncoder):
+    from core.attacks.inversion.shipped import open_attack
+
+    attack = open_attack(AttackSpec.of("reconstruct", {"n_queries": 300}), minilm)
+    (answer,) = attack.invert(minilm, minilm.encode(["The doctor lost his violin in London."]))
+    assert answer.sentence is not None and answer.sentence.cosine > 0.85
+    scores = score_sentence("The doctor lost his violin in London.", answer.sentence.text)
+    assert scores["rouge_l"] > 50, answer.sentence.text
