@@ -13,6 +13,7 @@ views.finding(headline, found)
 if found.pins:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         views.present_button("own", found, is_primary=True)
+        files.save_buttons(found)
         st.button(
             "Begin anew",
             key="story-anew",
@@ -21,7 +22,6 @@ if found.pins:
             on_click=state.start_with,
             args=(None,),
         )
-    files.save_buttons(found)
     st.header("Your slides", anchor=False)
     views.own_story()
 

@@ -18,7 +18,8 @@ from core.cli import COMMANDS, build_parser
 from core.cli.workers import without_folders
 from core.studies.rows import Row
 
-READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "cache", "list"}
+READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "report", "cache",
+                  "list"}  # fmt: skip
 """Every other command has --text-column. One that reads no table of texts is added here."""
 
 READS = ["evaluate", "train", "fit", "defend", "train-private", "privatize", "memorise", "tune",

@@ -198,9 +198,11 @@ def test_a_hostile_pin_is_drawn_as_plain_text(small_app: AppTest) -> None:
     page.session_state["_story_pins"] = [
         state.Placed(0, Pin(page="inversion", slide=slide, remark=evil))
     ]
+    page.session_state["story-shown-0"] = True  # what the slide shows is open
     page.run()
     assert not page.exception
     drawn = [part.value for part in (*page.markdown, *page.subheader)]
     assert not any("](http" in each or "<script" in each.replace("\\<", "") for each in drawn)
     html = " ".join(part.value for part in page.html if "ls-" in part.value)
+    assert "&lt;script&gt;alert(1)" in html
     assert "<script" not in html

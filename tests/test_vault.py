@@ -179,7 +179,7 @@ def test_every_command_that_encodes_has_the_switch() -> None:
 
     found = dict(parsers(build_parser(commands={"serve": command, **COMMANDS}), ""))
     without = {name.split()[0] for name, options in found.items() if "--no-cache" not in options}
-    encoding_none = {"audit-mechanism", "membership", "memorise", "cache", "list"}
+    encoding_none = {"audit-mechanism", "membership", "memorise", "report", "cache", "list"}
     assert without == encoding_none, "these encode no text of the user's"
 
 

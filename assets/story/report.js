@@ -96,10 +96,20 @@
     tell();
   }
 
+  // The slide that is seen is the page: its heading counts as the first.
+  function level() {
+    const presenting = document.body.classList.contains("presenting");
+    for (const heading of document.querySelectorAll(".slide h2")) {
+      if (presenting) heading.setAttribute("aria-level", "1");
+      else heading.removeAttribute("aria-level");
+    }
+  }
+
   function present() {
     if (document.body.classList.contains("presenting")) return;
     document.body.classList.add("presenting");
     begun = begun || Date.now();
+    level();
     show(at);
     tick();
   }
@@ -107,6 +117,7 @@
   function leave() {
     if (!document.body.classList.contains("presenting")) return;
     document.body.classList.remove("presenting");
+    level();
     if (document.fullscreenElement) document.exitFullscreen();
     if (window.Plotly) fit();
     slides[at].querySelector("h1, h2").focus();

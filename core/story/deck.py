@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from core.story.format import PAGES, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
 from core.story.views import VIEWS, told
 
-__all__ = ["MARKS", "Deck", "Page", "make_deck", "slide_of"]
+__all__ = ["MARKS", "Deck", "Page", "live_address", "make_deck"]
 
 MARKS: Mapping[str, str] = {
     "recovered": "hit",
@@ -109,16 +109,23 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
     return [(name, "; ".join(values)) for name, values in merged.items()]
 
 
-def make_deck(story: Story, date: str) -> Deck:
+def make_deck(
+    story: Story, date: str, *, tell: Callable[[str, Mapping[str, str]], Slide] = told
+) -> Deck:
     """Return the slides of a story, those told from rows read now.
 
     A view that this version does not have, or whose rows are missing, leaves a slide that says so.
+
+    Parameters
+    ----------
+    tell : callable
+        Tells a view from the rows; a server keeps what it has told.
     """
     lacks = list(story.lacks)
     pages = []
     for i, pin in enumerate(story.pins):
         try:
-            slide = slide_of(pin)
+            slide = pin.slide or tell(pin.shows, dict(pin.parameters))
         except CoreError as error:
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
             slide = Slide(title="This view cannot be shown here", body="", caveat="")
@@ -131,17 +138,6 @@ def make_deck(story: Story, date: str) -> Deck:
         pages=tuple(pages),
         lacks=tuple(lacks),
     )
-
-
-def slide_of(pin: Pin) -> Slide:
-    """Return what a pin shows: what was seen, or what the rows say now.
-
-    Raises
-    ------
-    CoreError
-        The view is not known, or its rows are missing.
-    """
-    return pin.slide if pin.slide is not None else told(pin.shows, dict(pin.parameters))
 
 
 def _page(pin: Pin, slide: Slide) -> Page:

@@ -17,8 +17,9 @@ STORIES = ASSETS / "stories"
 
 @lru_cache(maxsize=1)
 def shipped_stories() -> dict[str, Story]:
-    """Return the stories that ship, by name."""
-    return {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
+    """Return the stories that ship by name, the shortest first."""
+    found = {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
+    return dict(sorted(found.items(), key=lambda named: named[1].minutes))
 
 
 def open_story(told: str) -> Story:

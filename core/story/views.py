@@ -96,6 +96,8 @@ def told(name: str, parameters: Mapping[str, str]) -> Slide:
             raise InvalidInputError(
                 f"The view {name!r} has no parameter {parameter[:40]!r}; it has {known}."
             )
+    import pandas  # noqa: F401 - Plotly would take it half imported by another thread
+
     slide: Slide = imported(view.path)(**parameters)
     return slide if slide.caveat else replace(slide, caveat=CAVEATS[view.page])
 

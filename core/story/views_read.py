@@ -15,6 +15,7 @@ from core.figures.representations import encoder_title, representations_figure
 from core.names.rates import rate_of
 from core.results import Score
 from core.store import META, read_record
+from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import PAGES, Fact, Slide, Table
@@ -130,6 +131,7 @@ def news() -> Slide:
             *attacker_facts(best, int(row["n_fitted_on"])),
             *origin(r.provenance for r in rows),
         ),
+        caveat=f"{CAVEATS['overview']} Words outside an attack's vocabulary are not scored.",
         commands=(command_of("inversion-bbc"), more_texts.COMMAND),
     )
 

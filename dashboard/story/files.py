@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 
 import streamlit as st
 
@@ -12,14 +12,15 @@ from core.errors import CoreError
 from core.story.browser import NO_BROWSER, has_browser
 from core.story.deck import Deck, make_deck
 from core.story.files import report_bytes
-from core.story.format import Story
+from core.story.format import Slide, Story
 from core.story.reading import MOST_BYTES, parse_story
+from core.story.views import told
 from dashboard.calm import show_error
 from dashboard.story import state
 
 __all__ = ["deck_of", "open_file", "save_buttons", "today"]
 
-_UPLOAD, _REFUSED = "story-upload", "_story_refused"
+_UPLOAD, _REFUSED = "upload_story", "_story_refused"
 
 _KINDS = {
     ".pdf": ("PDF", "application/pdf", "picture_as_pdf", "Printed pages, a slide each"),
@@ -43,9 +44,16 @@ def today() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
-def deck_of(story: Story) -> Deck:
+def deck_of(story: Story, date: str = "") -> Deck:
     """Return the slides of a story, told from what is measured now."""
-    return make_deck(story, today())
+    return make_deck(
+        story, date or today(), tell=lambda name, asked: _told(name, tuple(asked.items()))
+    )
+
+
+@lru_cache(maxsize=64)
+def _told(name: str, asked: tuple[tuple[str, str], ...]) -> Slide:
+    return told(name, dict(asked))
 
 
 @st.cache_resource(show_spinner=False)
@@ -55,33 +63,32 @@ def _has_browser() -> bool:
 
 def save_buttons(story: Story) -> None:
     """Draw the buttons that save a story, as reports and as a file that is opened again."""
-    with st.container(horizontal=True, gap="xsmall"):
-        for suffix, (label, kind, icon, about) in _KINDS.items():
-            needs_browser = suffix != ".html"
-            is_possible = not needs_browser or _has_browser()
-            st.download_button(
-                label,
-                partial(_report, story, suffix),
-                f"leakscope-story{suffix}",
-                kind,
-                key=f"story-save{suffix.replace('.', '-')}",
-                icon=f":material/{icon}:",
-                help=(f"{about}. Takes some seconds." if needs_browser else f"{about}.")
-                if is_possible
-                else NO_BROWSER,
-                on_click="ignore",
-                disabled=not is_possible,
-            )
+    for suffix, (label, kind, icon, about) in _KINDS.items():
+        needs_browser = suffix != ".html"
+        is_possible = not needs_browser or _has_browser()
         st.download_button(
-            "Story file",
-            partial(_stored, story),
-            "leakscope-story.json",
-            "application/json",
-            key="story-save-json",
-            icon=":material/save:",
-            help="To open it here again, or for a colleague: what is on its slides is in it",
+            label,
+            partial(_report, story, suffix),
+            f"leakscope-story{suffix}",
+            kind,
+            key=f"story-save{suffix.replace('.', '-')}",
+            icon=f":material/{icon}:",
+            help=(f"{about}. Takes some seconds." if needs_browser else f"{about}.")
+            if is_possible
+            else NO_BROWSER,
             on_click="ignore",
+            disabled=not is_possible,
         )
+    st.download_button(
+        "Story file",
+        partial(_stored, story),
+        "leakscope-story.json",
+        "application/json",
+        key="story-save-json",
+        icon=":material/save:",
+        help="To open it here again, or for a colleague: what is on its slides is in it",
+        on_click="ignore",
+    )
 
 
 def _report(story: Story, suffix: str) -> bytes:
@@ -98,8 +105,8 @@ def open_file() -> None:
         "Open a story",
         type="json",
         key=_UPLOAD,
-        help=f"A story file, of at most {MOST_BYTES // 2**20} MB; it takes the place of yours. It "
-        "stays in the memory of this computer.",
+        max_upload_size=MOST_BYTES // 2**20,
+        help="A story file; it takes the place of yours. It stays in the memory of this computer.",
         on_change=_take,
     )
     if (error := st.session_state.get(_REFUSED)) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.story.deck import Page, live_address, make_deck
+from core.story.deck import Page, live_address
 from core.story.format import PAGES, Story
 from core.story.html import content_policy, html_report
 from core.story.prose import Block
@@ -78,7 +78,7 @@ def present_button(name: str, story: Story, *, is_primary: bool = False) -> None
 
 def _document(story: Story, date: str, at: str) -> tuple[str, str]:
     """Return a presentation, and what it may do; in the thread of whoever asks for it."""
-    deck = make_deck(story, date)
+    deck = deck_of(story, date)
     return html_report(deck, base=at), content_policy(deck)
 
 
@@ -114,8 +114,15 @@ def _pin(each: Placed, page: Page, i: int, n: int) -> None:
     _buttons(each, i, n)
     with st.expander("Heading, remark and notes", icon=":material/edit_note:"):
         _texts(each)
-    with st.expander("What the slide shows", icon=":material/visibility:"):
-        _shown(each, page)
+    shown = st.expander(
+        "What the slide shows",
+        key=f"story-shown-{each.number}",
+        icon=":material/visibility:",
+        on_change="rerun",
+    )
+    if shown.open:
+        with shown:
+            _shown(each, page)
 
 
 def _buttons(each: Placed, i: int, n: int) -> None:

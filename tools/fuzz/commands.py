@@ -48,6 +48,7 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
                      "--epochs", "2", "--json"],
         "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
                  "--encoder", "hashing", "--out", "out.json", "--json"],
+        "report": ["report", "story.json", "--out", "out.html"],
         "cache list": ["cache", "list", "--json"],
         "cache clear": ["cache", "clear", "--kind", "embeddings", "--older-than", "2", "--json"],
         "list": ["list", "--json"],
@@ -161,6 +162,7 @@ _READ_BY = {
     "news.jsonl": ("evaluate", "attributes", "fit", "privatize"),
     "news.parquet": ("evaluate", "attributes", "fit", "privatize", "tune"),
     "answers.csv": ("membership",),
+    "story.json": ("report",),
 }
 
 
@@ -173,7 +175,7 @@ def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     line = [word for word in lines_of(kit)[command] if word not in ("--text-column", "text")]
     renamed = {"texts.txt": name, "news.csv": name, "out.csv": f"out.{ending}"}
     words = [renamed.get(word, word) for word in line]
-    kind = "of answers" if name == "answers.csv" else ending
+    kind = {"answers.csv": "of answers", "story.json": "of a story"}.get(name, ending)
     return Case(f"file {kind}", tuple(words), files={**kit.files, name: content})
 
 

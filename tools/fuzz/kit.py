@@ -73,7 +73,12 @@ def _tables(texts: list[str]) -> dict[str, bytes]:
     lines = "\n".join(json.dumps(row) for row in rows).encode()
     return {"news.csv": _csv(rows, ","), "news.tsv": _csv(rows, "\t"), "news.jsonl": lines,
             "news.parquet": _parquet(rows), "pairs.csv": _csv(pairs, ","),
-            "searches.csv": _csv(searches, ","), "answers.csv": _csv(_answers(), ",")}  # fmt: skip
+            "searches.csv": _csv(searches, ","), "answers.csv": _csv(_answers(), ","),
+            "story.json": json.dumps(_STORY).encode()}  # fmt: skip
+
+
+_STORY = {"kind": "leakscope-story", "version": 1, "title": "A story",
+          "pins": [{"page": "overview", "shows": "pages"}]}  # fmt: skip
 
 
 def _answers() -> list[dict[str, str]]:

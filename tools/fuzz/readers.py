@@ -15,7 +15,7 @@ from tools.fuzz.damage import bytes_from, damaged_artefact, json_from
 from tools.fuzz.kit import N_VECTORS, Artefact, Kit, opened
 from tools.fuzz.play import Case
 
-__all__ = ["artefacts", "corpora", "stored", "tables"]
+__all__ = ["STORY", "artefacts", "corpora", "stored", "tables"]
 
 _PHRASE = "a phrase for the tests"
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
@@ -145,6 +145,7 @@ def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
         "rows of a study": _jsons("rows of a study", _rows, _ROWS),
         "distances of tokens": _jsons("distances of tokens", _geometry, _GEOMETRY),
         "clock of a training": _jsons("clock of a training", _clock, _CLOCK),
+        "story": _jsons("story", _story, STORY),
         "vectors": _torn("vectors", _shard, "name"),
         "encrypted vectors": _torn("encrypted vectors", _locked, "key"),
         "search for settings": _torn("search for settings", _search, "none"),
@@ -173,6 +174,38 @@ _ROWS = {"study": "encoders", "seconds": 1.0,
 _GEOMETRY = {"encoder": "a", "fingerprint": "f", "dimension": 3, "n_tokens": 4,
              "neighbours": [1, 2], "mean_distance": [0.5, 1.0],
              "sd_distance": [0.1, 0.1]}  # fmt: skip
+STORY = {
+    "kind": "leakscope-story",
+    "version": 1,
+    "title": "A story",
+    "audience": "a board",
+    "minutes": 10,
+    "pins": [
+        {
+            "page": "inversion",
+            "parameters": [["attack", "msp"]],
+            "heading": "Mine",
+            "remark": "A remark",
+            "notes": "Breathe",
+            "slide": {
+                "title": "Read",
+                "body": "By **one** attack.",
+                "alt": "bars",
+                "sentence": [["Berlin", "recovered"], [" ", "between words"]],
+                "figure": {
+                    "data": [{"type": "bar", "x": [1.5], "y": ["a"]}],
+                    "layout": {"title": {"text": "t"}},
+                },
+                "table": {"columns": ["Attack", "F1"], "rows": [["msp", "45"]]},
+                "facts": [["n", "500"]],
+                "caveat": "One.",
+                "commands": ["python -m core list"],
+            },
+        },
+        {"page": "overview", "shows": "pages"},
+    ],
+}
+"""A pin that holds what was seen, and one that names a view."""
 _CLOCK = {"identity": {"attack": "mlc"}, "seconds": 3.5}
 
 
@@ -181,6 +214,23 @@ def _geometry(folder: Path, given: Any) -> object:
 
     (folder / "a.json").write_bytes(given[0])
     return load_geometry(folder / "a.json").neighbours_within(20.0)
+
+
+def _story(folder: Path, given: Any) -> object:
+    from core.story.deck import make_deck
+    from core.story.html import html_report
+    from core.story.reading import read_story
+
+    (folder / "a.json").write_bytes(given[0])
+    story = read_story(folder / "a.json")
+    again = read_story(_written(folder / "b.json", story.to_dict()))
+    html_report(make_deck(story, "2026-03-01"))
+    return _same(again, story)
+
+
+def _written(path: Path, data: Any) -> Path:
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
 
 
 def _clock(folder: Path, given: Any) -> object:

@@ -30,7 +30,8 @@ _MOST_ROUNDS = 5
 
 def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
     """Return every command and every reader, with the cases that there are of each."""
-    of_models = {"file of answers": given_files(kit, "answers.csv")}
+    of_models = {"file of answers": given_files(kit, "answers.csv"),
+                 "file of a story": given_files(kit, "story.json")}  # fmt: skip
     if set(CLASSIFIER) <= set(kit.files):
         of_models["file onnx"] = classifiers(kit)
     files = {f"file {name.partition('.')[2]}": given_files(kit, name) for name in _FILES}

@@ -1,0 +1,167 @@
+"""Journeys through stories in a real Chromium: pinned, put in order, presented, taken along."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pytest import mark
+from test_browser import (  # noqa: F401 - fixtures
+    TEXT,
+    Visit,
+    browser,
+    fitting,
+    headline,
+    patience,
+    server,
+    sync_api,
+    visit,
+)
+
+from core.story.browser import has_browser
+from core.story.shipped import shipped_stories
+
+pytestmark = mark.browser
+needs_printer = pytest.mark.skipif(not has_browser(), reason="nothing prints here")
+
+
+def press(page: sync_api.Page, key: str) -> None:
+    """Click what is there to be clicked, once it stands: a page may keep a hidden copy."""
+    page.locator(f".st-key-{key} :is(button, a)").filter(visible=True).first.click()
+
+
+def told(page: sync_api.Page, heading: str) -> None:
+    sync_api.expect(headline(page)).to_contain_text(heading)
+
+
+def pinned(page: sync_api.Page) -> None:
+    """Wait until the server has heard of it."""
+    sync_api.expect(page.get_by_text("Pinned. The page Story").first).to_be_visible()
+
+
+@needs_printer
+def test_from_a_sentence_of_ones_own_to_a_pdf_in_ten_clicks(
+    visit: Visit,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = visit.open("/").page
+    press(page, "try-it")  # 1
+    page.wait_for_url("**/inversion")
+    line = page.get_by_role("textbox", name="Your sentence")
+    line.fill(TEXT)
+    sync_api.expect(page.locator("mark", has_text="minister").first).to_be_visible()
+    press(page, "add-to-story-inversion")  # 2
+    page.get_by_role("menuitem", name="With what I typed").click()  # 3
+    pinned(page)
+    page.get_by_role("link", name="Story").first.click()  # 4
+    told(page, "Your story: 1 slide,")
+    press(page, "story-use-safe-to-store")  # 5
+    told(page, "6 slides")
+    with page.expect_download() as download:
+        press(page, "story-save-pdf")  # 6
+    download.value.save_as(tmp_path / "report.pdf")
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-") and len(content) < 5_000_000
+    with page.expect_download() as download:
+        press(page, "story-save-json")
+    download.value.save_as(tmp_path / "story.json")
+    found = json.loads((tmp_path / "story.json").read_text(encoding="utf-8"))
+    own = found["pins"][0]
+    assert "".join(piece for piece, _ in own["slide"]["sentence"]) == TEXT
+    assert ["text", TEXT] in own["parameters"]
+
+
+def test_what_was_typed_stays_out_where_nobody_asks_for_it(
+    visit: Visit,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = visit.open("/inversion", text=TEXT, attack=["probe_mlc", "mlc"]).page
+    sync_api.expect(page.locator("mark", has_text="minister").first).to_be_visible()
+    press(page, "add-to-story-inversion")
+    page.get_by_role("menuitem", name="Numbers alone").click()
+    pinned(page)
+    page.get_by_role("link", name="Story").first.click()
+    told(page, "Your story: 1 slide,")
+    with page.expect_download() as download:
+        press(page, "story-save-json")
+    download.value.save_as(tmp_path / "story.json")
+    content = (tmp_path / "story.json").read_text(encoding="utf-8").lower()
+    assert not [word for word in ("minister", "berlin", "police") if word in content]
+
+
+def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> None:  # noqa: F811
+    page = visit.open("/story").page
+    told(page, "stories are ready")
+    with page.context.expect_page() as opened:
+        press(page, "story-present-safe-to-store")  # 1
+    shown = opened.value
+    complaints: list[str] = []
+    shown.on("pageerror", lambda error: complaints.append(str(error)))
+    shown.on("console", lambda message: complaints.append(message.text))
+    asked: list[str] = []
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.reload()
+    shown.evaluate("leakscope.ready")
+    n = len(shipped_stories()["safe-to-store"].pins) + 1
+    place = shown.locator("#place")
+    sync_api.expect(place).to_have_text(f"1 of {n}")
+    for key, at in (("ArrowRight", 2), ("PageDown", 3), ("PageUp", 2), ("End", n), ("Home", 1)):
+        shown.keyboard.press(key)
+        sync_api.expect(place).to_have_text(f"{at} of {n}")
+        assert shown.evaluate("document.activeElement.matches('.slide.now h1, .slide.now h2')")
+    shown.keyboard.press("f")  # 2, by a key or by the button
+    shown.wait_for_function("() => document.fullscreenElement !== null")
+    shown.keyboard.press("ArrowRight")
+    with page.context.expect_page() as beside:
+        shown.keyboard.press("n")
+    notes = beside.value
+    sync_api.expect(notes.get_by_role("heading")).to_have_text(
+        shown.locator(".slide.now h2").inner_text()
+    )
+    notes.keyboard.press("PageDown")  # a clicker speaks to the window that is in front
+    sync_api.expect(place).to_have_text(f"3 of {n}")
+    sync_api.expect(notes.locator("#text")).not_to_have_text("No notes.")
+    notes.close()
+    with page.context.expect_page() as live:
+        shown.keyboard.press("o")
+    assert "/inversion" in live.value.url
+    live.value.close()
+    shown.keyboard.press("Escape")
+    shown.wait_for_function("() => !document.body.classList.contains('presenting')")
+    assert complaints == []
+    assert [url for url in asked if not url.startswith((visit.address, "blob:", "data:"))] == []
+    shown.close()
+
+
+def test_a_story_of_a_colleague_opens_and_a_hostile_one_is_refused(
+    visit: Visit,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = visit.open("/story").page
+    told(page, "stories are ready")
+    mine = tmp_path / "story.json"
+    found = shipped_stories()["which-eta"].to_dict()
+    found["title"] = "<img src=x onerror=alert(1)> **ours**"
+    mine.write_text(json.dumps(found), encoding="utf-8")
+    page.locator("input[type=file]").set_input_files(mine)
+    told(page, f"{len(found['pins'])} slides")
+    sync_api.expect(page.get_by_role("textbox", name="Title")).to_have_value(found["title"])
+    found["pins"] = [{"page": "../../etc/passwd", "shows": "news"}]
+    hostile = tmp_path / "hostile.json"
+    hostile.write_text(json.dumps(found), encoding="utf-8")
+    page.locator("input[type=file]").set_input_files(hostile)
+    sync_api.expect(page.get_by_role("alert").filter(visible=True).first).to_contain_text(
+        "the name of a page"
+    )
+    told(page, "slides")  # the former story stands
+
+
+def test_the_page_fits_every_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+    page = fitting.open("/story").page
+    told(page, "stories are ready")
+    press(page, "story-use-how-measured")
+    told(page, "Your story")
+    sync_api.expect(page.get_by_text("What the slide shows").first).to_be_visible()
+    page.get_by_text("What the slide shows").first.click()
+    page.locator("[data-testid=stDataFrame], .js-plotly-plot").first.wait_for()
