@@ -6,11 +6,14 @@ same in words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 
 from core.attacks.inversion.reading import Mark, Reading
 from core.results import RecoveredWord
+from core.text import mark_words
 
 __all__ = [
     "explained_terms",
@@ -24,6 +27,7 @@ __all__ = [
     "ordered_words",
     "privatised_sentence",
     "quoted",
+    "read_sentence",
     "read_words",
     "token_legend",
     "wrong_words",
@@ -131,6 +135,36 @@ def ordered_words(reading: Reading) -> str:
     return (
         f"{label('In the order in which it chose them')}"
         f'<ol class="ls-words ls-order" aria-label="Words in the order chosen">{items}</ol>'
+    )
+
+
+def read_sentence(reading: Reading) -> str:
+    """Return the sentence that an attack wrote, its words marked, and how near its vector came.
+
+    Right words stand in the text; whether they also follow each other as there is told by the
+    line below a run of them.
+    """
+    told = reading.recovery.sentence
+    if told is None:
+        return ""
+    known = [word for _, word in mark_words(reading.text) if word is not None]
+    pairs = set(pairwise(known))
+    pieces, before = [], ""
+    for piece, word in mark_words(told.text):
+        if word is None:
+            pieces.append(escape(piece))
+            continue
+        in_order = (before, word) in pairs
+        kind = "in the text, after the same word" if in_order else "in the text"
+        hit = f'<mark class="ls-hit" title="{kind}">{escape(piece)}</mark>'
+        hit = f"<u>{hit}</u>" if in_order else hit
+        pieces.append(hit if word in known else escape(piece))
+        before = word
+    body = "".join(pieces)
+    near = "" if math.isnan(told.cosine) else f", cosine {told.cosine:.3f} with the vector"
+    return (
+        f"{label(f'The sentence as read{near}; underlined: also in the right order')}"
+        f'<p class="ls-sentence" dir="auto">{body}</p>'
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.attacks.inversion.reading import Mark
-from core.results import RecoveredWord, Recovery
+from core.results import RecoveredWord, Recovery, Sentence
 from dashboard import markup
 from dashboard.calm import plain
 
@@ -108,3 +108,20 @@ def test_a_passage_is_marked_where_it_is_told_and_nowhere_else(text: str) -> Non
     assert page.text == text and page.tags == {"p", "mark"}
     assert page.attributes <= {"class", "dir", "title"}
     assert parsed(markup.marked_passage(text, [], "x")).tags == {"p"}
+
+
+def test_a_sentence_that_was_read_marks_right_words_and_right_order() -> None:
+    reading = replace(
+        READING,
+        text="The old doctor lost <b> his violin",
+        recovery=Recovery((), sentence=Sentence("his violin, lost <i> doctor. old cat", 0.93)),
+    )
+    drawn = markup.read_sentence(reading)
+    assert "cosine 0.930" in drawn
+    assert '<u><mark class="ls-hit" title="in the text, after the same word">violin</mark></u>' in (
+        drawn
+    )
+    assert '<mark class="ls-hit" title="in the text">doctor</mark>' in drawn
+    assert "<u><mark" in drawn and drawn.count("<u>") == 1
+    assert "&lt;i&gt;" in drawn and "<i>" not in drawn and " cat" in drawn
+    assert markup.read_sentence(replace(reading, recovery=Recovery(()))) == ""

@@ -6,6 +6,7 @@ models at any layer (Song & Raghunathan 2020, §6.2).
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,7 +23,7 @@ from core.encoders.pooling import batches_by_length, mean_of_tokens
 from core.errors import InvalidInputError, ModelUnavailableError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.text import check_texts
-from core.training.devices import autocast, pick_device, pick_precision
+from core.training.devices import autocast, fast_dtype, pick_device, pick_precision
 
 __all__ = ["TransformerEncoder"]
 
@@ -84,9 +85,13 @@ class TransformerEncoder:
         self.max_length = min(max_length, model.config.max_position_embeddings)
         self.dimension: int = model.config.hidden_size
         self.fingerprint = self._compute_fingerprint()
-        self._backend = Backend(
-            backend,
-            name=name,
+        self._backend = self._new_backend(backend)
+        self._quick: TransformerEncoder | None = None
+
+    def _new_backend(self, asked: str) -> Backend:
+        return Backend(
+            asked,
+            name=self.name,
             fingerprint=self.fingerprint,
             model=self._model,
             layer=self.layer,
@@ -95,6 +100,22 @@ class TransformerEncoder:
             device=self.device,
             precision=self.precision,
         )
+
+    def quick(self) -> TransformerEncoder:
+        """Return the same encoder in the fastest precision of this machine, its weights shared.
+
+        For those who encode thousands of texts to compare them, where the fourth decimal of a
+        cosine decides nothing.
+        """
+        fast = str(fast_dtype(self.device)).removeprefix("torch.")
+        if self.precision != "float32" or fast == "float32":
+            return self
+        if self._quick is None:
+            twin = copy.copy(self)
+            twin.precision = fast
+            twin._backend = twin._new_backend("auto")
+            self._quick = twin
+        return self._quick
 
     def _compute_fingerprint(self) -> str:
         """Hash weights, vocabulary and pooling: equal fingerprints give equal vectors."""

@@ -122,9 +122,12 @@ def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[]
     """
     if with_sentence:
         st.html(markup.marked_sentence(reading))
+    if reading.recovery.sentence is not None:
+        st.html(markup.read_sentence(reading))
     st.html(markup.wrong_words(reading))
     score_row(reading)
-    if reading.recovery.words and INVERSION_ATTACKS[reading.attack].answers_in_order:
+    is_listed = reading.recovery.words and reading.recovery.sentence is None
+    if is_listed and INVERSION_ATTACKS[reading.attack].answers_in_order:
         st.html(markup.ordered_words(reading))
     place = st.container()
     needs(reading)

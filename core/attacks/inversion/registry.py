@@ -192,7 +192,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "ours",
         access=Access.QUERIES,
         is_live=False,
-        score="how often such a word is right, by the calibration",
+        score="cosine between the vector and that of the sentence with the word",
         path=f"{_HERE}.reconstruct.attack:ReconstructAttack",
         formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda \log P(x'),\quad "
         r"\Delta(x' \to x'') \approx \tfrac{1}{\sqrt n} (b_{w''} - b_{w'})^\top "

@@ -18,6 +18,7 @@ from core.attacks.inversion.reconstruct.language_model import LanguageModel
 from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import tokens_of
+from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
@@ -56,14 +57,14 @@ class ReconstructAttack:
         1000, "Texts that may be encoded for each vector", low=0, high=100_000, at="answer"
     )
     prior: float = setting(
-        0.001,
+        0.0015,
         "What a nat of the language model's log-probability counts beside the cosine",
         low=0.0,
         high=1.0,
         at="answer",
     )
     width: int = setting(
-        48, "Sentences encoded at once for each vector", low=1, high=1000, at="answer"
+        32, "Sentences encoded at once for each vector", low=1, high=1000, at="answer"
     )
     n_states: int = setting(
         4, "Sentences that are improved side by side", low=1, high=100, at="answer"
@@ -172,6 +173,8 @@ class ReconstructAttack:
             `on_progress` asked to stop; its `answers` are the best so far.
         """
         vectors = check_fitted(self, encoder, vectors)
+        if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
+            encoder = encoder.quick()
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (norms > 0).all():
             row = int(np.argmin(norms[:, 0] > 0))
@@ -184,13 +187,17 @@ class ReconstructAttack:
             quests = self._quests(vectors[start : start + _BLOCK])
             try:
                 if self.n_queries:
-                    self._search(encoder, quests, _told(on_progress, quests, start, len(vectors)))
+                    told = _told(on_progress, quests, self._text, start, len(vectors))
+                    self._search(encoder, quests, told)
             except StoppedError as stopped:
                 left = quests + self._quests(vectors[start + _BLOCK :])
                 answers = recoveries + [self._answer(quest) for quest in left]
                 raise StoppedSearch(str(stopped), answers) from stopped
             recoveries += [self._answer(quest) for quest in quests]
         return recoveries
+
+    def _text(self, tokens: NDArray[np.int32]) -> str:
+        return self.model_.lexicon.text(tokens)
 
     def _quests(self, vectors: Vectors) -> list[Quest]:
         """Return where the search begins for each vector."""
@@ -221,13 +228,13 @@ class ReconstructAttack:
         climb(encoder, self.model_, proposer, quests, plan, lambda: on_round(plan))
 
     def _answer(self, quest: Quest) -> Recovery:
-        lexicon = self.model_.lexicon
-        steps = [SentenceStep(0, lexicon.text(quest.starts[0]), math.nan)]
-        steps += [SentenceStep(n, lexicon.text(s.tokens), s.cosine) for n, s in quest.trail]
+        steps = [SentenceStep(0, self._text(quest.first), math.nan)]
+        steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in quest.trail]
         last = steps[-1]
         said = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
+        near = 0.0 if math.isnan(last.cosine) else last.cosine
         return Recovery(
-            tuple(RecoveredWord(word, 1.0) for word in said),
+            tuple(RecoveredWord(word, near) for word in said),
             n_queries=quest.n_queries,
             sentence=Sentence(last.text, last.cosine, steps=tuple(steps)),
         )
@@ -269,14 +276,21 @@ class ReconstructAttack:
 
 
 def _told(
-    on_progress: OnProgress, quests: Sequence[Quest], done: int, n_all: int
+    on_progress: OnProgress,
+    quests: Sequence[Quest],
+    text: Callable[[NDArray[np.int32]], str],
+    done: int,
+    n_all: int,
 ) -> Callable[[Plan], None]:
     """Return what reports a round: how far it is, and the best sentence of the first vector."""
 
     def report(plan: Plan) -> None:
         spent = [1.0 if q.is_over else q.n_queries / plan.n_queries for q in quests]
-        best = max((q.best.cosine for q in quests if q.best is not None), default=None)
-        said = "Writing a first sentence" if best is None else f"Best cosine so far {best:.3f}"
+        best = quests[0].best
+        said = "Writing a first sentence"
+        if best is not None:
+            said = f"Best of {quests[0].n_queries:,}, cosine {best.cosine:.3f}"
+            said += f": {text(best.tokens)}" if n_all == 1 else ""
         on_progress((done + sum(spent)) / n_all, said)
 
     return report

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.tokens import N_SPECIAL
+from core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
 
 __all__ = ["Edit", "Expansion", "Proposer", "Step", "merged"]
 
-_PULLED, _STOP_TOKENS, _BESIDE, _HEARD = 100, 120, 8, 30
+_PULLED, _STOP_TOKENS, _BESIDE, _HEARD = 64, 100, 5, 20
 _MOST_EDITS, _MOST_MOVES = 160, 60
 _LONGEST_PHRASE = 5
 _LONGEST_CUT, _MOST_CUTS = 8, 20
+_FOLLOWED, _PAIRS_WEIGHED, _MOST_PAIRS = 8, 120, 40
 _MOST_MOVES_WEIGHED = 600
 _TRUST = 0.5
 """Of what the effects foresee, how much comes true."""
@@ -77,6 +78,56 @@ class Expansion:
     moves: list[tuple[float, Edit]]
 
 
+class Outlook:
+    """What edits of a sentence are foreseen to do to the cosine, without encoding them.
+
+    An edit moves the sentence's vector h by d = ± Σ b_w / √n, so that the cosine with the target e
+    becomes (e·h + e·d) / ‖h + d‖; `_TRUST` of the change is believed.
+    """
+
+    def __init__(self, effects: Effects, target: NDArray[np.float32], step: Step) -> None:
+        self._effects, self._cosine = effects.vectors, step.cosine
+        self._sides = np.stack([target, step.vector], axis=1)
+        self._scale = np.float32(1 / np.sqrt(max(len(step.tokens), 1)))
+        self._own = self._effects[step.tokens] * self._scale
+
+    def _gain(
+        self, toward: NDArray[np.float32], along: NDArray[np.float32], size: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return the change of the cosine by e·d, h·d and ‖d‖²."""
+        length = np.sqrt(np.maximum(1 + 2 * along + size, 1e-6))
+        gain: NDArray[np.float32] = _TRUST * ((self._cosine + toward) / length - self._cosine)
+        return gain
+
+    def singles(
+        self, candidates: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """Return the gains of m insertions, (n, m) replacements and n deletions."""
+        new, own = self._effects[candidates] * self._scale, self._own
+        e, h = (new @ self._sides).T
+        e_own, h_own = (own @ self._sides).T
+        size, size_own = (new**2).sum(1), (own**2).sum(1)
+        replaced = self._gain(
+            e - e_own[:, None],
+            h - h_own[:, None],
+            size + size_own[:, None] - 2 * own @ new.T,
+        )
+        return self._gain(e, h, size), replaced, self._gain(-e_own, -h_own, size_own)
+
+    def pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the gains of m pairs that are put in."""
+        new = self._effects[pairs].sum(axis=1) * self._scale
+        e, h = (new @ self._sides).T
+        return self._gain(e, h, (new**2).sum(1))
+
+    def cuts(self, cuts: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the gains of leaving out the phrases first … end − 1, m in all."""
+        sums = np.concatenate([np.zeros((1, self._own.shape[1]), np.float32), self._own.cumsum(0)])
+        gone = sums[cuts[:, 1]] - sums[cuts[:, 0]]
+        e, h = (gone @ self._sides).T
+        return self._gain(-e, -h, (gone**2).sum(1))
+
+
 @dataclass(frozen=True)
 class Proposer:
     """Foresees what edits gain: by the tokens' effects, and by the language model.
@@ -105,33 +156,64 @@ class Proposer:
         missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
         return [
-            self._expand(heard, step, pull)
-            for (_, heard, step), pull in zip(states, pulls, strict=True)
+            self._expand(target, heard, step, pull)
+            for (target, heard, step), pull in zip(states, pulls, strict=True)
         ]
 
-    def _expand(self, heard: NDArray[np.int32], step: Step, pull: NDArray[np.float32]) -> Expansion:
-        tokens = step.tokens
-        candidates = self._candidates(tokens, heard, pull)
+    def _expand(
+        self,
+        target: NDArray[np.float32],
+        heard: NDArray[np.int32],
+        step: Step,
+        pull: NDArray[np.float32],
+    ) -> Expansion:
+        outlook = Outlook(self.effects, target, step)
+        tokens, candidates = step.tokens, self._candidates(step.tokens, heard, pull)
         likely = self.model.edit_scores(tokens, candidates)
-        n, m = len(tokens), len(candidates)
-        scale = np.float32(_TRUST / np.sqrt(max(n, 1)))
-        gain, loss = scale * pull[candidates], scale * pull[tokens]
+        insert, replace, delete = outlook.singles(candidates)
         values = np.concatenate(
             [
-                (gain + self.prior * likely.insert).ravel(),
-                (gain - loss[:, None] + self.prior * likely.replace).ravel(),
-                -loss + self.prior * likely.delete,
+                (insert + self.prior * likely.insert).ravel(),
+                (replace + self.prior * likely.replace).ravel(),
+                delete + self.prior * likely.delete,
             ]
         )
+        n, m = len(tokens), len(candidates)
         top = _best(values, _MOST_EDITS)
         edits = [(float(values[at]), _edit(int(at), n, m, candidates)) for at in top]
-        edits += self._cuts(tokens, loss)
+        edits += self._cuts(tokens, outlook) + self._pairs(tokens, outlook)
         edits.sort(key=lambda pair: -pair[0])
         return Expansion(edits[:_MOST_EDITS], self._moves(tokens))
 
-    def _cuts(
-        self, tokens: NDArray[np.int32], loss: NDArray[np.float32]
-    ) -> list[tuple[float, Edit]]:
+    def _pairs(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
+        """Return the pairs of tokens that could be put in: such as follow, or lead, their place."""
+        after, before = self.model.followers, self.model.leaders
+        whole = np.concatenate([[BEGIN], tokens, [END]])
+        places, pairs = [], []
+        for i in range(len(tokens) + 1):
+            first = after[whole[i], :_FOLLOWED]
+            ends = np.broadcast_to(before[whole[i + 1], :_BESIDE], (len(first), _BESIDE))
+            second = np.concatenate([after[first, :_BESIDE], ends], axis=1)
+            pairs.append(np.stack([np.repeat(first, second.shape[1]), second.ravel()], axis=1))
+            places.append(np.full(len(pairs[-1]), i, np.int32))
+        pair, place = np.concatenate(pairs), np.concatenate(places)
+        real = (pair >= N_SPECIAL).all(axis=1)
+        pair, place = np.ascontiguousarray(pair[real]), place[real]
+        if not len(pair):
+            return []
+        values = self.prior * self.model.pair_scores(tokens, place, pair)
+        likely = _best(values, _PAIRS_WEIGHED)
+        pair, place = pair[likely], place[likely]
+        values = values[likely] + outlook.pairs(pair)
+        return [
+            (
+                float(values[k]),
+                Edit(int(place[k]), int(place[k]), (int(pair[k, 0]), int(pair[k, 1]))),
+            )
+            for k in _best(values, _MOST_PAIRS)
+        ]
+
+    def _cuts(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
         """Return the phrases of several tokens that could be left out."""
         n = len(tokens)
         cuts = [
@@ -140,9 +222,8 @@ class Proposer:
         if not cuts:
             return []
         table = np.array(cuts, dtype=np.int32)
-        lost = np.concatenate([[0.0], np.cumsum(loss)])
         values = self.prior * self.model.cut_scores(tokens, table)
-        values -= lost[table[:, 1]] - lost[table[:, 0]]
+        values += outlook.cuts(table)
         return [(float(values[at]), Edit(*cuts[at])) for at in _best(values, _MOST_CUTS)]
 
     def _candidates(

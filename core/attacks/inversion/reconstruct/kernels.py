@@ -17,6 +17,7 @@ __all__ = [
     "log_probabilities",
     "move_scores",
     "next_scores",
+    "pair_scores",
 ]
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -170,6 +171,27 @@ def cut_scores(tokens, cuts, tables, out):
         first, end = cuts[k, 0], cuts[k, 1]
         changed = np.concatenate((tokens[:first], tokens[end:]))
         out[k] = _of_sentence(changed, tables) - now
+
+
+@njit(nogil=True, cache=True)
+def pair_scores(tokens, places, pairs, tables, out):
+    """Write by how much log P changes when two tokens are put before a place.
+
+    Parameters
+    ----------
+    places : int32 array (m,)
+    pairs : int32 array (m, 2)
+    out : float64 array (m,)
+    """
+    for k in range(len(places)):
+        i, c, d = places[k], pairs[k, 0], pairs[k, 1]
+        a, b = _at(tokens, i - 2), _at(tokens, i - 1)
+        x, y = _at(tokens, i), _at(tokens, i + 1)
+        gain = _of_triple(a, b, c, tables) + _of_triple(b, c, d, tables)
+        gain += _of_triple(c, d, x, tables) - _of_triple(a, b, x, tables)
+        if y >= 0:
+            gain += _of_triple(d, x, y, tables) - _of_triple(b, x, y, tables)
+        out[k] = gain
 
 
 @njit(nogil=True, cache=True)

@@ -17,6 +17,7 @@ from core.attacks.inversion.reconstruct.kernels import (
     log_probabilities,
     move_scores,
     next_scores,
+    pair_scores,
 )
 from core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
 from core.attacks.inversion.reconstruct.tokens import N_SPECIAL, Lexicon, tokens_of
@@ -113,6 +114,14 @@ class LanguageModel:
         """Return what leaving out each phrase does to log P; cuts as `kernels.cut_scores`."""
         out = np.empty(len(cuts))
         cut_scores(tokens, cuts, self.tables, out)
+        return out
+
+    def pair_scores(
+        self, tokens: NDArray[np.int32], places: NDArray[np.int32], pairs: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Return what putting two tokens before a place does to log P, shape (m,)."""
+        out = np.empty(len(places))
+        pair_scores(tokens, places, pairs, self.tables, out)
         return out
 
     @cached_property

@@ -24,6 +24,12 @@ _Tried = tuple[Step | None, Edit | None, Step]
 _Waiting = tuple[float, int, Step, Edit | NDArray[np.int32]]
 """Minus the value foreseen, a number of its own, a sentence, and its edit or what becomes of it."""
 
+_SAME = 0.9998
+"""Cosine from which two texts are the same to an encoder that computes in half precision."""
+
+_BARREN, _SHAKEN = 3, 6
+"""Beginnings in a row without gain after which a search ends, and sentences of each."""
+
 _MERGED = 6
 """Edits of one sentence that gained most, of which pairs are tried together."""
 
@@ -66,13 +72,22 @@ class Quest:
     best: Step | None = None
     trail: list[tuple[int, Step]] = field(default_factory=list)
     """The best so far, each time that it changed, and after how many queries."""
+    first: NDArray[np.int32] = field(init=False)
+    """The answer without a query."""
     n_queries: int = 0
     n_idle: int = 0
+    n_barren: int = 0
+    """Beginnings in a row that led nowhere better."""
     is_over: bool = False
+    _last_peak: Step | None = None
     _tried: set[bytes] = field(default_factory=set)
     _waiting: list[_Waiting] = field(default_factory=list)
     _moves: list[_Waiting] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        """Keep the first sentence: later starts take its place."""
+        self.first = self.starts[0]
 
     def expandable(self) -> list[Step]:
         """Return the states whose edits were not proposed yet."""
@@ -124,12 +139,27 @@ class Quest:
         if found and found[0].value > before:
             self.best = found[0]
             self.trail.append((self.n_queries, found[0]))
-        gained = self.best is not None and self.best.value > before + 1e-5
+        top = max((state.value for state in self.states), default=-np.inf)
+        gained = bool(found) and found[0].value > top + 1e-5
         self.n_idle = 0 if gained else self.n_idle + 1
         self.states = sorted([*self.states, *found], key=lambda s: -s.value)[: plan.n_states]
         self._merge(tried)
-        spent = self.n_queries >= plan.n_queries
-        self.is_over = spent or not tried or self.n_idle >= plan.patience
+        is_found = self.best is not None and self.best.cosine > _SAME
+        is_spent = self.n_queries >= plan.n_queries or is_found
+        if not is_spent and (not tried or self.n_idle >= plan.patience):
+            self._begin_anew(before_all=self.best)
+        self.is_over = self.is_over or is_spent
+
+    def _begin_anew(self, before_all: Step | None) -> None:
+        """Leave this hill: begin from the best sentence, shaken, unless that helped no more."""
+        self.n_barren = 0 if before_all is not self._last_peak else self.n_barren + 1
+        self._last_peak = before_all
+        if before_all is None or self.n_barren >= _BARREN:
+            self.is_over = True
+            return
+        rng = np.random.default_rng([self.n_queries, len(before_all.tokens)])
+        self.starts = [shaken(before_all.tokens, rng) for _ in range(_SHAKEN)]
+        self.states, self._waiting, self._moves, self.n_idle = [], [], [], 0
 
     def _merge(self, tried: list[_Tried]) -> None:
         """Put in line, two by two, the edits of one sentence that gained most.
@@ -155,6 +185,15 @@ class Quest:
                     value = cosine + gain - (parent.value - parent.cosine)
                     entry = (-value, next(self._numbers), parent, both)
                     heappush(self._waiting, entry)
+
+
+def shaken(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return a sentence with a quarter of its tokens left out, its halves at times exchanged."""
+    kept = tokens[rng.random(len(tokens)) > 0.25]
+    if len(kept) > 3 and rng.random() < 0.5:
+        cut = int(rng.integers(1, len(kept)))
+        kept = np.concatenate([kept[cut:], kept[:cut]])
+    return kept if len(kept) else tokens[:1]
 
 
 def climb(
