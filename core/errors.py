@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ArtifactError",
@@ -19,6 +20,7 @@ __all__ = [
     "ModelUnavailableError",
     "NotFittedError",
     "StoppedError",
+    "StoppedSearch",
     "StorageError",
     "similar",
 ]
@@ -62,6 +64,14 @@ class DivergedError(CoreError):
 
 class StoppedError(CoreError):
     """The user stopped the work; everything finished before is kept."""
+
+
+class StoppedSearch(StoppedError):
+    """A search was stopped; what it had by then is in `answers`, one a vector."""
+
+    def __init__(self, message: str, answers: list[Any]) -> None:
+        super().__init__(message)
+        self.answers = answers
 
 
 def similar(word: str, known: Iterable[str]) -> str:

@@ -108,3 +108,40 @@ def test_settings_are_given_to_trained_attacks(core: Any, trained: Path, tiny_be
     line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
                 trained, "--set", "vocabulary_size=3", "--text", "a fox").refusal()  # fmt: skip
     assert "vocabulary_size must lie in" in line
+
+
+SENTENCE = "The doctor lost his violin in London."
+
+
+def test_a_sentence_is_read_back_in_order(core: Any) -> None:
+    arguments = ("invert", "--attack", "reconstruct", "--set", "n_queries=200", "--text", SENTENCE)
+    (answer,) = core(*arguments, "--json").json()
+    assert answer["sentence"].startswith("the doctor") and answer["cosine"] > 0.85
+    assert 0 < answer["n_queries"] <= 200 and "stopped" not in answer
+    told = core(*arguments).out
+    assert f"“{answer['sentence']}”" in told and f"cosine {answer['cosine']:.3f}" in told
+
+
+def test_interrupted_it_tells_the_best_so_far(core: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.attacks.inversion.reconstruct import search
+
+    encoded, n_calls = search._encoded, 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls > 1:
+            raise KeyboardInterrupt
+        return encoded(*arguments)
+
+    monkeypatch.setattr(search, "_encoded", interrupted)
+    outcome = core("invert", "--attack", "reconstruct", "--text", SENTENCE, "--text", SENTENCE)
+    assert outcome.status == 130 and "Stopped." in outcome.err
+    assert outcome.out.count("“") == 1 and "cosine" in outcome.out
+
+
+@pytest.mark.parametrize("defence", ["int8", "binary", "truncation:dimension=192"])
+def test_behind_a_certain_defence_its_guesses_go_through_it(core: Any, defence: str) -> None:
+    (answer,) = core("invert", "--attack", "reconstruct", "--set", "n_queries=100", "--text",
+                     SENTENCE, "--defence", defence, "--json").json()  # fmt: skip
+    assert answer["sentence"] and 0.3 < answer["cosine"] <= 1.0001

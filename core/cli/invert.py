@@ -18,7 +18,7 @@ from core.cli.arguments import (
 from core.cli.behind import open_behind
 from core.cli.defended import add_defence_argument, defence_spec
 from core.cli.output import progress_line, show_json, show_note
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, StoppedError, StoppedSearch
 from core.text import check_text, word_set
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
         encoder = load_encoder(encoder_spec(arguments))
         attack, encoder, notes = open_behind(spec, encoder, defence, arguments.weights, on_progress)
         told = {} if arguments.defence is None else {"defence": arguments.defence}
-        answers = [
-            {"text": text, "encoder": encoder.name, **told, "attack": spec.name}
-            | _answer(attack, encoder, text, on_progress)
-            for text in texts
-        ]
+        head = {"encoder": encoder.name, **told, "attack": spec.name}
+        answers: list[dict[str, Any]] = []
+        for text in texts:
+            answers.append({"text": text, **head, **_answer(attack, encoder, text, on_progress)})
+            if answers[-1].get("stopped"):
+                break
     _note_unknown_words(attack, texts)
     for note in notes:
         show_note(note)
@@ -64,6 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
         show_json(answers)
     else:
         _show(answers)
+    if answers[-1].get("stopped"):
+        raise StoppedError("the best so far was told")
 
 
 def _check(text: str, name: str) -> str:
@@ -80,7 +83,11 @@ def _answer(
 ) -> dict[str, Any]:
     """Encode and invert one text; the seconds are those of both."""
     start = time.perf_counter()
-    (recovery,) = attack.invert(encoder, encoder.encode([text]), on_progress)
+    stopped: dict[str, Any] = {}
+    try:
+        (recovery,) = attack.invert(encoder, encoder.encode([text]), on_progress)
+    except StoppedSearch as stop:  # it hands over the best that it had
+        (recovery,), stopped = stop.answers, {"stopped": True}
     seconds = time.perf_counter() - start
     words = [{"word": found.word, "score": float(found.score)} for found in recovery.words]
     unnamed = sorted(_unnamed(attack, text) - recovery.word_set)
@@ -90,6 +97,7 @@ def _answer(
         "cannot_be_named": unnamed,
         "n_queries": recovery.n_queries,
         "seconds": seconds,
+        **stopped,
     }
 
 

@@ -275,7 +275,7 @@ def markdown(rows: Sequence[Row]) -> str:
             together = {m: pooled(short, m) for m in SHOWN}
             n = sum(row.facts["n"] for row in short)
             told = (together[m].said(is_bold=m == "rouge_l") for m in SHOWN)
-            lines.append((*head, asked, f"up to {_longest(short)}", n, *told))
+            lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
     return "\n".join([*markdown_table(columns, lines), *failed]) + "\n"
 

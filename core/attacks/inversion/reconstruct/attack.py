@@ -19,26 +19,18 @@ from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, InvalidInputError, StoppedError
+from core.errors import ArtifactError, InvalidInputError, StoppedError, StoppedSearch
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
 from core.specs import setting, settings_of
 from core.text import STOP_WORDS, Vocabulary, check_texts, words
 
-__all__ = ["ReconstructAttack", "StoppedSearch"]
+__all__ = ["ReconstructAttack"]
 
 _BLOCK = 16
 """Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
 
 _HEARD = 60
-
-
-class StoppedSearch(StoppedError):
-    """The search was stopped; what it had by then is in `answers`, one a vector."""
-
-    def __init__(self, message: str, answers: list[Recovery]) -> None:
-        super().__init__(message)
-        self.answers = answers
 
 
 @dataclass
@@ -189,10 +181,10 @@ class ReconstructAttack:
                 if self.n_queries:
                     told = _told(on_progress, quests, self._text, start, len(vectors))
                     self._search(encoder, quests, told)
-            except StoppedError as stopped:
+            except (StoppedError, KeyboardInterrupt) as stopped:
                 left = quests + self._quests(vectors[start + _BLOCK :])
                 answers = recoveries + [self._answer(quest) for quest in left]
-                raise StoppedSearch(str(stopped), answers) from stopped
+                raise StoppedSearch(str(stopped) or "Stopped.", answers) from stopped
             recoveries += [self._answer(quest) for quest in quests]
         return recoveries
 
