@@ -28,6 +28,7 @@ if measured:
     view, along = controls.view_pickers(measured, "measured")
     views.finding(headline, measured, view, is_title=True)
     views.accuracy(measured, view, along, "measured")
+    views.note(headline, measured, view, along)
     views.mistakes_at(measured, view, "measured")
 else:
     headline.title(views.QUESTION, anchor=False)

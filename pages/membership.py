@@ -29,6 +29,7 @@ if found:
     alike = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     measured.finding(headline, one, len(alike))
     measured.picture(one)
+    measured.note(headline, one)
     measured.save(one)
     measured.deciles(found, one)
 else:

@@ -28,6 +28,7 @@ if shipped is None:
 else:
     measured.finding(headline, shipped)
     measured.insertions(shipped)
+    measured.note(headline, shipped)
 
 st.header("Plant a canary of your own", anchor=False)
 address.warn_of_refused()

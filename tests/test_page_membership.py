@@ -175,6 +175,15 @@ def test_no_interval_of_a_mean_over_draws_leaves_what_a_share_can_be(
     assert worth_at(at, 0.5).value == pytest.approx(0.85 / 0.95)
 
 
+def test_a_finding_is_pinned_with_its_curve(opened: Open, rows_of_studies: Path) -> None:
+    page = opened(rows_of_studies)
+    page.button(key="add-to-story-membership").click().run()
+    assert not page.exception
+    (placed,) = page.session_state["_story_pins"]
+    assert placed.pin.slide.figure["data"] and placed.pin.slide.commands
+    assert page.title[0].value.replace("\\", "") == placed.pin.slide.title
+
+
 def test_words_are_shown_by_how_frequent_they_are(opened: Open, rows_of_studies: Path) -> None:
     page = opened(rows_of_studies, model="word2vec", data="books", attack="cosine-3")
     tables = [f.value for f in page.dataframe if "tenth" in f.value.columns]

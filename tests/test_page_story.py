@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +19,7 @@ from core.story.reading import story_of
 from core.story.shipped import shipped_stories
 from core.story.views import VIEWS, told
 from dashboard.story import serving, state
-from dashboard.story.pinning import Noted, Seen
+from dashboard.story.pinning import Noted, Seen, note_figure
 from dashboard.visitor import COOKIE
 
 PAGES = Path(__file__).parents[1] / "pages"
@@ -141,9 +142,12 @@ def test_a_container_notes_what_a_page_finds() -> None:
     noted = Noted(slot)
     noted.title("It reads", anchor=False)
     noted.markdown("**9** of 10")
-    noted.caption("not of the finding")
-    assert (noted.heading, noted.lines) == ("It reads", ["**9** of 10"])
+    noted.caption("n = 10")
+    assert (noted.heading, noted.lines) == ("It reads", ["**9** of 10", "n = 10"])
     assert len(slot.drawn) == 3
+    note_figure(noted, go.Figure, "a figure")
+    note_figure(slot, go.Figure, "of no finding")
+    assert (noted.figure, noted.alt) == (go.Figure, "a figure")
     assert Seen().figure is None
 
 

@@ -268,3 +268,13 @@ def test_the_commands_of_the_page_are_understood(
     words: Sequence[str] = shlex.split(command_of(part))
     asked = build_parser().parse_args(with_spec(list(words[3:])))
     assert asked.out == (SHIPPED / FILES[STUDIES[part]]).relative_to(ROOT)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_can_be_pinned_with_its_figure(opened: Open, rows: Path, part: str) -> None:
+    page = opened(rows, part=part)
+    page.button(key="add-to-story-training").click().run()
+    assert not page.exception
+    ((slide,),) = ([each.pin.slide] for each in page.session_state["_story_pins"])
+    assert slide.title and slide.figure["data"] and slide.alt and slide.caveat
+    assert any(words in slide.body for words in ("95 % intervals", "intervals"))

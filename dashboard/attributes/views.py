@@ -28,8 +28,10 @@ from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.inversion.answers import ENCODER
+from dashboard.story.pinning import note_figure
 
-__all__ = ["QUESTION", "STUDY", "accuracy", "confusion", "finding", "mistakes_at", "typed"]
+__all__ = ["QUESTION", "STUDY", "accuracy", "confusion", "finding", "mistakes_at", "note",
+           "typed"]  # fmt: skip
 
 QUESTION = "Who wrote it, as far as the vector tells?"
 STUDY = (
@@ -140,6 +142,12 @@ def accuracy(rows: Sequence[Row], view: View, along: str, name: str) -> None:
             hide_index=True,
         )
         save_csv(lambda: table_csv(told), name, about="One row an attack, a size and a seed.")
+
+
+def note(slot: Any, rows: Sequence[Row], view: View, along: str) -> None:
+    """Note the accuracy for a story."""
+    alt = "Share of texts whose label is found, a line an attack, beside guessing"
+    note_figure(slot, lambda: accuracy_figure(curves(rows, view, along), along, view.k), alt)
 
 
 def mistakes_at(rows: Sequence[Row], view: View, name: str) -> None:

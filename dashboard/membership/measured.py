@@ -19,6 +19,7 @@ from dashboard.downloads import save_csv
 from dashboard.membership import state
 from dashboard.origin import show_origin
 from dashboard.state import keep_choice
+from dashboard.story.pinning import note_figure
 
 __all__ = [
     "QUESTION",
@@ -27,6 +28,7 @@ __all__ = [
     "commands",
     "deciles",
     "finding",
+    "note",
     "nothing_measured",
     "picture",
     "save",
@@ -224,6 +226,14 @@ def _rises(one: Measured) -> bool:
 def commands(found: Sequence[Measured]) -> list[str]:
     """Return the commands that measure again what is shown."""
     return [_command(study) for study in dict.fromkeys(each.study for each in found)]
+
+
+def note(slot: Any, one: Measured) -> None:
+    """Note the curve for a story."""
+    if one.curve:
+        has_curve = any(row.facts.get("curve") for row in one.rows)
+        alt = "Share of members found against share of non-members falsely accused"
+        note_figure(slot, lambda: roc_figure(one.curve, has_curve=has_curve), alt)
 
 
 def save(one: Measured) -> None:

@@ -22,6 +22,7 @@ from dashboard.downloads import save_csv
 from dashboard.leakage import memorise_command
 from dashboard.memorisation.state import UPLOAD, chosen, chosen_request
 from dashboard.origin import show_origin
+from dashboard.story.pinning import note_figure
 
 __all__ = [
     "EXPOSURE",
@@ -31,6 +32,7 @@ __all__ = [
     "commands",
     "finding",
     "insertions",
+    "note",
     "times_said",
     "unmeasured",
 ]
@@ -111,6 +113,12 @@ def _most_said(found: Memorisation, model: str) -> str:
         f"{MODELS[model]}, planted {times_said(point.insertions)}: "
         f"**{point.exposure.said()}** bits after {found.epochs} passes."
     )
+
+
+def note(slot: Any, found: Memorisation) -> None:
+    """Note the exposure for a story."""
+    alt = "Exposure in bits by how often a canary was planted, a line for each model"
+    note_figure(slot, lambda: insertions_figure(found), alt)
 
 
 def insertions(found: Memorisation) -> None:

@@ -23,7 +23,7 @@ from dashboard.downloads import place_of_pins
 from dashboard.state import is_presenting, picked
 from dashboard.story import state
 
-__all__ = ["Noted", "Seen", "story_button"]
+__all__ = ["Noted", "Seen", "note_figure", "story_button"]
 
 _TYPED = {"text", "names", "canary"}
 """Parameters of addresses that hold what somebody typed."""
@@ -38,6 +38,8 @@ class Noted:
         self.slot = slot
         self.heading = ""
         self.lines: list[str] = []
+        self.figure: Callable[[], go.Figure] | None = None
+        self.alt = ""
 
     def title(self, body: str, **options: Any) -> Any:
         """Draw the heading."""
@@ -59,6 +61,11 @@ class Noted:
         self.lines.append(body)
         return self.slot.warning(body, **options)
 
+    def caption(self, body: str, **options: Any) -> Any:
+        """Draw what the finding rests on."""
+        self.lines.append(body)
+        return self.slot.caption(body, **options)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.slot, name)
 
@@ -67,6 +74,12 @@ class Noted:
 
     def __exit__(self, *raised: Any) -> Any:
         return self.slot.__exit__(*raised)
+
+
+def note_figure(slot: Any, figure: Callable[[], go.Figure], alt: str) -> None:
+    """Note the figure that belongs to a finding, where the slot of that finding takes notes."""
+    if isinstance(slot, Noted):
+        slot.figure, slot.alt = figure, alt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +132,7 @@ def story_button(
         "icon": ":material/keep:",
         "disabled": state.is_full(),
         "on_click": _pin,
-        "args": (page, query, headline.heading, tuple(headline.lines), see, key * has_typed),
+        "args": (page, query, headline, see, key * has_typed),
     }
     if has_typed:
         place.menu_button(
@@ -132,29 +145,23 @@ def story_button(
         place.button("Add to story", help=about, **common)
 
 
-def _pin(
-    page: str,
-    query: Query,
-    heading: str,
-    lines: tuple[str, ...],
-    see: Callable[[bool], Seen],
-    menu: str,
-) -> None:
+def _pin(page: str, query: Query, headline: Noted, see: Callable[[bool], Seen], menu: str) -> None:
     """Pin a view, in the callback of its button."""
     with_typed = bool(menu) and picked(menu) == _WITH
     try:
         seen = see(with_typed)
-        figure = None if seen.figure is None else plain_figure(seen.figure)
+        drawn = headline.figure() if seen.figure is None and headline.figure else seen.figure
+        figure = None if drawn is None else plain_figure(drawn)
     except CoreError as error:
         st.toast(f"It was not pinned: {error}", icon=":material/error:")
         return
     kept = query if with_typed else [each for each in query if each[0] not in _TYPED]
     slide = Slide(
-        title=spoken(heading),
-        body="\n\n".join(lines),
+        title=spoken(headline.heading),
+        body="\n\n".join(headline.lines),
         sentence=seen.sentence,
         figure=figure,
-        alt=seen.alt,
+        alt=seen.alt or headline.alt,
         table=seen.table,
         facts=tuple(seen.facts),
         caveat=CAVEATS.get(page, ""),

@@ -17,6 +17,7 @@ from core.studies.training_points import Adversarial, Trap
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
+from dashboard.story.pinning import note_figure
 from dashboard.training.missing import QUESTION
 from dashboard.training.state import offer
 
@@ -43,6 +44,7 @@ def show(slot: Any, found: Adversarial) -> None:
     settings, trap = found.of(encoder, hides), found.trap(encoder, hides)
     _finding(slot, found, trap, settings)
     _goal(slot, found.verdict(encoder, hides))
+    note_figure(slot, lambda: trap_figure(settings, found.families), _TRAP_ALT)
     _picture(found, settings)
     _tables(found, settings)
     if len(found.verdicts) > 1:
@@ -151,14 +153,18 @@ def _costs(setting: Setting) -> str:
     )
 
 
+_TRAP_ALT = (
+    "Left, what the adversary in training reads after each epoch, a line for each λ; right, what "
+    "fresh attackers read afterwards, for each λ"
+)
+
+
 def _picture(found: Adversarial, settings: Sequence[Setting]) -> None:
     st.plotly_chart(
         trap_figure(settings, found.families),
         key="training-trap",
         config=chart_config("leakscope-adversary"),
-        alt="Left, what the adversary in training reads after each epoch, a line for each λ; "
-        "right, what fresh attackers read afterwards, for each λ; the tables below hold the same "
-        "numbers",
+        alt=f"{_TRAP_ALT}; the tables below hold the same numbers",
     )
     words = (
         " In training the F1 is of the words that the adversary knows, afterwards of those that "

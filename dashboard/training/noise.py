@@ -17,6 +17,7 @@ from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
+from dashboard.story.pinning import note_figure
 from dashboard.training.state import offer
 
 __all__ = ["NO_PAPER", "PAPER", "show"]
@@ -40,12 +41,13 @@ def show(slot: Any, found: UnderNoise) -> None:
         )  # fmt: skip
     points = found.of(task, reader)
     _finding(slot, task, reader, points)
+    alt = "Accuracy by η for each thing that users send, with that without noise"
+    note_figure(slot, lambda: utility_figure(points), alt)
     st.plotly_chart(
         utility_figure(points),
         key="training-noise",
         config=chart_config("leakscope-under-noise"),
-        alt="Accuracy by η for each thing that users send, with that without noise; the table "
-        "below holds the same numbers",
+        alt=f"{alt}; the table below holds the same numbers",
     )
     st.caption(
         "Left is private, up is useful. Filled: measured here, with 95 % intervals. "

@@ -17,6 +17,7 @@ from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
+from dashboard.story.pinning import note_figure
 from dashboard.training.noise import NO_PAPER, PAPER
 from dashboard.training.state import offer
 
@@ -42,12 +43,13 @@ def show(slot: Any, found: Pretrained) -> None:
     points = found.of(task, mechanism)
     here = [point for point in points if f"{point.eta:g}" == eta]
     _finding(slot, here)
+    alt = "Accuracy by η for each loss of pretraining under noise, beside none, and without noise"
+    note_figure(slot, lambda: adapted_figure(points), alt)
     st.plotly_chart(
         adapted_figure(points),
         key="training-adapted",
         config=chart_config("leakscope-pretrained"),
-        alt="Accuracy by η for each loss of pretraining under noise, beside none, and without "
-        "noise; the table below holds the same numbers",
+        alt=f"{alt}; the table below holds the same numbers",
     )
     st.caption(
         "Left is private, up is useful. Filled: measured here, with 95 % intervals. "

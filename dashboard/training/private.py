@@ -16,6 +16,7 @@ from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
+from dashboard.story.pinning import note_figure
 from dashboard.training.missing import QUESTION
 from dashboard.training.state import offer
 
@@ -34,6 +35,11 @@ def show(slot: Any, found: PrivateTraining) -> None:
         task = offer("task", "Task", found.tasks, task_said, "What the texts are sorted by")
         heads = found.of(task)
         _finding(slot, found, heads)
+        note_figure(
+            slot,
+            lambda: private_figure(heads),
+            "Above, accuracy by ε; below, how well members are told from others",
+        )
         _heads(heads)
     else:
         slot.title(QUESTION, anchor=False)
