@@ -162,9 +162,8 @@ def test_a_chain_of_ones_own_is_tried_at_once(visit: Open) -> None:
     page = composing(visit(text=TEXT), "text_to_text", "gaussian", "int8")
     assert not page.error and "What is released: one draw" in html(page)
     assert "After Text to text, Gaussian noise, 8-bit quantising can stand" in told(page)
-    assert (
-        f"against={'text_to_text%3Aeta%3D75%2Bgaussian%3Asigma%3D0.05%2Bint8'}"
-        in " ".join(code.value for code in page.code)
+    assert f"against={'text_to_text%3Aeta%3D75%2Bgaussian%3Asigma%3D0.05%2Bint8'}" in " ".join(
+        code.value for code in page.code
     )
 
 
