@@ -28,6 +28,7 @@ from core.studies import (
     membership_classifiers,
     membership_halves,
     membership_words,
+    reconstruct,
     tradeoff_texts,
     tradeoff_use,
     tuned_networks,
@@ -59,6 +60,7 @@ def _encoders(scene: Scene) -> dict[str, Any]:
 SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "encoders": lambda s: _encoders(s) | {"attacks": ("msp",)},
     "attacks": lambda s: {"target": str(s.news), "attacks": ("mlc", "relaxation")},
+    "reconstruct": lambda s: {"target": str(s.news), "lengths": ("4-8", "9-16")},
     "classification": lambda s: _encoders(s) | {"title_column": "text"},
     "paragraphs": _encoders,
     "eos": _encoders,
@@ -118,6 +120,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     write_texts(found, "")
     fixed = SimpleNamespace(name="minilm", fingerprint="one", precision="float32")
     monkeypatch.setattr(attacks, "_encoder", lambda precision: fixed)
+    monkeypatch.setattr(reconstruct, "_encoder", lambda precision: fixed)
     return found
 
 
@@ -186,6 +189,7 @@ def change_precision(name: str, cells: list[Cell], scene: Scene, patch: pytest.M
     patch.setattr("core.training.devices.pick_precision", lambda device: "float16")
     fixed = SimpleNamespace(name="minilm", fingerprint="one", precision="float16")
     patch.setattr(attacks, "_encoder", lambda precision: fixed)
+    patch.setattr(reconstruct, "_encoder", lambda precision: fixed)
     return lambda cell: "encoder" in cell
 
 
@@ -266,7 +270,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "what a file of texts holds": (change_data, {"audit"}),
     "what the folder of an encoder holds": (
         change_folder,
-        {"attacks", "deniability", "audit", "memorisation", *MEMBERSHIP},
+        {"attacks", "reconstruct", "deniability", "audit", "memorisation", *MEMBERSHIP},
     ),
     "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
@@ -296,7 +300,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of an encoder": (raise_versions("encoder"), {"audit", "memorisation"}),
     "the version of a defence": (
         raise_versions("defence"),
-        {*STUDIES, "tuning"} - {"deniability", "audit", "tradeoff", *UNDER_NOISE},
+        {*STUDIES, "tuning"} - {"reconstruct", "deniability", "audit", "tradeoff", *UNDER_NOISE},
     ),
     "the version of a trained defence": (
         raise_versions("trained_defence"),
@@ -306,13 +310,14 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting.
-        {"attacks", "classification", "deniability", "audit", *OWN_ATTACKS},
+        {"attacks", "reconstruct", "classification", "deniability", "audit", *OWN_ATTACKS},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),
         # Those attack encoders that are fitted elsewhere.
         {
             "attacks",
+            "reconstruct",
             "layers",
             "deniability",
             "audit",

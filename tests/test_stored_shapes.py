@@ -26,6 +26,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "search": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
                "n_calibration": 20, "n_candidates": 5, "n_rounds": 1, "corrector_hidden": 8,
                "corrector_epochs": 1},
+    "reconstruct": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
+                    "lexicon_size": 40, "n_queries": 20},
 }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from core.studies.domains import check_contents, content_of
 from core.studies.rows import Cell, Row
 from core.studies.tables import markdown_table
 
-__all__ = ["READERS", "ReconstructStudy", "markdown", "measure", "pooled"]
+__all__ = ["READERS", "ReconstructStudy", "by_reader", "markdown", "measure", "pooled", "uses"]
 
 READERS = {
     "blind": "without the vector: any sentence of that length",
@@ -116,6 +116,11 @@ class ReconstructStudy:
 @lru_cache(maxsize=2)
 def _encoder(precision: str) -> Encoder:
     return load_encoder(EncoderSpec(precision=precision))
+
+
+def uses(cell: Cell) -> Cell:
+    """Return what measures a cell that the cell does not name: its defence."""
+    return {"defence": cell["guarded_by"].partition(":")[0]}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
@@ -256,8 +261,8 @@ def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
     found: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         if not row.error:
-            budget = row.facts["budget"] if row.facts["reader"] == "reconstruct" else -1
-            key = (row.cell["guarded_by"], row.facts["reader"], budget)
+            budget = row["budget"] if row["reader"] == "reconstruct" else -1
+            key = (row["guarded_by"], row["reader"], budget)
             found.setdefault(key, []).append(row)
     return found
 
@@ -269,11 +274,11 @@ def markdown(rows: Sequence[Row]) -> str:
     for (defence, reader, _), own in by_reader(rows).items():
         head = ("as they are" if defence == "none" else f"`{defence}`", READERS[reader])
         asked = f"{round(np.mean([row.facts['budget'] for row in own])):,}"
-        lines += [(*head, asked, row.cell["length"], row.facts["n"], *_cells(row)) for row in own]
-        short = [row for row in own if _ends(row.cell["length"])[1] <= 16]
+        lines += [(*head, asked, row["length"], row["n"], *_cells(row)) for row in own]
+        short = [row for row in own if _ends(row["length"])[1] <= 16]
         if len(short) > 1:
             together = {m: pooled(short, m) for m in SHOWN}
-            n = sum(row.facts["n"] for row in short)
+            n = sum(row["n"] for row in short)
             told = (together[m].said(is_bold=m == "rouge_l") for m in SHOWN)
             lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
@@ -285,4 +290,4 @@ def _cells(row: Row) -> Iterator[str]:
 
 
 def _longest(rows: Sequence[Row]) -> int:
-    return max(_ends(row.cell["length"])[1] for row in rows)
+    return max(_ends(row["length"])[1] for row in rows)

@@ -21,6 +21,7 @@ from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, InvalidInputError, StoppedError, StoppedSearch
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.ranges import Between, OneOf
 from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
 from core.specs import setting, settings_of
 from core.text import STOP_WORDS, Vocabulary, check_texts, words
@@ -54,12 +55,18 @@ class ReconstructAttack:
         low=0.0,
         high=1.0,
         at="answer",
+        search=Between(3e-4, 3e-3, is_log=True),
     )
     width: int = setting(
         32, "Sentences encoded at once for each vector", low=1, high=1000, at="answer"
     )
     n_states: int = setting(
-        4, "Sentences that are improved side by side", low=1, high=100, at="answer"
+        4,
+        "Sentences that are improved side by side",
+        low=1,
+        high=100,
+        at="answer",
+        search=OneOf((2, 4, 8)),
     )
     patience: int = setting(
         8, "Rounds without gain after which the search ends", low=1, high=1000, at="answer"
@@ -258,12 +265,14 @@ class ReconstructAttack:
         base = ProbeMLCAttack(**stored["settings"]).load_state(part("base"), stored["state"])
         self.base_ = base
         self.model_ = LanguageModel.from_arrays(part("model"), meta["tokens"])
-        self.effects_ = Effects.from_arrays(part("effects"))
-        if self.effects_.vectors.shape != (len(meta["tokens"]), self.encoder_dimension_):
-            raise ArtifactError(
+        codes = arrays["effects.codes"].shape
+        wanted = (len(meta["tokens"]), self.encoder_dimension_)
+        if codes != wanted or arrays["effects.scale"].shape != wanted[:1]:
+            raise InvalidInputError(
                 "The effects are not of the language model's tokens and the encoder's vectors. "
                 "Restore the file or train the attack again."
             )
+        self.effects_ = Effects.from_arrays(part("effects"))
         return self
 
 

@@ -181,11 +181,14 @@ def _decoded(codes: NDArray[Any]) -> NDArray[np.float64]:
 
 def _read(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
     counts, pair_counts = arrays["triple_counts"], arrays["pair_counts"]
-    n_pairs = len(arrays["pair_tokens"])
-    lengths = (len(pair_counts), int(pair_counts.sum()), len(counts), int(counts.sum()))
-    wanted = (size, n_pairs, n_pairs, len(arrays["triple_tokens"]))
+    n_pairs, n_triples = int(pair_counts.sum()), int(counts.sum())
+    wanted = {
+        **dict.fromkeys(("single", "single_backoff", "pair_counts"), size),
+        **dict.fromkeys(("pair_tokens", "pair", "pair_backoff", "triple_counts"), n_pairs),
+        **dict.fromkeys(("triple_tokens", "triple"), n_triples),
+    }
     highest = max(int(arrays[k].max(initial=0)) for k in ("pair_tokens", "triple_tokens"))
-    if lengths != wanted or highest >= size:
+    if any(arrays[k].shape != (n,) for k, n in wanted.items()) or highest >= size:
         raise InvalidInputError(
             "The language model's arrays do not fit each other. Restore the file or train the "
             "attack again."
