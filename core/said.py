@@ -24,7 +24,7 @@ def of_ten(percent: float, out_of: int = 10) -> str:
         return "not known how many words"
     if percent in (0, 100):
         return f"{'all' if percent else 'none'} of {out_of} words"
-    n = round(percent * out_of / 100)
+    n = int(percent * out_of / 100 + 0.5)  # of 65, seven: half a word is rounded up
     if n == 0:
         return f"fewer than 1 of {out_of} words"
     return f"{'nearly all' if n == out_of else f'about {n}'} of {out_of} words"

@@ -152,7 +152,7 @@ def weights(
     monkeypatch.setattr(attacks, "_encoder", lambda precision: minilm)
     monkeypatch.setattr(attacks, "shipped_settings", lambda encoder, name: {})
     monkeypatch.setattr(domains, "load_encoder", lambda name: minilm)
-    for cached in (domains.open_domain, passages.open_passages, attacks._parted):
+    for cached in (domains.open_domain, passages.open_passages, attacks.parted):
         cached.cache_clear()
 
 

@@ -126,7 +126,8 @@ def test_where_nothing_was_measured_the_page_says_so_and_how(opened: Open) -> No
     page = opened()
     assert page.title[0].value == QUESTION and not page.error
     assert "Nothing was measured" in page.info[0].value
-    commands = [block.value for block in page.code]
+    shown = [block.value for block in page.code]
+    commands = [code for code in shown if code.startswith("python")]  # beside the page's address
     assert [command.split()[4] for command in commands] == [*FILES]
     for command in commands:
         words = command.split()

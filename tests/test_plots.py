@@ -24,6 +24,7 @@ COLOURS = {
     "sparse": "#7A5FA8",
     "probe_mlc": "#CC79A7",
     "search": "#CC79A7",
+    "reconstruct": "#D55E00",
 }
 """Who has seen a page before knows an attack by its colour."""
 

@@ -215,6 +215,21 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )
+    _say_of_ten(figure, names, f1)
+    style(figure, height=100 + 38 * len(names))
+    figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
+    figure.update_xaxes(
+        range=[0, 100],
+        title="Words read (F1; 100: every word and no other)",
+        gridcolor=GRID,
+        dtick=25,
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
+    return figure
+
+
+def _say_of_ten(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
+    """Write beside each bar of how many words it tells, and where guessing alone comes to."""
     for score, name in zip(f1, names, strict=True):
         figure.add_annotation(
             x=score.ci95.high,
@@ -236,16 +251,6 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
         showarrow=False,
         xanchor="left",
     )
-    style(figure, height=100 + 38 * len(names))
-    figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
-    figure.update_xaxes(
-        range=[0, 100],
-        title="Words read (F1; 100: every word and no other)",
-        gridcolor=GRID,
-        dtick=25,
-    )
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
-    return figure
 
 
 def vector_strip(vector: Vectors, *, n_rows: int = 4) -> go.Figure:

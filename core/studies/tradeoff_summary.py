@@ -19,7 +19,7 @@ from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
 from core.studies.tradeoff_point import Point, strength
 from core.studies.tradeoff_said import attack_said, use_said
-from core.studies.tradeoff_tables import attackers_table, more_columns, notes
+from core.studies.tradeoff_tables import attackers_table, head, more_columns
 
 __all__ = [
     "ATTRIBUTE",
@@ -339,7 +339,7 @@ def markdown(rows: Sequence[Row]) -> str:
         told = [f"seed {row['seed']} failed: {row.error}"]
         lines.append([row["defence"], strength(row["defence"], row["defence_settings"]), *told])
     table = [*markdown_table(columns, lines), *attackers_table(rows)]
-    return _head(found) + "\n".join(table) + "\n"
+    return head(found.points, found.facts) + "\n".join(table) + "\n"
 
 
 def _said(score: Score | None) -> str:
@@ -348,16 +348,3 @@ def _said(score: Score | None) -> str:
 
 def _chance(score: Score) -> str:
     return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
-
-
-def _head(found: Tradeoff) -> str:
-    facts, more = found.facts, notes(found.points, found.facts)
-    machine = f" on {facts['machine']}" if "machine" in facts else ""
-    return (
-        f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
-        f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
-        f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
-        "of the error within a seed and the spread between seeds; of tasks with an official split, "
-        f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
-        + (f"{' '.join(more)}\n\n" if more else "")
-    )

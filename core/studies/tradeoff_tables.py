@@ -12,9 +12,9 @@ from core.studies.defence_grid import is_of_network
 from core.studies.rows import Row
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import READS, Point
-from core.studies.tradeoff_said import told_of
+from core.studies.tradeoff_said import attack_said, told_of, use_said
 
-__all__ = ["COSTS", "attackers_table", "more_columns", "notes"]
+__all__ = ["COSTS", "attackers_table", "head", "more_columns", "notes"]
 
 COSTS: Mapping[str, Callable[[Point], float | None]] = {
     "training, minutes": lambda point: point.training_minutes,
@@ -23,6 +23,20 @@ COSTS: Mapping[str, Callable[[Point], float | None]] = {
 """What a defence costs in time, by how a table calls it."""
 
 _OTHERS = ("attribute", "membership")
+
+
+def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
+    """Return the title, and what a reader of the table has to know."""
+    more = notes(points, facts)
+    machine = f" on {facts['machine']}" if "machine" in facts else ""
+    return (
+        f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
+        f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
+        f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
+        "of the error within a seed and the spread between seeds; of tasks with an official split, "
+        f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
+        + (f"{' '.join(more)}\n\n" if more else "")
+    )
 
 
 def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], str], str]]:
