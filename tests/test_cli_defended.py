@@ -20,8 +20,8 @@ CHAINS = (
     "custext:epsilon=4,k=8+token_representation:eta=1e3+truncation:dimension=12",
 )
 TEXT = "the minister and the river"
-ELSEWHERE = {"study tradeoff"}
-"""Whose chains tests/test_chains.py measures."""
+ELSEWHERE = {"study tradeoff", "study reconstruct"}
+"""Whose chains tests/test_chains.py and tests/test_reconstruct.py measure."""
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,7 @@ from core.defences.registry import entry_of, make_defence
 from core.defences.told import read_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
+from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
 from core.results import Interval, Recovery, Score
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting
@@ -82,7 +84,17 @@ class ReconstructStudy:
         return (self.where.partition("=")[0],) if self.where else ()
 
     def cells(self) -> list[Cell]:
-        """Return what is to be measured."""
+        """Return what is to be measured.
+
+        Raises
+        ------
+        InvalidInputError
+            No such defence or setting, or a length that is no range.
+        """
+        for told in self.defences:
+            read_defence(told, option="--defences")
+        for length in self.lengths:
+            _ends(length)
         encoder = _encoder(self.precision)
         read = [name for name in (self.target, self.shipped_texts) if name]
         return [
@@ -120,7 +132,7 @@ def _encoder(precision: str) -> Encoder:
 
 def uses(cell: Cell) -> Cell:
     """Return what measures a cell that the cell does not name: its defence."""
-    return {"defence": cell["guarded_by"].partition(":")[0]}
+    return {"defence": read_defence(cell["guarded_by"]).name}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
@@ -171,8 +183,10 @@ def _targets(cell: Cell, encoder: Encoder) -> Apart:
 
 
 def _ends(length: str) -> tuple[int, int]:
-    low, _, high = length.partition("-")
-    return int(low), int(high)
+    found = re.fullmatch(r"(\d{1,4})-(\d{1,4})", length)
+    if found is None or int(found[1]) > int(found[2]):
+        raise InvalidInputError(f"--lengths takes FROM-TO in words, such as 4-8, got {length!r}.")
+    return int(found[1]), int(found[2])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""The study of sentences read back: what it refuses, and what it measures behind defences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
+from core.studies import reconstruct
+from core.studies.reconstruct import READERS, ReconstructStudy, markdown, measure, uses
+from core.studies.runner import run_cells
+
+CHAIN = "truncation:dimension=96+int8"
+SENTENCES = [
+    f"{who} {did} near the {where}."
+    for who, did in (
+        ("A postman", "lost his bag"),
+        ("The nurse", "found a letter"),
+        ("My uncle", "sold his violin"),
+        ("Two farmers", "watched the rain"),
+        ("A judge", "bought old maps"),
+    )
+    for where in ("harbour", "station", "museum", "bakery", "forest", "castle", "bridge", "school")
+]
+
+
+@pytest.fixture
+def target(tmp_path: Path, minilm: TransformerEncoder, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(reconstruct, "_encoder", lambda precision: minilm)
+    monkeypatch.setattr(reconstruct, "_N_PAIRS", 60)
+    path = tmp_path / "target.txt"
+    path.write_text("\n".join(SENTENCES), encoding="utf-8")
+    return str(path)
+
+
+def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_path: Path) -> None:
+    study = ReconstructStudy(
+        target=target, n=2, near=1.0, lengths=("4-8",), budgets=(0, 40), defences=("none", CHAIN)
+    )
+    rows = run_cells(study.cells(), measure, tmp_path)
+    assert [row["guarded_by"] for row in rows] == ["none"] * 5 + [CHAIN] * 5
+    assert {row["reader"] for row in rows} == set(READERS)
+    for row in rows:
+        assert row["n"] == 2 and row.scores["rouge_l"].n == 2
+    read = {(r["guarded_by"], r["reader"], r["budget"]): r.scores["rouge_l"].value for r in rows}
+    assert read["none", "reconstruct", 40] >= read["none", "reconstruct", 0]
+    assert read["none", "reconstruct", 40] > read["none", "blind", rows[0]["budget"]]
+    cosine = {r["budget"]: r.scores["cosine"].value for r in rows if r["guarded_by"] == "none"
+              and r["reader"] == "reconstruct"}  # fmt: skip
+    assert cosine[40] > 0.3
+    assert CHAIN in markdown(rows)
+
+
+def test_its_key_names_every_stage_of_a_chain(target: str) -> None:
+    (cell,) = ReconstructStudy(target=target, lengths=("4-8",), defences=(CHAIN,)).cells()
+    assert uses(cell) == {"defence": "truncation+int8"}
+
+
+@pytest.mark.parametrize("length", ["", "8", "8-4", "a-b", "-3-4"])
+def test_a_length_that_is_no_range_is_refused_before_anything_is_measured(
+    target: str, length: str
+) -> None:
+    with pytest.raises(InvalidInputError, match="FROM-TO"):
+        ReconstructStudy(target=target, lengths=(length,)).cells()
