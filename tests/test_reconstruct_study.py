@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
+from core.results import Interval, Score
 from core.studies import reconstruct
-from core.studies.reconstruct import READERS, ReconstructStudy, markdown, measure, uses
+from core.studies.reconstruct import READERS, ReconstructStudy, markdown, measure, pooled, uses
+from core.studies.rows import Row
 from core.studies.runner import run_cells
 
 CHAIN = "truncation:dimension=96+int8"
@@ -56,6 +59,19 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
 def test_its_key_names_every_stage_of_a_chain(target: str) -> None:
     (cell,) = ReconstructStudy(target=target, lengths=("4-8",), defences=(CHAIN,)).cells()
     assert uses(cell) == {"defence": "truncation+int8"}
+
+
+def test_the_interval_over_lengths_stays_where_scores_can_be() -> None:
+    rows = [
+        Row({}, {"exact": Score(0.0, Interval(0.0, 0.0), 30, 0.0)}),
+        Row({}, {"exact": Score(4.0, Interval(0.0, 10.0), 30, 0.0)}),
+    ]
+    found = pooled(rows, "exact")
+    assert (found.value, found.n) == (2.0, 60)
+    assert (found.ci95.low, found.ci95.high) == pytest.approx((0.0, 5.0))
+    both = pooled([rows[1], rows[1]], "exact")  # half of each, added as independent errors
+    assert both.ci95.low == pytest.approx(4 - 2 * math.sqrt(2))
+    assert both.ci95.high == pytest.approx(4 + 3 * math.sqrt(2))
 
 
 @pytest.mark.parametrize("length", ["", "8", "8-4", "a-b", "-3-4"])

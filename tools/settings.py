@@ -92,6 +92,17 @@ CHOSEN = (
         f"{_DECISIONS}0003-how-many-words-to-answer.md",
     ),
     Chosen(
+        "weights reconstruct", {"prior": 0.001, "width": 48, "n_states": 4, "patience": 8},
+        "up to 40 held-out Wikipedia sentences of 6 to 16 words, and as many held out of other sources",
+        "the rows of up to 16 words in [Wikipedia](results/reconstruct-wikipedia.md)",
+        f"{_DECISIONS}0031-sentences-in-order.md",
+    ),
+    Chosen(
+        "attack reconstruct", {"prior": 0.0015, "width": 32},
+        "the same", "nothing as yet: the tables are of the weights as they ship",
+        f"{_DECISIONS}0031-sentences-in-order.md",
+    ),
+    Chosen(
         "attack probe_mlc", {"substitutions": 1, "blocks": 1},
         "1,000 sentences each of BBC and AG News", _NEWS,
         f"{_DECISIONS}0002-training-pairs-with-words-exchanged.md",

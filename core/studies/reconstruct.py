@@ -255,7 +255,8 @@ def _answers(
 def pooled(rows: Sequence[Row], measure: str) -> Score:
     """Return the mean over strata that were drawn apart, each weighted by its sentences.
 
-    Its interval adds the strata's as independent errors do.
+    Each end of its interval adds the strata's distances to that end as independent errors do
+    (Zou & Donner 2008), so that it leaves no range that theirs keep to.
     """
     scores = [row.scores[measure] for row in rows if row.scores[measure].n]
     n = sum(score.n for score in scores)
@@ -263,11 +264,10 @@ def pooled(rows: Sequence[Row], measure: str) -> Score:
         return Score(math.nan)
     share = [score.n / n for score in scores]
     value = sum(w * s.value for w, s in zip(share, scores, strict=True))
-    half = math.sqrt(
-        sum((w * (s.ci95.high - s.ci95.low) / 2) ** 2 for w, s in zip(share, scores, strict=True))
-    )
+    down = math.hypot(*(w * (s.value - s.ci95.low) for w, s in zip(share, scores, strict=True)))
+    up = math.hypot(*(w * (s.ci95.high - s.value) for w, s in zip(share, scores, strict=True)))
     chance = sum(w * s.chance for w, s in zip(share, scores, strict=True))
-    return Score(value, Interval(value - half, value + half), n, chance)
+    return Score(value, Interval(value - down, value + up), n, chance)
 
 
 def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
