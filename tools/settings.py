@@ -93,7 +93,7 @@ CHOSEN = (
     ),
     Chosen(
         "weights reconstruct", {"prior": 0.001, "width": 48, "n_states": 4, "patience": 8},
-        "up to 40 held-out Wikipedia sentences of 6 to 16 words, and as many held out of other sources",
+        "up to 40 held-out sentences of Wikipedia, of 6 to 16 words, and as many of other sources",
         "the rows of up to 16 words in [Wikipedia](results/reconstruct-wikipedia.md)",
         f"{_DECISIONS}0031-sentences-in-order.md",
     ),
