@@ -33,7 +33,7 @@ ROWS = [("text", "kind")] + [
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
     page = visit.open("/projection", **params).page
-    sync_api.expect(headline(page)).to_contain_text("neighbours on this map")
+    sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
     page.locator(".js-plotly-plot").first.wait_for()
     return page
 
@@ -92,7 +92,7 @@ def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:  # noqa: F
     page = visit.open("/projection", corpus="lee", method="tsne", n="500").page
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    sync_api.expect(headline(page)).to_contain_text("neighbours on this map")
+    sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
     sync_api.expect(page.get_by_text("500 of ")).to_be_visible()
 
 

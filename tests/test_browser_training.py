@@ -89,9 +89,9 @@ def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path
     sync_api.expect(headline(page)).to_contain_text("the author looked hidden")
     drawn(page, "training-trap")
     page.get_by_role("radio", name="The words").click()
-    sync_api.expect(headline(page)).to_contain_text("the words looked hidden")
+    sync_api.expect(headline(page)).to_contain_text("of 10 words were read")
     page.wait_for_function("() => !location.search.includes('hides=')")
-    page.get_by_text("The numbers as a table").click()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.locator(".st-key-adversary-csv button").first.click()
     download.value.save_as(tmp_path / "csv")
@@ -121,7 +121,7 @@ def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:  # noqa: F81
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    found = page.get_by_role("heading", name="In training F1", exact=False).last
+    found = page.get_by_role("heading", name="In training", exact=False).last
     sync_api.expect(page.get_by_text("where nothing was hidden from it")).to_be_visible()
-    sync_api.expect(found).to_contain_text("the fresh attacker reads F1")
+    sync_api.expect(found).to_contain_text("the fresh attacker reads")
     drawn(page, "training-live")
