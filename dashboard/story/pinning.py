@@ -147,10 +147,7 @@ def story_button(
 
 def _pin(page: str, query: Query, headline: Noted, see: Callable[[bool], Seen], menu: str) -> None:
     """Pin a view, in the callback of its button."""
-    chosen = picked(menu) if menu else None
-    if menu and chosen not in (_WITH, _WITHOUT):  # a menu that a run of the page closed
-        return
-    with_typed = chosen == _WITH
+    with_typed = bool(menu) and picked(menu) == _WITH
     try:
         seen = see(with_typed)
         drawn = headline.figure() if seen.figure is None and headline.figure else seen.figure
