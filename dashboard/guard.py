@@ -15,7 +15,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from dashboard import policy
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "base_path"]
 
 _WRONG_HOST = (
     "This server does not answer to that name. Whoever runs it can list the name: "
@@ -134,10 +134,14 @@ def _held() -> Counter[str]:
     )
 
 
+def base_path() -> str:
+    """Return where the pages are served, without slashes at its ends; empty for the root."""
+    return str(config.get_option("server.baseUrlPath") or "").strip("/")
+
+
 def _path(scope: Scope) -> str:
     """Return the path below the base path."""
-    base = str(config.get_option("server.baseUrlPath") or "").strip("/")
-    return str(scope["path"]).strip("/").removeprefix(base).lstrip("/")
+    return str(scope["path"]).strip("/").removeprefix(base_path()).lstrip("/")
 
 
 async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:

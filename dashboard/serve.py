@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard import compiling
 from dashboard.calm import apologise
-from dashboard.guard import Guard
+from dashboard.guard import Guard, base_path
 from dashboard.headers import SafeHeaders, content_policy
 from dashboard.story.serving import ServeStories
 from dashboard.visitor import KnowTheVisitor
@@ -68,8 +68,7 @@ class _Document:
         await self.send(message)
 
     async def _release(self, start: Message) -> None:
-        root = st.get_option("server.baseUrlPath").strip("/")
-        script = _SCRIPT % f"'/{root}'".encode()
+        script = _SCRIPT % f"'/{base_path()}'".encode()
         body = self.body.replace(_HEAD, _HEAD + script, 1)
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["content-length"] = str(len(body))

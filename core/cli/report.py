@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 
 from core.cli.output import show_note
@@ -36,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Tell the story from what is measured now, and write it."""
     from core.durable import write_whole
     from core.store import check_folder, storage_errors
-    from core.story.deck import make_deck
+    from core.story.deck import make_deck, today
     from core.story.files import report_bytes
     from core.story.shipped import open_story
 
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"--out must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {out.name!r}."
         )
     check_folder(out)
-    deck = make_deck(open_story(arguments.story), f"{datetime.now(UTC):%Y-%m-%d}")
+    deck = make_deck(open_story(arguments.story), today())
     for lack in deck.lacks:
         show_note(lack)
     content = report_bytes(deck, out.suffix.lower())

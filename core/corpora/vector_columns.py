@@ -15,6 +15,7 @@ from core.errors import InvalidInputError
 __all__ = ["looks_like_vector", "vector_columns"]
 
 _LEAST = 8
+"""Numbers that make a vector."""
 _WRITTEN = re.compile(r"\s*[\[(][-+0-9.eE,;\s]+[\])]\s*")
 _SAMPLE = 5
 """Rows that are looked at."""
@@ -34,7 +35,9 @@ def looks_like_vector(cell: Any) -> bool:
         return len(cell) >= _LEAST and all(isinstance(v, int | float) for v in cell[:_LEAST])
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "(")):
         return False
-    return bool(_WRITTEN.fullmatch(cell)) and len(re.split(r"[,;\s]+", cell.strip(" []()"))) >= 8
+    return (
+        bool(_WRITTEN.fullmatch(cell)) and len(re.split(r"[,;\s]+", cell.strip(" []()"))) >= _LEAST
+    )
 
 
 def vector_columns(file: File) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,7 +15,7 @@ from core.story.format import PAGES, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
 from core.story.views import VIEWS, told
 
-__all__ = ["MARKS", "Deck", "Page", "live_address", "make_deck"]
+__all__ = ["MARKS", "Deck", "Page", "live_address", "make_deck", "today"]
 
 MARKS: Mapping[str, str] = {
     "recovered": "hit",
@@ -107,6 +108,11 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
     for name, value in found:
         merged.setdefault(name, {})[value] = None
     return [(name, "; ".join(values)) for name, values in merged.items()]
+
+
+def today() -> str:
+    """Return the date that stands on a report, such as `2026-03-01`."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def make_deck(

@@ -45,7 +45,6 @@ READERS = {
     "reconstruct": "`reconstruct`",
 }
 
-SHOWN = ("rouge_l", "bleu_2", "bleu_4", "exact", "token_f1", "kendall_tau")
 _N_PAIRS = 2000
 """Bundled sentences: of which an attacker learns how a defence changes vectors, and that the
 simpler readers answer with."""
@@ -283,7 +282,7 @@ def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown: all lengths of a reader, and those up to 16 words together."""
-    columns = ("vectors", "reader", "queries", "words", "n", *(MEASURES[m] for m in SHOWN))
+    columns = ("vectors", "reader", "queries", "words", "n", *MEASURES.values())
     lines: list[Sequence[object]] = []
     for (defence, reader, _), own in by_reader(rows).items():
         head = ("as they are" if defence == "none" else f"`{defence}`", READERS[reader])
@@ -291,16 +290,16 @@ def markdown(rows: Sequence[Row]) -> str:
         lines += [(*head, asked, row["length"], row["n"], *_cells(row)) for row in own]
         short = [row for row in own if _ends(row["length"])[1] <= 16]
         if len(short) > 1:
-            together = {m: pooled(short, m) for m in SHOWN}
+            together = {m: pooled(short, m) for m in MEASURES}
             n = sum(row["n"] for row in short)
-            told = (together[m].said(is_bold=m == "rouge_l") for m in SHOWN)
+            told = (together[m].said(is_bold=m == "rouge_l") for m in MEASURES)
             lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
     return "\n".join([*markdown_table(columns, lines), *failed]) + "\n"
 
 
 def _cells(row: Row) -> Iterator[str]:
-    return (row.said(m, is_bold=m == "rouge_l") for m in SHOWN)
+    return (row.said(m, is_bold=m == "rouge_l") for m in MEASURES)
 
 
 def _longest(rows: Sequence[Row]) -> int:

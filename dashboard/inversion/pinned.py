@@ -10,6 +10,7 @@ from core.figures import inversion as figures
 from core.story.format import Table
 from dashboard import cache
 from dashboard.inversion.cost import cost_in_words
+from dashboard.inversion.views import strongest
 from dashboard.leakage import invert_command
 from dashboard.story.pinning import Seen
 
@@ -25,7 +26,7 @@ def is_typed(text: str) -> bool:
 
 def seen(readings: Sequence[Reading], with_text: bool) -> Seen:
     """Return scores of each attack; the marked sentence where it may be in the story."""
-    best = max(readings, key=lambda reading: reading.scores.f1)
+    best = strongest(readings)
     entry = INVERSION_ATTACKS[best.attack]
     text = best.text if with_text else "YOUR SENTENCE"
     many = len(readings) > 1
@@ -52,11 +53,11 @@ def seen(readings: Sequence[Reading], with_text: bool) -> Seen:
 
 
 def _row(reading: Reading) -> tuple[str, ...]:
-    entry, n = INVERSION_ATTACKS[reading.attack], len(reading.targets) + len(reading.unknown)
+    entry = INVERSION_ATTACKS[reading.attack]
     is_scored = bool(reading.targets)
     return (
         entry.title,
-        f"{reading.n_recovered} of {n}",
+        f"{reading.n_recovered} of {reading.n_words}",
         f"{reading.scores.f1:.0f}" if is_scored else "–",
         f"{reading.prior.f1:.0f}" if is_scored else "–",
         entry.access.needs,

@@ -152,11 +152,10 @@ def score_row(reading: Reading) -> None:
     Where no word can be scored there is no score: zero would say that nothing leaks.
     """
     own, prior, is_scored = reading.scores, reading.prior, bool(reading.targets)
-    n = len(reading.targets) + len(reading.unknown)
     with st.container(horizontal=True, gap="xsmall"):
         st.metric(
             "Words read",
-            f"{reading.n_recovered} of {n}" if is_scored else "–",
+            f"{reading.n_recovered} of {reading.n_words}" if is_scored else "–",
             f"guessing: {_n_guessed(reading)}" if is_scored else "not scored",
             delta_color="off",
             delta_arrow="off",

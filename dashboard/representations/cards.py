@@ -104,7 +104,7 @@ def _row(answer: Answer, best: AttackScore | None) -> dict[str, object]:
     return {
         "encoder": encoder_title(answer.encoder),
         "attack": _how(answer),
-        "words scored": f"{len(reading.targets)} of {_n_words(reading)}",
+        "words scored": f"{len(reading.targets)} of {reading.n_words}",
         "words read": f"{reading.n_recovered} of {len(reading.targets)}",
         **_scores(reading, reading.scores),
         "most read, measured above": best.f1.said(0) if best else None,
@@ -119,7 +119,7 @@ def _guess_row(answer: Answer) -> dict[str, object]:
     return {
         "encoder": "none",
         "attack": "Guessing without any vector",
-        "words scored": f"{len(reading.targets)} of {_n_words(reading)}",
+        "words scored": f"{len(reading.targets)} of {reading.n_words}",
         "words read": f"{len(words)} of {len(reading.targets)}",
         **_scores(reading, reading.prior),
         "most read, measured above": None,
@@ -135,10 +135,6 @@ def _scores(reading: Reading, scores: TokenScores) -> dict[str, object]:
 
 def _nothing(reading: Reading) -> str:
     return "none" if reading.targets else "cannot be scored"
-
-
-def _n_words(reading: Reading) -> int:
-    return len(reading.targets) + len(reading.unknown)
 
 
 def _how(answer: Answer) -> str:
@@ -169,7 +165,7 @@ def _card(answer: Answer, best: AttackScore | None) -> None:
     st.html(markup.wrong_words(answer.reading))
     if answer.reading.targets and answer.reading.unknown:
         st.markdown(
-            f"Scored on **{len(answer.reading.targets)} of {_n_words(answer.reading)} words**: "
+            f"Scored on **{len(answer.reading.targets)} of {answer.reading.n_words} words**: "
             "this attack's list does not hold the others, so it cannot read them."
         )
     panels.score_row(answer.reading)

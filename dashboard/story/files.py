@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from functools import lru_cache, partial
 
 import streamlit as st
 
 from core.errors import CoreError
 from core.story.browser import NO_BROWSER, has_browser
-from core.story.deck import Deck, make_deck
+from core.story.deck import Deck, make_deck, today
 from core.story.files import report_bytes
 from core.story.format import Slide, Story
 from core.story.reading import MOST_BYTES, parse_story
@@ -18,7 +17,7 @@ from core.story.views import told
 from dashboard.calm import show_error
 from dashboard.story import state
 
-__all__ = ["deck_of", "open_file", "save_buttons", "today"]
+__all__ = ["deck_of", "open_file", "save_buttons"]
 
 _UPLOAD, _REFUSED = "upload_story", "_story_refused"
 
@@ -37,11 +36,6 @@ _KINDS = {
         "One file that opens offline, with figures to point at, and is presented by itself",
     ),
 }
-
-
-def today() -> str:
-    """Return the date that stands on a report."""
-    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def deck_of(story: Story, date: str = "") -> Deck:

@@ -17,8 +17,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit import config
 
+from dashboard.guard import base_path
 from dashboard.visitor import COOKIE, owner_of
 
 __all__ = ["ServeStories", "base", "show_at"]
@@ -65,7 +65,7 @@ def _owner() -> str:
 
 def base() -> str:
     """Return where the pages are served, without a slash at the end."""
-    root = str(config.get_option("server.baseUrlPath") or "").strip("/")
+    root = base_path()
     return f"/{root}" if root else ""
 
 

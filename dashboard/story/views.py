@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.story.deck import Page, live_address
+from core.story.deck import Page, live_address, today
 from core.story.format import PAGES, Story
 from core.story.html import content_policy, html_report
 from core.story.prose import Block
@@ -18,7 +18,7 @@ from dashboard import markup
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.story import state
-from dashboard.story.files import deck_of, today
+from dashboard.story.files import deck_of
 from dashboard.story.serving import base, show_at
 from dashboard.story.state import Placed
 

@@ -87,6 +87,11 @@ class Reading:
         return len(self.hits)
 
     @property
+    def n_words(self) -> int:
+        """How many different words with content the text has, those that cannot be named too."""
+        return len(self.targets) + len(self.unknown)
+
+    @property
     def groups(self) -> dict[str, tuple[int, int]]:
         """How many names, numbers and rare words were read, of how many that could be named."""
         read, numbers = {w.word for w in self.hits}, numbers_of(self.revealing)
