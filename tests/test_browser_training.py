@@ -33,10 +33,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
 from core.studies import training_summary
 training_summary.SHIPPED = Path(sys.argv.pop(1))
+from dashboard.training import state
+state.USUAL = state.TrialRequest(n_defence=600, n_known=300, n_targets=100, epochs=10)
 from streamlit.web.cli import main
 main()
 """
-"""Streamlit in a process that takes other rows for those that ship."""
+"""Streamlit in a process that takes other rows for those that ship, and a smaller trial."""
 
 
 @pytest.fixture(scope="module")
