@@ -135,6 +135,13 @@ def main() -> int:
         for copy in copies:
             places.put(copy)
 
+        def tested(tests: Sequence[str]) -> tuple[int, str]:
+            place = places.get()
+            try:
+                return _tested(tests, place)
+            finally:
+                places.put(place)
+
         def work(mutant: Mutant) -> Verdict:
             place = places.get()
             try:
@@ -145,12 +152,12 @@ def main() -> int:
                   f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
             return verdict
 
-        for tests in dict.fromkeys(mutant.tests for mutant in chosen):
-            healthy, told = _tested(tests, copies[0])
-            if healthy != _PASSED:
-                print(f"The tests fail without any mutant: {told}", file=sys.stderr)
-                return 1
         with ThreadPoolExecutor(arguments.jobs) as pool:
+            for healthy, told in pool.map(tested, dict.fromkeys(m.tests for m in chosen)):
+                if healthy != _PASSED:
+                    print(f"The tests fail without any mutant: {told}", file=sys.stderr)
+                    pool.shutdown(cancel_futures=True)
+                    return 1
             verdicts = list(pool.map(work, chosen))
     if not arguments.names:
         arguments.out.write_text(
