@@ -194,6 +194,28 @@ def test_a_reader_that_knows_the_mechanism_reads_more(
     assert reader.shares_["literal"] == pytest.approx(literal, abs=0.05)
 
 
+def test_the_law_is_drawn_once_and_for_all_tokens_that_are_asked(
+    tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
+) -> None:
+    known, held, targets = sides
+    asked: list[NDArray[np.int64]] = []
+
+    class Counted(Silent):
+        def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+            asked.append(token_ids)
+            return token_ids % 4 + 9  # every released token is one of four
+
+    released = ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same")
+    reader = PosteriorReader(Vocabulary.count(known), Counted(), n_simulated=2_000)
+    reader.fit(released, known, held)
+    by_fit = [np.unique(ids) for ids in asked if len(ids) > 1_000]
+    assert len(by_fit) == 1 and set(by_fit[0]) == set(np.flatnonzero(reader.prior_.counts))
+    reader.reading_, n_before = "token", len(asked)
+    reader.tokens(released, released.encode(targets))
+    again = np.unique(np.concatenate([*asked[n_before:], np.empty(0, np.int64)]))
+    assert not set(again) & set(by_fit[0]), "what was drawn is not drawn again"
+
+
 def test_where_tokens_come_back_they_are_read_as_they_are(
     tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
 ) -> None:

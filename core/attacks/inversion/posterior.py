@@ -23,7 +23,15 @@ from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_pro
 from core.results import Recovery
 from core.text import Vocabulary
 
-__all__ = ["READINGS", "Candidates", "PosteriorReader", "TokenPrior", "candidates", "decode"]
+__all__ = [
+    "READINGS",
+    "Candidates",
+    "Draws",
+    "PosteriorReader",
+    "TokenPrior",
+    "candidates",
+    "decode",
+]
 
 READINGS = ("literal", "token", "sequence")
 """Released tokens as they are; the likeliest token each; the likeliest sequence of tokens."""
@@ -121,6 +129,48 @@ class Candidates:
     log_law: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Draws:
+    """What tokens became in an attacker's own draws of a mechanism, more of tokens used more.
+
+    Attributes
+    ----------
+    tokens : int64 array (n,)
+        Those that went in.
+    drawn : int64 array (n,)
+        What each became.
+    """
+
+    tokens: NDArray[np.int64]
+    drawn: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        change: Changes,
+        inputs: NDArray[np.int64],
+        prior: TokenPrior,
+        n_simulated: int = N_SIMULATED,
+    ) -> Draws:
+        """Draw for each of (m,) tokens: some `n_simulated` over all that the prior knows."""
+        share = np.sqrt(np.maximum(prior.counts, _FLOOR))
+        of_known = share[prior.counts > 0].sum()
+        n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share[inputs] / of_known).astype(int))
+        tokens = np.repeat(inputs, n_draws)
+        return cls(tokens, change.tokens(tokens))
+
+    def also_of(
+        self, change: Changes, inputs: NDArray[np.int64], prior: TokenPrior, n_simulated: int
+    ) -> Draws:
+        """Return these and draws for those tokens that they lack."""
+        missing = np.setdiff1d(inputs, self.tokens)
+        if not len(missing):
+            return self
+        more = Draws.of(change, missing, prior, n_simulated)
+        both = ((self.tokens, more.tokens), (self.drawn, more.drawn))
+        return Draws(*map(np.concatenate, both))
+
+
 def candidates(
     change: Changes,
     released: NDArray[np.int64],
@@ -128,18 +178,24 @@ def candidates(
     *,
     n_candidates: int = N_CANDIDATES,
     n_simulated: int = N_SIMULATED,
+    draws: Draws | None = None,
 ) -> Candidates:
     """Return what may have become each released token, by Bayes' rule: P[y | x]·P[x].
 
     The law is the mechanism's own where it can tell it, else it is counted from draws of its own.
+
+    Parameters
+    ----------
+    draws : Draws, optional
+        Those there are already; only tokens that they lack are drawn.
     """
     released = np.unique(released)
     inputs = np.union1d(np.flatnonzero(prior.counts), released)
-    law = (
-        _told_law(change, inputs, released)
-        if hasattr(change, "chances")
-        else _counted_law(change, inputs, released, prior, n_simulated)
-    )
+    if hasattr(change, "chances"):
+        law = _told_law(change, inputs, released)
+    else:
+        seen = draws or Draws.of(change, inputs, prior, n_simulated)
+        law = _counted_law(inputs, released, seen.also_of(change, inputs, prior, n_simulated))
     with np.errstate(divide="ignore"):
         log_law = np.log(law)
     k = min(n_candidates, len(inputs))
@@ -163,23 +219,17 @@ def _told_law(
 
 
 def _counted_law(
-    change: Changes,
-    inputs: NDArray[np.int64],
-    released: NDArray[np.int64],
-    prior: TokenPrior,
-    n_simulated: int,
+    inputs: NDArray[np.int64], released: NDArray[np.int64], draws: Draws
 ) -> NDArray[np.float32]:
-    """Return P[y | x] as counted: more draws for tokens that are used more.
+    """Return P[y | x] as counted from draws: inputs by released tokens.
 
     Few draws tell little of what a token becomes: to them are added `_LIKE` that follow what is
     alike of most tokens under noise in many dimensions (Asghar et al. 2024): a token comes back, or
     becomes one of those that any token becomes.
     """
-    share = np.sqrt(np.maximum(prior.counts[inputs], _FLOOR))
-    n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share / share.sum()).astype(np.int64))
-    rows = np.repeat(np.arange(len(inputs)), n_draws)
-    drawn = change.tokens(inputs[rows])
-    is_back = drawn == inputs[rows]
+    rows, drawn = np.searchsorted(inputs, draws.tokens), draws.drawn
+    n_draws = np.bincount(rows, minlength=len(inputs))
+    is_back = drawn == draws.tokens
     place = np.searchsorted(released, drawn).clip(max=len(released) - 1)
     is_asked = released[place] == drawn
     law = np.zeros((len(inputs), len(released)), np.float32)
@@ -244,6 +294,8 @@ class PosteriorReader:
     reading_: str = field(default="", init=False)
     shares_: dict[str, float] = field(default_factory=dict, init=False)
     """Reading to the share of the tokens that it brought back."""
+    draws_: Draws | None = field(default=None, init=False)
+    """Of the tokens of the known texts: drawn once, where the mechanism cannot tell its law."""
 
     def fit(
         self, encoder: ReleasedTokens, known: Sequence[str], held: Sequence[str]
@@ -257,6 +309,7 @@ class PosteriorReader:
         """
         opened = encoder.encoder
         self.prior_ = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+        self.draws_ = None
         bind(self, encoder, self.vocabulary_)
         truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
         seen = [self.change.tokens(row) for row in truth]
@@ -272,8 +325,11 @@ class PosteriorReader:
         """Return what each row of released tokens is read as."""
         if reading == "literal" or not sum(map(len, rows)):
             return list(rows)
+        if self.draws_ is None and not hasattr(self.change, "chances"):
+            known = np.flatnonzero(self.prior_.counts)
+            self.draws_ = Draws.of(self.change, known, self.prior_, self.n_simulated)
         found = candidates(
-            self.change, np.concatenate(rows), self.prior_,
+            self.change, np.concatenate(rows), self.prior_, draws=self.draws_,
             n_candidates=self.n_candidates, n_simulated=self.n_simulated,
         )  # fmt: skip
         return [decode(row, found, self.prior_, in_sequence=reading == "sequence") for row in rows]
