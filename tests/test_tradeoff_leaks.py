@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from core.specs import DefenceSpec
 from core.studies import tradeoff_attack, tradeoff_texts
 from core.studies.rows import Cell
 from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_attack import attack_scores
+from core.studies.tradeoff_attack import OF_TOKENS, attack_scores
 from core.studies.tradeoff_cells import parts_of
 from core.studies.tradeoff_guards import Guard
 from core.studies.tradeoff_texts import AttackersTexts, draw_texts, folded
@@ -191,6 +192,23 @@ def test_every_attacker_is_scored_on_the_targets_alone(
     measured = {scores[f"token_set_f1: {name}"].n for name in names}
     chances = {scores[f"token_set_f1: {name}"].chance for name in names}
     assert len(measured) == 1 == len(chances), "all face the same words"
+
+
+def test_who_reads_released_tokens_alone_encodes_and_trains_nothing(
+    tiny_encoder: TransformerEncoder, texts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: Any) -> None:
+        raise AssertionError("nobody reads a vector")
+
+    cell = {**cell_of("text_to_text", OF_TOKENS, eta=5000.0), "start": "ships"}
+    ships = SimpleNamespace(vocabulary_=Vocabulary.count(texts.known))
+    monkeypatch.setattr(tradeoff_attack, "_shipped", lambda encoder: ships)
+    monkeypatch.setattr(tradeoff_attack._Scene, "of", none)
+    scores, told = attack_scores(cell, tiny_encoder, texts)
+    assert list(told["attacker_seconds"]) == list(OF_TOKENS)
+    assert scores["token_set_f1: tokens"].value > scores["token_set_f1: tokens"].chance
+    with pytest.raises(AssertionError, match="nobody reads"):
+        attack_scores({**cell, "attackers": ["tuned"]}, tiny_encoder, texts)
 
 
 class ByText:

@@ -17,7 +17,7 @@ All are judged by `evaluate` on the same targets and words:
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,7 @@ from core.text import Vocabulary
 __all__ = [
     "ATTACKERS",
     "FRESH",
+    "OF_TOKENS",
     "attack_scores",
     "draws_noise",
     "released_texts",
@@ -65,6 +66,9 @@ __all__ = [
 
 ATTACKERS = ("tuned", "search", "tokens", "posterior")
 """In the order in which they are met; the last two attack what releases tokens."""
+
+OF_TOKENS = ("tokens", "posterior")
+"""Those read what is released, no vector of a text."""
 
 FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
@@ -92,33 +96,19 @@ def attack_scores(
     guard : Guard, optional
         The cell's defence; needed where it was trained.
     """
-    scene = _Scene.of(Guard(cell) if guard is None else guard, encoder, texts)
     scores: dict[str, Score] = {}
     seconds: dict[str, float] = {}
-    start = time.perf_counter()
-    base = _tuned(cell, scene)
     found: dict[str, tuple[InversionAttack, Encoder]] = {}
-    for name in (*ATTACKERS, FRESH):
-        if name not in cell["attackers"]:
-            continue
-        if name == "tuned":
-            found[name] = (scene.on_protected(base, scene.own), scene.protected)
-        elif name == "search":
-            found[name] = (_search(cell, scene, base), scene.protected)
-        elif name == FRESH:
-            found[name] = (_fresh(scene, base.vocabulary_), scene.protected)
-        elif releases_tokens(cell["defence"]):
-            found[name] = _reader(name, cell, encoder, base, texts)
-        else:
-            continue
-        attack, attacked = found[name]
-        vectors = scene.target_vectors if attacked is scene.protected else None
+    start = time.perf_counter()
+    ready = _ready(cell, encoder, texts, Guard(cell) if guard is None else guard)
+    for name, attack, attacked, vectors in ready:
         result = evaluate(
             attack, attacked, texts.targets, vectors=vectors, documents=texts.documents,
             seed=cell["seed"], name="sentences",
         )  # fmt: skip
         measured = result.scores.score("token_set_f1", result.baseline.token_set_f1)
         scores[leakage_measure(name)] = measured
+        found[name] = attack, attacked
         seconds[name] = round(time.perf_counter() - start, 1)
         start = time.perf_counter()
     if releases_tokens(cell["defence"]):
@@ -130,6 +120,32 @@ def attack_scores(
         reader: Any = found["posterior"][0]
         told["posterior"]["reading"] = getattr(reader, "reading_", "vectors")
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
+
+
+def _ready(
+    cell: Cell, encoder: Encoder, texts: AttackersTexts, guard: Guard
+) -> Iterator[tuple[str, InversionAttack, Encoder, Vectors | None]]:
+    """Yield each attacker that is asked for, with what it attacks and its vectors of the targets.
+
+    Where released tokens alone are read no vector is needed: nothing is encoded and trained then.
+    """
+    asked = [name for name in (*ATTACKERS, FRESH) if name in cell["attackers"]]
+    if cell["start"] and set(asked) <= set(OF_TOKENS):
+        vocabulary = _shipped(encoder).vocabulary_
+    else:
+        scene = _Scene.of(guard, encoder, texts)
+        base, seen = _tuned(cell, scene), (scene.protected, scene.target_vectors)
+        vocabulary = base.vocabulary_
+        if "tuned" in asked:
+            yield "tuned", scene.on_protected(base, scene.own), *seen
+        if "search" in asked:
+            yield "search", _search(cell, scene, base), *seen
+        if FRESH in asked:
+            yield FRESH, _fresh(scene, vocabulary), *seen
+    if releases_tokens(cell["defence"]):
+        for name in OF_TOKENS:
+            if name in asked:
+                yield name, *_reader(name, cell, encoder, vocabulary, texts), None
 
 
 @dataclass(frozen=True)
@@ -187,11 +203,17 @@ def _tuned(cell: Cell, scene: _Scene) -> ProbeMLCAttack:
         fresh: Any = attack_of(cell)
         trained: ProbeMLCAttack = fresh.fit(scene.own, known, scene.copies[0])
         return trained
-    shipped = load_attack(shipped_folder(scene.own, "probe_mlc"))
-    assert isinstance(shipped, ProbeMLCAttack)
+    shipped = _shipped(scene.own)
     pairs = paired(shipped.vocabulary_, (known, scene.copies), (held, scene.attacked.encode(held)))
     epochs = -(-EPOCHS // len(scene.copies))
     return tune(shipped, scene.own, pairs, epochs=epochs, learning_rate=LEARNING_RATE)
+
+
+def _shipped(encoder: Encoder) -> ProbeMLCAttack:
+    """Return the classifier that ships for an encoder."""
+    shipped = load_attack(shipped_folder(encoder, "probe_mlc"))
+    assert isinstance(shipped, ProbeMLCAttack)
+    return shipped
 
 
 def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
@@ -250,16 +272,16 @@ def _released(cell: Cell, encoder: Encoder, known: Sequence[str] | None = None) 
 
 
 def _reader(
-    name: str, cell: Cell, encoder: Encoder, base: ProbeMLCAttack, texts: AttackersTexts
+    name: str, cell: Cell, encoder: Encoder, vocabulary: Vocabulary, texts: AttackersTexts
 ) -> tuple[InversionAttack, Encoder]:
     """Return who reads released tokens, and what is read: as they are, or knowing the mechanism."""
     released = _released(cell, encoder)
     if name == "tokens":
-        return TokenReader(base.vocabulary_).fit(released), released
+        return TokenReader(vocabulary).fit(released), released
     if cell["defence"] == "token_representation":
         released = _released(cell, encoder, known=texts.known)
-        return TokenReader(base.vocabulary_).fit(released), released
-    knowing: Any = PosteriorReader(base.vocabulary_, _privatizer(cell, encoder, 6))
+        return TokenReader(vocabulary).fit(released), released
+    knowing: Any = PosteriorReader(vocabulary, _privatizer(cell, encoder, 6))
     return knowing.fit(released, texts.known, texts.held), released
 
 
