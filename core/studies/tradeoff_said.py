@@ -75,7 +75,7 @@ def attack_said(facts: Mapping[str, Any]) -> str:
         return "no attack was measured."
     begun = "trained on from the weights that ship" if facts.get("start") else "trained anew"
     return (
-        f"each knows the defence and is {begun}, on the protected vectors of "
-        f"{facts['n_auxiliary']:,} sentences; {facts['n_targets']:,} others are attacked, which no "
-        "part of an attacker was trained on."
+        f"each knows the defence and {facts['n_auxiliary']:,} sentences of its own; who reads "
+        f"vectors is {begun}, on those of these sentences behind the defence. "
+        f"{facts['n_targets']:,} others are attacked, which no part of an attacker was trained on."
     )
