@@ -15,6 +15,7 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.reconstruct.edits import Proposer
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.progress import told
 from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import tokens_of
@@ -186,8 +187,8 @@ class ReconstructAttack:
             quests = self._quests(vectors[start : start + _BLOCK])
             try:
                 if self.n_queries:
-                    told = _told(on_progress, quests, self._text, start, len(vectors))
-                    self._search(encoder, quests, told)
+                    on_round = _reporter(on_progress, quests, self._text, start, len(vectors))
+                    self._search(encoder, quests, on_round)
             except (StoppedError, KeyboardInterrupt) as stopped:
                 left = quests + self._quests(vectors[start + _BLOCK :])
                 answers = recoveries + [self._answer(quest) for quest in left]
@@ -276,7 +277,7 @@ class ReconstructAttack:
         return self
 
 
-def _told(
+def _reporter(
     on_progress: OnProgress,
     quests: Sequence[Quest],
     text: Callable[[NDArray[np.int32]], str],
@@ -290,8 +291,8 @@ def _told(
         best = quests[0].best
         said = "Writing a first sentence"
         if best is not None:
-            said = f"Best of {quests[0].n_queries:,}, cosine {best.cosine:.3f}"
-            said += f": {text(best.tokens)}" if n_all == 1 else ""
+            step = SentenceStep(quests[0].n_queries, text(best.tokens), best.cosine)
+            said = told(step, with_text=n_all == 1)
         on_progress((done + sum(spent)) / n_all, said)
 
     return report
