@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 
 from core.attacks.inversion.reading import Mark, Reading
-from core.results import RecoveredWord, SentenceStep
+from core.results import RecoveredWord, Sentence, SentenceStep
 from core.text import mark_words
 
 __all__ = [
@@ -173,9 +173,24 @@ def read_sentence(reading: Reading) -> str:
         return ""
     near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
     head = "The best sentence before it was stopped" if reading.is_unfinished else _AS_READ
-    return f"{label(f'{head}{near}; underlined: also in the right order')}" + written(
-        found.text, reading.text
+    return f"{label(f'{head}{near}; underlined: also in the right order')}" + (
+        written(found.text, reading.text) + _sureness(found)
     )
+
+
+def _sureness(found: Sentence) -> str:
+    """Return how sure the attacker may be of a sentence, and of each of its words."""
+    if not found.words:
+        return ""
+    words = "".join(
+        f'<li class="ls-chip" dir="auto">{escape(word.word)} {word.score:.0%}</li>'
+        for word in found.words
+    )
+    told = (
+        f"Without knowing the text the attacker can tell: of such sentences {found.confidence:.0%} "
+        "are right word for word; of such words, as often as stands beside each"
+    )
+    return f'{label(told)}<ul class="ls-words" aria-label="How sure of each word">{words}</ul>'
 
 
 def sentence_steps(steps: Sequence[SentenceStep], true: str) -> str:

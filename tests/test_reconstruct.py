@@ -20,6 +20,7 @@ from core.attacks.inversion.reconstruct.scores import (
     order_of,
     score_sentence,
     score_sentences,
+    spoken,
 )
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import END, Lexicon, joined, tokens_of
@@ -184,6 +185,26 @@ def test_kept_and_restored_it_says_the_same(fitted: ReconstructAttack, tmp_path:
     assert [read(a) for a in answers(restored)] == [read(a) for a in answers(fitted, n_queries=60)]
 
 
+def test_calibrated_it_tells_how_sure_it_is_before_and_after_it_asks(
+    fitted: ReconstructAttack, tmp_path: Any
+):
+    assert all(math.isnan(a.sentence.confidence) for a in answers(fitted) if a.sentence)
+    save_attack(fitted, tmp_path)
+    sure = load_attack(tmp_path)
+    assert isinstance(sure, ReconstructAttack)
+    sure.n_queries = 60
+    sure.calibrate(OrderEncoder(), [text for i, text in enumerate(TEXTS) if i % 8 == 0][6:])
+    save_attack(sure, tmp_path)
+    restored = load_attack(tmp_path)
+    assert isinstance(restored, ReconstructAttack) and restored.confidence_ == sure.confidence_
+    for budget in (0, 60):
+        for answer in answers(restored, n_queries=budget):
+            assert answer.sentence is not None and answer.sentence.words
+            assert [w.word for w in answer.sentence.words] == spoken(answer.sentence.text)
+            told = [answer.sentence.confidence, *(w.score for w in answer.sentence.words)]
+            assert all(0 < p < 1 for p in told)
+
+
 def test_edits_do_what_they_say():
     sentence = np.array([10, 11, 12, 13], np.int32)
     assert Edit(1, 1, (9,)).of(sentence).tolist() == [10, 9, 11, 12, 13]
@@ -299,3 +320,4 @@ def test_the_attack_that_ships_reads_a_sentence_in_order(minilm: TransformerEnco
     assert answer.sentence is not None and answer.sentence.cosine > 0.85
     scores = score_sentence("The doctor lost his violin in London.", answer.sentence.text)
     assert scores["rouge_l"] > 50, answer.sentence.text
+    assert 0 < answer.sentence.confidence < 1 and len(answer.sentence.words) > 3

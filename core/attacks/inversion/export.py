@@ -86,7 +86,9 @@ def _sentence(reading: Reading) -> dict[str, Any]:
         return {}
     numbers = {"cosine": found.cosine, "confidence": found.confidence}
     known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
-    return {"sentence": found.text, **known, "is_unfinished": reading.is_unfinished}
+    sure = [{"word": w.word, "confidence": w.score} for w in found.words]
+    told = {"sentence": found.text, **known, "sentence_words": sure}
+    return {**told, "is_unfinished": reading.is_unfinished}
 
 
 def _scores(scores: TokenScores) -> dict[str, float]:
