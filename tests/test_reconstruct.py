@@ -25,7 +25,7 @@ from core.attacks.inversion.reconstruct.scores import (
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import END, Lexicon, joined, tokens_of
 from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError, StoppedError
+from core.errors import EncoderMismatchError, InvalidInputError, StoppedError
 from core.protocols import Vectors
 from core.results import Recovery
 from core.specs import AttackSpec
@@ -151,6 +151,20 @@ def test_a_vector_of_length_zero_is_refused_by_row(fitted: ReconstructAttack):
     vectors[2] = 0
     with pytest.raises(InvalidInputError, match="length zero, first in row 2"):
         fitted.invert(OrderEncoder(), vectors)
+
+
+def test_vectors_that_are_no_numbers_or_of_another_width_are_refused(fitted: ReconstructAttack):
+    vectors = OrderEncoder().encode(HELD)
+    broken = vectors.copy()
+    broken[3, 5] = math.nan
+    with pytest.raises(InvalidInputError, match="NaN"):
+        fitted.invert(OrderEncoder(), broken)
+    with pytest.raises(InvalidInputError, match=r"shape \(n, 256\)"):
+        fitted.invert(OrderEncoder(), vectors[:, :100])
+    other = OrderEncoder()
+    other.fingerprint = "1" * 64
+    with pytest.raises(EncoderMismatchError, match="ordered"):
+        fitted.invert(other, vectors)
 
 
 @pytest.mark.parametrize("value", [-1, 100_001, math.nan])
