@@ -30,7 +30,7 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
             continue
         for row in own:
             behind = "" if defence == "none" else f", {defence}"
-            name = f"{row.cell['length']} words{behind}"
+            name = f"{row['length']} words{behind}"
             found.setdefault(name, {})[budget] = row.scores["rouge_l"]
     return {name: sorted(points.items()) for name, points in found.items()}
 
@@ -76,7 +76,7 @@ def defended(rows: Sequence[Row]) -> dict[str, list[tuple[str, Score]]]:
         if row.error or row["reader"] not in ("reconstruct", "blind"):
             continue
         budget = f"{row['budget']:,} queries" if row["reader"] == "reconstruct" else _BLIND
-        name = f"{row.cell['length']} words, {budget}"
+        name = f"{row['length']} words, {budget}"
         found.setdefault(name, []).append((_titled(row["guarded_by"]), row.scores["rouge_l"]))
     return found
 
