@@ -50,6 +50,8 @@ class Sentence:
     """Of its vector with the one under attack; NaN where it was not encoded."""
     confidence: float = math.nan
     """What share of such sentences is right, as the attack was calibrated; NaN where it was not."""
+    words: tuple[RecoveredWord, ...] = ()
+    """Its words in order, each with what share of such is right; empty where not calibrated."""
     steps: tuple[SentenceStep, ...] = ()
     """What stood there before, first to last."""
 

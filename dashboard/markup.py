@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 
 from core.attacks.inversion.reading import Mark, Reading
-from core.results import RecoveredWord
+from core.results import RecoveredWord, Sentence, SentenceStep
 from core.text import mark_words
 
 __all__ = [
@@ -29,9 +29,13 @@ __all__ = [
     "quoted",
     "read_sentence",
     "read_words",
+    "sentence_steps",
     "token_legend",
+    "written",
     "wrong_words",
 ]
+
+_AS_READ = "The sentence as read"
 
 _CLASSES = {
     Mark.RECOVERED: "ls-hit",
@@ -138,34 +142,70 @@ def ordered_words(reading: Reading) -> str:
     )
 
 
-def read_sentence(reading: Reading) -> str:
-    """Return the sentence that an attack wrote, its words marked, and how near its vector came.
+def written(said: str, true: str) -> str:
+    """Return a sentence that an attack wrote, right words marked, and how many they are.
 
-    Right words stand in the text; whether they also follow each other as there is told by the
-    line below a run of them.
+    Right words stand in the true text; whether they also follow each other as there is told by
+    the line below a run of them, and counted in the line below the sentence.
     """
-    told = reading.recovery.sentence
-    if told is None:
-        return ""
-    known = [word for _, word in mark_words(reading.text) if word is not None]
+    known = [word for _, word in mark_words(true) if word is not None]
     pairs = set(pairwise(known))
-    pieces, before = [], ""
-    for piece, word in mark_words(told.text):
+    pieces, before, n, n_right, n_in_order = [], "", 0, 0, 0
+    for piece, word in mark_words(said):
         if word is None:
             pieces.append(escape(piece))
             continue
-        in_order = (before, word) in pairs
-        kind = "in the text, after the same word" if in_order else "in the text"
+        is_right, is_in_order = word in known, (before, word) in pairs
+        kind = "in the text, after the same word" if is_in_order else "in the text"
         hit = f'<mark class="ls-hit" title="{kind}">{escape(piece)}</mark>'
-        hit = f"<u>{hit}</u>" if in_order else hit
-        pieces.append(hit if word in known else escape(piece))
+        hit = f"<u>{hit}</u>" if is_in_order else hit
+        pieces.append(hit if is_right else escape(piece))
+        n, n_right, n_in_order = n + 1, n_right + is_right, n_in_order + is_in_order
         before = word
-    body = "".join(pieces)
-    near = "" if math.isnan(told.cosine) else f", cosine {told.cosine:.3f} with the vector"
-    return (
-        f"{label(f'The sentence as read{near}; underlined: also in the right order')}"
-        f'<p class="ls-sentence" dir="auto">{body}</p>'
+    told = f"{n_right} of its {n} words are in the text, {n_in_order} of them after the same word"
+    return f'<p class="ls-sentence" dir="auto">{"".join(pieces)}</p><p class="ls-label">{told}</p>'
+
+
+def read_sentence(reading: Reading) -> str:
+    """Return the sentence that an attack wrote, its words marked, and how near its vector came."""
+    found = reading.recovery.sentence
+    if found is None:
+        return ""
+    near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
+    head = "The best sentence before it was stopped" if reading.is_unfinished else _AS_READ
+    return f"{label(f'{head}{near}; underlined: also in the right order')}" + (
+        written(found.text, reading.text) + _sureness(found)
     )
+
+
+def _sureness(found: Sentence) -> str:
+    """Return how sure the attacker may be of a sentence, and of each of its words."""
+    if not found.words:
+        return ""
+    words = "".join(
+        f'<li class="ls-chip" dir="auto">{escape(word.word)} {word.score:.0%}</li>'
+        for word in found.words
+    )
+    told = (
+        f"Without knowing the text the attacker can tell: of such sentences {found.confidence:.0%} "
+        "are right word for word; of such words, as often as stands beside each"
+    )
+    return f'{label(told)}<ul class="ls-words" aria-label="How sure of each word">{words}</ul>'
+
+
+def sentence_steps(steps: Sequence[SentenceStep], true: str) -> str:
+    """Return sentences that a search went through, each with its cosine, its words marked."""
+    items = "".join(
+        f'<li><span class="ls-label">{_after(step)}</span>{written(step.text, true)}</li>'
+        for step in steps
+    )
+    return f'<ol class="ls-steps" aria-label="How the sentence grew">{items}</ol>'
+
+
+def _after(step: SentenceStep) -> str:
+    if math.isnan(step.cosine):
+        return "Before any query"
+    return f"After {step.n_queries:,} queries, cosine {step.cosine:.3f}"
 
 
 def _step(found: RecoveredWord, is_hit: bool) -> str:

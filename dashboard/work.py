@@ -28,6 +28,8 @@ SHARED = 20.0
 """Seconds that a result is kept after it was taken: the visitor may follow it in two tabs."""
 
 _HELP = "It runs beside this page. You can go on reading, stop it, or reload the page."
+_LOST = "Nothing unfinished is kept."
+_BEST = "It did not come to its end: this is the best that it had by then."
 _T = TypeVar("_T", bound=Hashable)
 
 
@@ -47,6 +49,8 @@ class Offer:
         Before it is started.
     kept : str
         Of it, after it was stopped.
+    takes_best : bool
+        Whether the best that it had by then is taken too, where it was stopped and tells it.
     tells : callable
         From what the work tells to what stands beside the bar of its progress.
     shows : callable, optional
@@ -62,6 +66,7 @@ class Offer:
     failed: str
     note: str = ""
     kept: str = "Nothing of it was kept."
+    takes_best: bool = False
     again: str = ""
     is_primary: bool = False
     tells: Callable[[str], str] = str
@@ -83,7 +88,11 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
 
 
 def take(request: Hashable, offer: Offer) -> Job | None:
-    """Return a job that is done, forgotten unless kept; else draw what starts or follows it."""
+    """Return a job that is done, forgotten unless kept; else draw what starts or follows it.
+
+    A stopped one is returned as well, below what starts it again, where the offer takes the best
+    that it had.
+    """
     job_id = _ids().get(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is not None and job.state is JobState.DONE:
@@ -101,7 +110,18 @@ def take(request: Hashable, offer: Offer) -> Job | None:
     elif job is not None and job.state is JobState.FAILED:
         show_error(job.error, title=offer.failed)
     elif job is not None:
-        st.caption(f"Stopped after {job.seconds:.0f} s. {offer.kept}")
+        kept = _BEST if _has_best(job, offer) else offer.kept
+        st.caption(f"Stopped after {job.seconds:.0f} s. {kept}")
+    _start_button(request, job, offer)
+    return job if job is not None and _has_best(job, offer) else None
+
+
+def _has_best(job: Job, offer: Offer) -> bool:
+    """Return whether a job that was stopped handed over the best so far, and it is wanted."""
+    return offer.takes_best and job.state is JobState.STOPPED and job.result is not None
+
+
+def _start_button(request: Hashable, job: Job | None, offer: Offer) -> None:
     st.button(
         offer.again if job is not None and offer.again else offer.label,
         key=offer.key,
@@ -111,7 +131,6 @@ def take(request: Hashable, offer: Offer) -> Job | None:
         on_click=offer.on_click,
         args=(request,),
     )
-    return None
 
 
 def is_known(request: Hashable) -> bool:
@@ -178,7 +197,8 @@ def _follow(job_id: str, offer: Offer) -> None:
             "Stop",
             key=f"stop-{job_id}",
             icon=":material/stop_circle:",
-            help="Ends this work within two seconds. Nothing unfinished is kept.",
+            help="Ends this work within two seconds. "
+            + ("What it has by then is shown." if offer.takes_best else _LOST),
             on_click=cache.jobs().stop,
             args=(job_id,),
         )

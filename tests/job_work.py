@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidInputError
+from example_reading import READING
+
+from core.attacks.inversion.reading import Reading
+from core.attacks.inversion.reconstruct.progress import told
+from core.errors import InvalidInputError, StoppedError, StoppedSearch
 from core.jobs import Jobs, Work
 from core.protocols import OnProgress
+from core.results import Recovery, Sentence, SentenceStep
+from core.specs import AttackSpec
 
 _PREPARED: list[int] = []
 
@@ -40,6 +48,34 @@ def gate(folder: Path, on_progress: OnProgress) -> str:
     wait_for(folder / "go")
     on_progress(0.5, "Half")
     return "result"
+
+
+def best_so_far(folder: Path, on_progress: OnProgress) -> str:
+    """Report until it is stopped, and hand over the best by then."""
+    (folder / "runs").write_text(str(os.getpid()))
+    try:
+        while True:
+            on_progress(0.5, "Searching")
+            time.sleep(0.01)
+    except StoppedError as stop:
+        raise StoppedSearch("Stopped.", ["the best so far"]) from stop
+
+
+def read_until_stopped(
+    spec: AttackSpec, on: object, text: str, vector: object, counts: bool, on_progress: OnProgress
+) -> Reading:
+    """Tell a sentence until it is stopped, and hand it over."""
+    step = SentenceStep(320, "the river near <b> london", 0.871)
+    steps = (SentenceStep(0, "river london", math.nan), step)
+    try:
+        while True:
+            on_progress(0.3, told(step))
+            time.sleep(0.01)
+    except StoppedError as stop:
+        sentence = Sentence(step.text, step.cosine, steps=steps)
+        found = replace(READING, attack=spec.name, text=text, is_unfinished=True,
+                        recovery=Recovery((), n_queries=320, sentence=sentence))  # fmt: skip
+        raise StoppedSearch("Stopped.", [found]) from stop
 
 
 def note(path: Path, _: OnProgress) -> None:

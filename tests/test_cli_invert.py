@@ -122,6 +122,12 @@ def test_a_sentence_is_read_back_in_order(core: Any) -> None:
     assert f"“{answer['sentence']}”" in told and f"cosine {answer['cosine']:.3f}" in told
 
 
+@pytest.mark.parametrize("value", ["-1", "100001", "many", "nan"])
+def test_a_bad_budget_is_refused_by_name(core: Any, value: str) -> None:
+    asked = ("invert", "--attack", "reconstruct", "--set", f"n_queries={value}", "--text", SENTENCE)
+    assert "n_queries" in core(*asked).refusal()
+
+
 def test_interrupted_it_tells_the_best_so_far(core: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from core.attacks.inversion.reconstruct import search
 

@@ -112,6 +112,14 @@ def test_stopping_ends_the_work_at_its_next_sign_of_progress(shared: Jobs, tmp_p
     assert final(shared, shared.start(job_work.pid)).result == process, "it stayed warm"
 
 
+def test_work_that_is_stopped_may_hand_over_the_best_so_far(shared: Jobs, tmp_path: Path) -> None:
+    job_id = shared.start(job_work.best_so_far, tmp_path)
+    wait_until((tmp_path / "runs").exists)
+    shared.stop(job_id)
+    stopped = final(shared, job_id)
+    assert stopped.state is JobState.STOPPED and stopped.result == ["the best so far"]
+
+
 @pytest.mark.parametrize("work", [job_work.hold_the_interpreter, job_work.swallow_the_stop])
 def test_stopping_takes_two_seconds_at_most_whatever_the_work_does(
     make_jobs: Callable[..., Jobs], tmp_path: Path, work: Callable[..., object]

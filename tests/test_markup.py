@@ -123,5 +123,10 @@ def test_a_sentence_that_was_read_marks_right_words_and_right_order() -> None:
     )
     assert '<mark class="ls-hit" title="in the text">doctor</mark>' in drawn
     assert "<u><mark" in drawn and drawn.count("<u>") == 1
+    assert "5 of its 6 words are in the text, 1 of them after the same word" in drawn
     assert "&lt;i&gt;" in drawn and "<i>" not in drawn and " cat" in drawn
     assert markup.read_sentence(replace(reading, recovery=Recovery(()))) == ""
+    assert "How sure" not in drawn
+    sure = Sentence("his <i>", 0.9, 0.31, words=(RecoveredWord("<i>", 0.725),))
+    told = markup.read_sentence(replace(reading, recovery=Recovery((), sentence=sure)))
+    assert "of such sentences 31% are right word for word" in told and "&lt;i&gt; 72%" in told

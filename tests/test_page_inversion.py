@@ -2,18 +2,21 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import job_work
 import pytest
 from job_work import use_weights
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.jobs import Jobs, JobState
+from core.jobs import Job, Jobs, JobState
 from dashboard import cache, state
+from dashboard.inversion import answers
 from dashboard.inversion import state as inversion_state
 from dashboard.inversion.settings import adjustable_settings
 
@@ -228,6 +231,41 @@ def test_a_reloaded_page_finds_its_job_again(
     assert anew.text_input(key=state.TEXT_KEY).value == TEXT
     assert INVERSION_ATTACKS["search"].title in cards(anew)
     assert len(anew.metric) == 4 * len(cards(anew))
+
+
+def test_a_search_that_is_stopped_shows_the_best_that_it_had(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "read_text", job_work.read_until_stopped)
+    page = opened(text=TEXT, attack="reconstruct")
+    page.button(key="run-reconstruct").click().run()
+    job_id = job_in(page)
+    wait_until(lambda: "cosine" in view(job_id).message)
+    page.run()
+    grown = html(page)
+    assert "after the same word</p>" in grown and "<b>" not in grown, "it is seen while it grows"
+    page.button(key=f"stop-{job_id}").click().run()
+    stopped = cache.jobs().wait(job_id, timeout=60)
+    assert stopped is not None and stopped.state is JobState.STOPPED and stopped.result
+    page.run()
+    assert not page.exception and not page.error
+    assert "The best sentence before it was stopped, cosine 0.871" in html(page)
+    assert "How the sentence grew" in html(page) and "until it was stopped" in html(page)
+    assert any("did not come to its end" in caption.value for caption in page.caption)
+    assert page.button(key="run-reconstruct").label.endswith("again")
+
+
+def view(job_id: str) -> Job:
+    job = cache.jobs().view(job_id)
+    assert job is not None
+    return job
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open, held: Path) -> None:

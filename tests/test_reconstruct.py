@@ -20,11 +20,12 @@ from core.attacks.inversion.reconstruct.scores import (
     order_of,
     score_sentence,
     score_sentences,
+    spoken,
 )
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import END, Lexicon, joined, tokens_of
 from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError, StoppedError
+from core.errors import EncoderMismatchError, InvalidInputError, StoppedError
 from core.protocols import Vectors
 from core.results import Recovery
 from core.specs import AttackSpec
@@ -152,6 +153,20 @@ def test_a_vector_of_length_zero_is_refused_by_row(fitted: ReconstructAttack):
         fitted.invert(OrderEncoder(), vectors)
 
 
+def test_vectors_that_are_no_numbers_or_of_another_width_are_refused(fitted: ReconstructAttack):
+    vectors = OrderEncoder().encode(HELD)
+    broken = vectors.copy()
+    broken[3, 5] = math.nan
+    with pytest.raises(InvalidInputError, match="NaN"):
+        fitted.invert(OrderEncoder(), broken)
+    with pytest.raises(InvalidInputError, match=r"shape \(n, 256\)"):
+        fitted.invert(OrderEncoder(), vectors[:, :100])
+    other = OrderEncoder()
+    other.fingerprint = "1" * 64
+    with pytest.raises(EncoderMismatchError, match="ordered"):
+        fitted.invert(other, vectors)
+
+
 @pytest.mark.parametrize("value", [-1, 100_001, math.nan])
 def test_bad_budgets_are_refused_by_name(value: float):
     with pytest.raises(InvalidInputError, match="n_queries"):
@@ -182,6 +197,26 @@ def test_kept_and_restored_it_says_the_same(fitted: ReconstructAttack, tmp_path:
     assert isinstance(restored, ReconstructAttack)
     restored.n_queries = 60
     assert [read(a) for a in answers(restored)] == [read(a) for a in answers(fitted, n_queries=60)]
+
+
+def test_calibrated_it_tells_how_sure_it_is_before_and_after_it_asks(
+    fitted: ReconstructAttack, tmp_path: Any
+):
+    assert all(math.isnan(a.sentence.confidence) for a in answers(fitted) if a.sentence)
+    save_attack(fitted, tmp_path)
+    sure = load_attack(tmp_path)
+    assert isinstance(sure, ReconstructAttack)
+    sure.n_queries = 60
+    sure.calibrate(OrderEncoder(), [text for i, text in enumerate(TEXTS) if i % 8 == 0][6:])
+    save_attack(sure, tmp_path)
+    restored = load_attack(tmp_path)
+    assert isinstance(restored, ReconstructAttack) and restored.confidence_ == sure.confidence_
+    for budget in (0, 60):
+        for answer in answers(restored, n_queries=budget):
+            assert answer.sentence is not None and answer.sentence.words
+            assert [w.word for w in answer.sentence.words] == spoken(answer.sentence.text)
+            told = [answer.sentence.confidence, *(w.score for w in answer.sentence.words)]
+            assert all(0 < p < 1 for p in told)
 
 
 def test_edits_do_what_they_say():
@@ -299,3 +334,4 @@ def test_the_attack_that_ships_reads_a_sentence_in_order(minilm: TransformerEnco
     assert answer.sentence is not None and answer.sentence.cosine > 0.85
     scores = score_sentence("The doctor lost his violin in London.", answer.sentence.text)
     assert scores["rouge_l"] > 50, answer.sentence.text
+    assert 0 < answer.sentence.confidence < 1 and len(answer.sentence.words) > 3

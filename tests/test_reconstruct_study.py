@@ -9,6 +9,7 @@ import pytest
 
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
+from core.figures.reconstruct import reconstruct_figure
 from core.results import Interval, Score
 from core.studies import reconstruct
 from core.studies.reconstruct import READERS, ReconstructStudy, markdown, measure, pooled, uses
@@ -47,6 +48,11 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
     assert {row["reader"] for row in rows} == set(READERS)
     for row in rows:
         assert row["n"] == 2 and row.scores["rouge_l"].n == 2
+    sure = [row for row in rows if "calibration_words" in row.scores]
+    told = [(r["guarded_by"], r["reader"], r["budget"]) for r in sure]
+    assert told == [("none", "reconstruct", 40)], "behind a defence cosines mean less"
+    assert sure[0].scores["calibration_sentences"].n == 2
+    assert "| none | 4-8 | sentences | 2 |" in markdown(rows)
     read = {(r["guarded_by"], r["reader"], r["budget"]): r.scores["rouge_l"].value for r in rows}
     assert read["none", "reconstruct", 40] >= read["none", "reconstruct", 0]
     assert read["none", "reconstruct", 40] > read["none", "blind", rows[0]["budget"]]
@@ -80,3 +86,23 @@ def test_a_length_that_is_no_range_is_refused_before_anything_is_measured(
 ) -> None:
     with pytest.raises(InvalidInputError, match="FROM-TO"):
         ReconstructStudy(target=target, lengths=(length,)).cells()
+
+
+def test_the_figure_of_defences_has_a_point_for_each_strength_and_the_floor() -> None:
+    def row(guarded_by: str, reader: str, budget: int, value: float) -> Row:
+        cell = {"guarded_by": guarded_by, "length": "4-8"}
+        score = Score(value, Interval(value - 5, value + 5), 10)
+        return Row(cell, {"rouge_l": score}, {"reader": reader, "budget": budget, "n": 10})
+
+    rows = [
+        row(defence, reader, budget, value)
+        for defence, high in (("none", 60), ("truncation:dimension=96", 40), ("binary", 30))
+        for reader, budget, value in (("blind", 0, 8), ("bag", 99, 20), ("reconstruct", 500, high))
+    ]
+    blind, read = reconstruct_figure(rows).data
+    assert (list(read.x), read.mode) == ([60, 40, 30], "markers")
+    assert list(read.y) == ["No defence", "Truncation, to 96 dimensions", "Binary quantising"]
+    assert list(read.error_x.array) == [5, 5, 5] and read.name == "4-8 words, 500 queries"
+    assert (list(blind.x), blind.line.dash) == ([8, 8, 8], "dot")
+    alone = reconstruct_figure([r for r in rows if r["guarded_by"] == "none"])
+    assert [list(line.y) for line in alone.data] == [[60]], "of one defence: by the queries"

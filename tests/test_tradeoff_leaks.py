@@ -270,3 +270,25 @@ def test_a_defence_is_held_against_none_on_the_same_texts(
     change = scores["change of accuracy: m"]
     assert change.ci95.low <= change.value <= change.ci95.high and change.value < 0
     assert told == {"same_texts": []}
+
+
+def test_a_sentence_is_read_behind_a_defence_on_as_many_texts_as_are_told(
+    minilm: TransformerEncoder, bundled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tradeoff_attack, "N_SENTENCES", 4)
+    monkeypatch.setattr(tradeoff_attack, "N_SENTENCE_QUERIES", 40)
+    short = [text for text in dict.fromkeys(bundled) if 6 <= len(text.split()) <= 14]
+    texts = AttackersTexts(tuple(short[:200]), tuple(short[200:240]), tuple(short[240:248]))
+    settings = {"vocabulary_size": 400, "epochs": 1, "hidden": 8, "substitutions": 0}
+    cell = cell_of("truncation", dimension=192)
+    cell |= {"attackers": ["reconstruct"], "settings": settings}
+    scores, told = attack_scores(cell, minilm, texts)
+    ((measure, score),) = scores.items()
+    assert measure == "token_set_f1: reconstruct"
+    assert 1 <= score.n <= 4, "those of the four that hold a word that all are judged by"
+    assert told["attackers_told"]["reconstruct"]["family"] == "search for the sentence"
+
+
+def test_who_reads_sentences_is_refused_without_the_texts_that_were_held_out() -> None:
+    with pytest.raises(InvalidInputError, match=r"reconstruct.*--auxiliary none"):
+        cell_of("none", ("tuned", "reconstruct"))

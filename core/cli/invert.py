@@ -107,7 +107,8 @@ def _sentence(recovery: Recovery) -> dict[str, Any]:
         return {}
     told = {"cosine": recovery.sentence.cosine, "confidence": recovery.sentence.confidence}
     known = {name: None if math.isnan(value) else value for name, value in told.items()}
-    return {"sentence": recovery.sentence.text, **known}
+    sure = [{"word": w.word, "confidence": w.score} for w in recovery.sentence.words]
+    return {"sentence": recovery.sentence.text, **known, "sentence_words": sure}
 
 
 def _unnamed(attack: InversionAttack, text: str) -> frozenset[str]:
@@ -143,9 +144,12 @@ def _show(answers: list[dict[str, Any]]) -> None:
 
 def _show_sentence(answer: dict[str, Any]) -> None:
     """Print the sentence that was read, how near its vector is, and how often such are right."""
-    known = {"cosine": "cosine {:.3f}", "confidence": "right in {:.0%} of such"}
+    known = {"cosine": "cosine {:.3f}", "confidence": "word for word in {:.0%} of such"}
     told = [form.format(answer[name]) for name, form in known.items() if answer[name] is not None]
     print(f"  “{answer['sentence']}” {' · '.join(told)}".rstrip())
+    if answer["sentence_words"]:
+        sure = (f"{w['word']} {w['confidence']:.0%}" for w in answer["sentence_words"])
+        print(f"  How often such words are right: {', '.join(sure)}")
 
 
 def _show_count(answer: dict[str, Any], true: AbstractSet[str]) -> None:

@@ -1,4 +1,4 @@
-"""Sentences read back: how much of them, by how many queries are allowed, a line a length."""
+"""Sentences read back: how much of them, by the queries allowed, or by what defends vectors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import error_bars
+from core.defences.told import read_defence
+from core.figures.style import BASELINE, error_bars
 from core.results import Score
 from core.studies.reconstruct import by_reader
 from core.studies.rows import Row
+from core.studies.tradeoff_point import strength
+from core.studies.tradeoff_setting import entry_shown
 
-__all__ = ["curves", "reconstruct_figure"]
+__all__ = ["curves", "defended", "defended_figure", "reconstruct_figure"]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
 _SHAPES = ("circle", "diamond", "square", "cross", "star")
+_BLIND = "without the vector"
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -26,13 +30,15 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
             continue
         for row in own:
             behind = "" if defence == "none" else f", {defence}"
-            name = f"{row.cell['length']} words{behind}"
+            name = f"{row['length']} words{behind}"
             found.setdefault(name, {})[budget] = row.scores["rouge_l"]
     return {name: sorted(points.items()) for name, points in found.items()}
 
 
 def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return ROUGE-L with its 95 % interval over the queries allowed."""
+    """Return ROUGE-L with its 95 % interval over the queries allowed, or over the defences."""
+    if len({row["guarded_by"] for row in rows if not row.error}) > 1:
+        return defended_figure(rows)
     figure = go.Figure()
     found = curves(rows)
     budgets = sorted({budget for curve in found.values() for budget, _ in curve})
@@ -57,6 +63,53 @@ def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
         },
         yaxis={"title": "ROUGE-L", "rangemode": "tozero"},
         legend={"orientation": "h", "y": -0.25},
+        template="plotly_white",
+        margin={"l": 60, "r": 30, "t": 80, "b": 80},
+    )
+    return figure
+
+
+def defended(rows: Sequence[Row]) -> dict[str, list[tuple[str, Score]]]:
+    """Return ROUGE-L by the defences, in their order, of each budget and without the vector."""
+    found: dict[str, list[tuple[str, Score]]] = {}
+    for row in rows:
+        if row.error or row["reader"] not in ("reconstruct", "blind"):
+            continue
+        budget = f"{row['budget']:,} queries" if row["reader"] == "reconstruct" else _BLIND
+        name = f"{row['length']} words, {budget}"
+        found.setdefault(name, []).append((_titled(row["guarded_by"]), row.scores["rouge_l"]))
+    return found
+
+
+def _titled(defence: str) -> str:
+    if defence == "none":
+        return "No defence"
+    spec = read_defence(defence)
+    said = strength(spec.name, dict(spec.settings))
+    return ", ".join(filter(None, (entry_shown(spec.name).title, said)))
+
+
+def defended_figure(rows: Sequence[Row]) -> go.Figure:
+    """Return ROUGE-L with its 95 % interval over the defences; dotted: without the vector."""
+    figure = go.Figure()
+    for i, (name, points) in enumerate(defended(rows).items()):
+        is_blind, n = name.endswith(_BLIND), len(_COLOURS)
+        colour = BASELINE if is_blind else _COLOURS[i % n]
+        figure.add_scatter(
+            x=[score.value for _, score in points],
+            y=[title for title, _ in points],
+            name=name,
+            mode="lines" if is_blind else "markers",
+            line={"color": colour, "width": 2, "dash": "dot"},
+            marker={"symbol": _SHAPES[i % n], "size": 9, "color": colour},
+            error_x=None if is_blind else error_bars([score for _, score in points]),
+        )
+    figure.update_layout(
+        title="Sentences read back from vectors behind a defence that the attacker knows"
+        "<br><sup>ROUGE-L ×100 with 95 % intervals; 100 is the sentence word for word</sup>",
+        xaxis={"title": "ROUGE-L", "rangemode": "tozero"},
+        yaxis={"autorange": "reversed", "automargin": True},
+        legend={"orientation": "h", "y": -0.2},
         template="plotly_white",
         margin={"l": 60, "r": 30, "t": 80, "b": 80},
     )

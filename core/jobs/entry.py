@@ -51,10 +51,10 @@ class Entry:
 
     def finish(self, ended: Ended) -> None:
         """Take over what came of it."""
-        # Whoever asked to stop it does not want what it found meanwhile.
+        # Whoever asked to stop it does not want what it found meanwhile, but for the best so far,
+        # which work that was stopped may hand over.
         self.state = JobState.STOPPED if self.must_stop else ended.state
-        is_done = self.state is JobState.DONE
-        self.result, self.error = (ended.result if is_done else None), ended.error
+        self.result, self.error = (ended.result if self.state is ended.state else None), ended.error
         self.payload = b""
         self.ended = self.asked = time.monotonic()
 

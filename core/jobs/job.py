@@ -43,7 +43,7 @@ class Job:
     seconds_left : float or None
         Until its turn where it waits, until its end where it runs; None where nobody can tell.
     result : object
-        What the work returned.
+        What the work returned; of work that was stopped the best so far, where it has such.
     error : str
         A sentence for the user.
     """

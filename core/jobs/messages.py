@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core.errors import CoreError, StoppedError
+from core.errors import CoreError, StoppedError, StoppedSearch
 from core.jobs.job import JobState
 
 __all__ = ["Ended", "Message", "Ready", "Stop", "Told"]
@@ -53,6 +53,8 @@ class Ended:
     @classmethod
     def by(cls, fault: BaseException) -> Self:
         """Return how work ended that raised something."""
+        if isinstance(fault, StoppedSearch):
+            return cls(state=JobState.STOPPED, result=fault.answers)
         if isinstance(fault, StoppedError):
             return cls(state=JobState.STOPPED)
         if isinstance(fault, CoreError):

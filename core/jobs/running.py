@@ -106,7 +106,7 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
     while True:
         message = worker.listen(_LOOK_EVERY)
         if isinstance(message, Ended):
-            return replace(verdict, is_warm=message.is_warm) if verdict else message
+            return _ruled(message, verdict) if verdict else message
         if isinstance(message, Told):
             entry.take_note(message)
         verdict = verdict or judge(entry)
@@ -119,6 +119,13 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
         elif not asked:
             asked = time.monotonic()
             worker.ask_to_stop()
+
+
+def _ruled(ended: Ended, verdict: Ended) -> Ended:
+    """Return how work ended that was asked to stop: as judged, with the best that it had."""
+    is_stopped = ended.state is verdict.state is JobState.STOPPED
+    result = ended.result if is_stopped else None
+    return replace(verdict, result=result, is_warm=ended.is_warm)
 
 
 def _death(status: int, kind: str) -> Ended:

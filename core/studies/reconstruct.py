@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.reconstruct.confidence import sureness
 from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences, spoken
 from core.attacks.inversion.shipped import (
     open_attack,
@@ -36,7 +37,16 @@ from core.studies.domains import check_contents, content_of
 from core.studies.rows import Cell, Row
 from core.studies.tables import markdown_table
 
-__all__ = ["READERS", "ReconstructStudy", "by_reader", "markdown", "measure", "pooled", "uses"]
+__all__ = [
+    "READERS",
+    "ReconstructStudy",
+    "by_reader",
+    "markdown",
+    "measure",
+    "pooled",
+    "targets",
+    "uses",
+]
 
 READERS = {
     "blind": "without the vector: any sentence of that length",
@@ -138,7 +148,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     """Read the sentences of a cell, and let the simpler readers answer beside."""
     check_contents(cell)
     encoder = _encoder(cell["encoder_precision"])
-    apart = _targets(cell, encoder)
+    apart = targets(cell, encoder)
     texts = list(apart.sentences.texts)
     reading = _Reading.of(cell, encoder, texts)
     scores = [
@@ -147,10 +157,15 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         for reader, budget, said in _answers(cell, encoder, reading, texts)
     ]  # fmt: skip
     chance = {name: score.value for name, score in scores[0][3].items()}
+
+    def is_last(reader: str, budget: int) -> bool:
+        return reader == "reconstruct" and budget == max(cell["budgets"])
+
     return [
         Row(
             scores={name: Score(s.value, s.ci95, s.n, chance[name]) for name, s in found.items()}
-            | ({"cosine": reading.cosine(budget)} if reader == "reconstruct" else {}),
+            | ({"cosine": reading.cosine(budget)} if reader == "reconstruct" else {})
+            | (sureness(texts, reading.answers) if is_last(reader, budget) else {}),
             facts={
                 "reader": reader,
                 "budget": budget,
@@ -164,7 +179,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     ]
 
 
-def _targets(cell: Cell, encoder: Encoder) -> Apart:
+def targets(cell: Cell, encoder: Encoder) -> Apart:
     """Return the sentences under attack: of the length asked for, none that repeats a known one."""
     is_held_out = cell["auxiliary"] == "held-out"
     marks = shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else frozenset()
@@ -295,7 +310,20 @@ def markdown(rows: Sequence[Row]) -> str:
             told = (together[m].said(is_bold=m == "rouge_l") for m in MEASURES)
             lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
-    return "\n".join([*markdown_table(columns, lines), *failed]) + "\n"
+    return "\n".join([*markdown_table(columns, lines), *_sure(rows), *failed]) + "\n"
+
+
+def _sure(rows: Sequence[Row]) -> list[str]:
+    """Return a table of how sure the answers were and how often right; none where none told."""
+    lines: list[Sequence[object]] = []
+    for row in rows:
+        for part in ("words", "sentences"):
+            error = row.scores.get(f"calibration_{part}")
+            if error is not None:
+                told = (row.said(f"{name}_{part}") for name in ("told", "right"))
+                lines.append((row["guarded_by"], row["length"], part, error.n, *told, error.said()))
+    columns = ("vectors behind", "words", "confidence in", "n", "told", "right", "expected error")
+    return ["", *markdown_table(columns, lines)] if lines else []
 
 
 def _cells(row: Row) -> Iterator[str]:

@@ -9,6 +9,8 @@ All are judged by `evaluate` on the same targets and words:
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
 - `posterior`: those of the likeliest tokens under what is released, by what the mechanism does and
   how tokens are used in the attacker's own texts;
+- `reconstruct`: the words of the sentences that are read back, as that attack ships, turned on
+  the defence as the search is; only where it is named, and of fewer texts, which its n says;
 - `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
   defences that are trained, whose adversary is a classifier, as one of another family that begins
   with nothing but protected vectors.
@@ -33,7 +35,7 @@ from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
-from core.attacks.inversion.shipped import load_attack, shipped_folder
+from core.attacks.inversion.shipped import load_attack, open_attack, shipped_folder
 from core.defences.chain import Chain
 from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
@@ -58,6 +60,7 @@ __all__ = [
     "ATTACKERS",
     "FRESH",
     "OF_TOKENS",
+    "SENTENCES",
     "attack_scores",
     "draws_noise",
     "released_texts",
@@ -72,6 +75,12 @@ OF_TOKENS = ("tokens", "posterior")
 
 FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
+
+SENTENCES = "reconstruct"
+"""Takes seconds for each text, so that it comes where it is asked for."""
+
+N_SENTENCES, N_SENTENCE_QUERIES = 30, 500
+"""Texts that it attacks at most, and how often it may encode for each."""
 
 N_COPIES = 3
 """Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
@@ -104,7 +113,7 @@ def attack_scores(
     for name, attack, attacked, vectors in ready:
         result = evaluate(
             attack, attacked, texts.targets, vectors=vectors, documents=texts.documents,
-            seed=cell["seed"], name="sentences",
+            seed=cell["seed"], name="sentences", limit=N_SENTENCES if name == SENTENCES else None,
         )  # fmt: skip
         measured = result.scores.score("token_set_f1", result.baseline.token_set_f1)
         scores[leakage_measure(name)] = measured
@@ -129,7 +138,7 @@ def _ready(
 
     Where released tokens alone are read no vector is needed: nothing is encoded and trained then.
     """
-    asked = [name for name in (*ATTACKERS, FRESH) if name in cell["attackers"]]
+    asked = [name for name in (*ATTACKERS, SENTENCES, FRESH) if name in cell["attackers"]]
     if cell["start"] and set(asked) <= set(OF_TOKENS):
         vocabulary = _shipped(encoder).vocabulary_
     else:
@@ -140,6 +149,8 @@ def _ready(
             yield "tuned", scene.on_protected(base, scene.own), *seen
         if "search" in asked:
             yield "search", _search(cell, scene, base), *seen
+        if SENTENCES in asked:
+            yield SENTENCES, _reconstruct(scene, vocabulary), *seen
         if FRESH in asked:
             yield FRESH, _fresh(scene, vocabulary), *seen
     if releases_tokens(cell["defence"]):
@@ -227,6 +238,14 @@ def _search(cell: Cell, scene: _Scene, base: ProbeMLCAttack) -> LiftedAttack:
     texts = (scene.texts.known, scene.texts.held)
     tuned = tune_search(search, base, (scene.queried, scene.attacked), texts, plan)
     return scene.on_protected(tuned, scene.queried)
+
+
+def _reconstruct(scene: _Scene, vocabulary: Vocabulary) -> LiftedAttack:
+    """Return who reads whole sentences, of which the words are counted that all are judged by."""
+    spec = AttackSpec.of(SENTENCES, {"n_queries": N_SENTENCE_QUERIES})
+    attack: Any = open_attack(spec, scene.own)
+    bind(attack, scene.own, vocabulary)
+    return scene.on_protected(attack, scene.queried)
 
 
 def _fresh(scene: _Scene, vocabulary: Vocabulary) -> InversionAttack:

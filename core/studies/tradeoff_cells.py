@@ -28,7 +28,14 @@ from core.studies.defence_grid import (
 )
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
-from core.studies.tradeoff_attack import ATTACKERS, FRESH, releases_tokens
+from core.studies.tradeoff_attack import (
+    ATTACKERS,
+    FRESH,
+    N_SENTENCE_QUERIES,
+    N_SENTENCES,
+    SENTENCES,
+    releases_tokens,
+)
 from core.studies.tradeoff_attribute import READER
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
@@ -126,7 +133,7 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
         raise InvalidInputError(
             f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
         )
-    known = (*ATTACKERS, FRESH)
+    known = (*ATTACKERS, SENTENCES, FRESH)
     for name in asked.attackers:
         if name not in known:
             raise InvalidInputError(
@@ -135,12 +142,28 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     attackers = list(asked.attackers)
     if trained_stage(spec.name) and FRESH not in attackers:
         attackers.append(FRESH)
-    return {**_shared(asked, "attack"), "attack": asked.attack,
+    return {**_shared(asked, "attack"), "attack": asked.attack, **_reads_sentences(asked),
             "attackers": attackers, "auxiliary": asked.auxiliary,
             "contents": auxiliary_digest(asked.auxiliary), "start": _start(asked),
             "settings": USUAL | settings_for(asked.attack, asked.attack_settings),
             "n_auxiliary": asked.n_auxiliary, "n_targets": asked.n_targets,
             "near": asked.near}  # fmt: skip
+
+
+def _reads_sentences(asked: TradeoffSettings) -> Cell:
+    """Return what identifies the reconstruction, where it attacks: it comes as it ships."""
+    if SENTENCES not in asked.attackers:
+        return {}
+    digest = shipped_digest(EncoderSpec(name=asked.encoder), SENTENCES)
+    if not (asked.auxiliary and digest):
+        raise InvalidInputError(
+            f"--attackers {SENTENCES} comes with the weights that ship for the encoder, so it "
+            "needs one that has them, such as minilm, and --auxiliary, a file that holds the "
+            f"sentences held out from them; got --encoder {asked.encoder} and --auxiliary "
+            f"{asked.auxiliary or 'none'}."
+        )
+    return {"reconstruct_weights": digest[:16], "n_sentences": N_SENTENCES,
+            "n_sentence_queries": N_SENTENCE_QUERIES}  # fmt: skip
 
 
 def _start(asked: TradeoffSettings) -> str:

@@ -38,7 +38,9 @@ class TradeoffSettings:
         "private_head, which protects a classifier's training texts",
     )
     attackers: tuple[str, ...] = setting(
-        ATTACKERS, "who attacks each defence, knowing it; `retrieval` comes to trained ones too"
+        ATTACKERS,
+        "who attacks each defence, knowing it; `retrieval` comes to trained ones too, and "
+        "`reconstruct`, named here, reads sentences of some of the texts",
     )
     attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
     auxiliary: str = setting(

@@ -9,10 +9,11 @@ from typing import Any
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.job import read_text
 from core.attacks.inversion.reading import Reading, read_vector
+from core.jobs import JobState
 from core.protocols import Access, Vectors
 from core.specs import AttackSpec, EncoderSpec, settings_of
 from dashboard import cache, work
-from dashboard.inversion import state
+from dashboard.inversion import growing, state
 from dashboard.inversion.request import Request
 
 __all__ = [
@@ -99,11 +100,17 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
         on_click=partial(_start, vector),
         failed=f"{INVERSION_ATTACKS[name].title} did not finish",
         note=_OPENS_FIRST if INVERSION_ATTACKS[name].is_live else _SLOW,
+        takes_best=INVERSION_ATTACKS[name].writes_sentences,
+        tells=growing.head,
+        shows=partial(growing.shown, request.text),
     )
     done = work.take(request, offer)
     if done is None:
         return None
     cache.open_names().add((name, ENCODER))  # what it encoded first is on disk now
+    if done.state is JobState.STOPPED:  # not remembered: it can be run to its end
+        unfinished: Reading = done.result[0]
+        return unfinished
     reading: Reading = done.result
     return state.remember_reading(request, reading)
 

@@ -21,7 +21,8 @@ def needs(reading: Reading) -> None:
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
         "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
-        "Time": f"{_duration(reading.seconds)} to answer",
+        "Time": f"{_duration(reading.seconds)} "
+        + ("until it was stopped" if reading.is_unfinished else "to answer"),
     }
     if training.get("seconds"):
         rows["Time"] += f", {_duration(training['seconds'])} to train once{_machine(training)}"
@@ -49,4 +50,5 @@ def cost_in_words(reading: Reading) -> str:
     """Return how long the answer took, and on how many examples it was trained."""
     n_texts = reading.training.get("n_texts")
     trained = f"trained once on {n_texts:,} example sentences" if n_texts else "not trained"
-    return f"{trained}, answered in {_duration(reading.seconds)}"
+    did = "stopped after" if reading.is_unfinished else "answered in"
+    return f"{trained}, {did} {_duration(reading.seconds)}"

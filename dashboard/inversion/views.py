@@ -18,6 +18,7 @@ from core.protocols import Vectors
 from dashboard import markup
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv, save_json
+from dashboard.inversion import growing
 from dashboard.inversion.cost import needs
 from dashboard.state import is_presenting
 
@@ -123,7 +124,7 @@ def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[]
     if with_sentence:
         st.html(markup.marked_sentence(reading))
     if reading.recovery.sentence is not None:
-        st.html(markup.read_sentence(reading))
+        growing.read(reading)
     st.html(markup.wrong_words(reading))
     score_row(reading)
     is_listed = reading.recovery.words and reading.recovery.sentence is None

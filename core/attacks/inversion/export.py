@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,7 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
             {"word": w.word, "score": float(w.score), "is_in_text": w.word in true}
             for w in reading.recovery.words
         ],
+        **_sentence(reading),
         "wrong_but_same_stem": reading.kin,
         "missed": sorted(true - {w.word for w in reading.hits}),
         "not_scored": {
@@ -75,6 +77,18 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
         "seconds": reading.seconds,
         "training": reading.training,
     }
+
+
+def _sentence(reading: Reading) -> dict[str, Any]:
+    """Return the sentence that was read, where the attack reads one; what is not known is None."""
+    found = reading.recovery.sentence
+    if found is None:
+        return {}
+    numbers = {"cosine": found.cosine, "confidence": found.confidence}
+    known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+    sure = [{"word": w.word, "confidence": w.score} for w in found.words]
+    told = {"sentence": found.text, **known, "sentence_words": sure}
+    return {**told, "is_unfinished": reading.is_unfinished}
 
 
 def _scores(scores: TokenScores) -> dict[str, float]:

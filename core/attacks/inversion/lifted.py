@@ -7,6 +7,7 @@ whatever its width, and it is where such an attack is then trained on.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -136,7 +137,15 @@ class LiftedAttack:
     vocabulary_: Vocabulary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take over the words of the attack, and the encoder under attack."""
+        """Take over the words of the attack, and the encoder under attack.
+
+        How sure it is was learned from vectors as they are, whose cosines mean more: it is not
+        told of changed ones.
+        """
+        if getattr(self.attack, "confidence_", None) is not None:
+            unsure: Any = copy.copy(self.attack)
+            unsure.confidence_ = None
+            self.attack = unsure
         bind(self, self.changed, getattr(self.attack, "vocabulary_", None))
 
     def fit(self, *_: Any, **__: Any) -> LiftedAttack:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,7 @@ from core.attacks.inversion.evaluation import attack_vocabulary, rarer_half
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.sentence import kin_of
 from core.encoders.white_box import part_read
+from core.errors import StoppedSearch
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
@@ -80,6 +81,8 @@ class Reading:
     training: dict[str, Any] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
     """Words that stand only beyond what the encoder reads: the vector is not of them."""
+    is_unfinished: bool = False
+    """Whether the attack was stopped: what it answers is the best until then."""
 
     @property
     def n_recovered(self) -> int:
@@ -145,20 +148,26 @@ def read_vector(
         From `prior_words`.
     counts_stop_words : bool
         Count stop words as words to find, and as answers.
+
+    Raises
+    ------
+    StoppedSearch
+        `on_progress` asked a search to stop; its `answers` hold the reading of the best so far.
     """
     start = time.perf_counter()
-    (recovery,) = attack.invert(encoder, vector, on_progress)
-    seconds = time.perf_counter() - start
-    return mark_recovery(
-        name,
-        attack,
-        encoder,
-        text,
-        recovery,
-        prior,
-        counts_stop_words=counts_stop_words,
-        seconds=seconds,
-    )
+
+    def marked(recovery: Recovery) -> Reading:
+        seconds = time.perf_counter() - start
+        given = (name, attack, encoder, text, recovery, prior)
+        return mark_recovery(*given, counts_stop_words=counts_stop_words, seconds=seconds)
+
+    try:
+        (recovery,) = attack.invert(encoder, vector, on_progress)
+    except StoppedSearch as stop:
+        (recovery,) = stop.answers
+        unfinished = replace(marked(recovery), is_unfinished=True)
+        raise StoppedSearch(str(stop), [unfinished]) from stop
+    return marked(recovery)
 
 
 def mark_recovery(

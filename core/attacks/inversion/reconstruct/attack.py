@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from core.attacks.inversion.reconstruct.confidence import Answer, Confidence
 from core.attacks.inversion.reconstruct.edits import Proposer
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.progress import reporter
 from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import tokens_of
@@ -43,7 +45,8 @@ class ReconstructAttack:
     help apart made together. Which are worth a query is foreseen from what each token does to a
     vector, learned once, and from the language model; what is encoded is kept where cosine +
     prior · log P is higher. The true sentence has the cosine 1. Black box: as many queries a
-    vector as `n_queries` says, and none where it says 0, when the start is the answer.
+    vector as `n_queries` says, and none where it says 0, when the start is the answer. Once it is
+    calibrated, a word's score is how often such words are right; before, the cosine.
     """
 
     n_queries: int = setting(
@@ -87,6 +90,7 @@ class ReconstructAttack:
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
     encoder_dimension_: int = field(init=False, repr=False, compare=False)
+    confidence_: Confidence | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit(
         self,
@@ -145,8 +149,28 @@ class ReconstructAttack:
             len(self.model_.lexicon),
             on_progress=lambda f, m: on_progress(0.2 + 0.8 * f, m),
         )
-        self.base_ = base
+        self.base_, self.confidence_ = base, None
         bind(self, encoder, self._answerable(texts))
+        return self
+
+    def calibrate(
+        self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
+    ) -> Self:
+        """Learn how often its words and sentences are right, from texts that it never saw.
+
+        Each is read once; what stood there after a tenth and a third of the queries, and before
+        any, is learned from too.
+        """
+        vectors = check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
+        found = self.invert(encoder, vectors, on_progress)
+        budgets = (0, self.n_queries // 10, self.n_queries // 3, self.n_queries)
+        answers, true = [], []
+        for text, answer, heard in zip(texts, found, self._heard(vectors), strict=True):
+            assert answer.sentence is not None
+            believed = self._believed(heard.tokens, heard.likely)
+            answers += [Answer(answer.sentence.after(n), believed) for n in budgets]
+            true += [text] * len(budgets)
+        self.confidence_ = Confidence.fit(answers, true)
         return self
 
     def _answerable(self, texts: Sequence[str]) -> Vocabulary:
@@ -186,8 +210,8 @@ class ReconstructAttack:
             quests = self._quests(vectors[start : start + _BLOCK])
             try:
                 if self.n_queries:
-                    told = _told(on_progress, quests, self._text, start, len(vectors))
-                    self._search(encoder, quests, told)
+                    on_round = reporter(on_progress, quests, self._text, start, len(vectors))
+                    self._search(encoder, quests, on_round)
             except (StoppedError, KeyboardInterrupt) as stopped:
                 left = quests + self._quests(vectors[start + _BLOCK :])
                 answers = recoveries + [self._answer(quest) for quest in left]
@@ -204,8 +228,13 @@ class ReconstructAttack:
         found = []
         for vector, heard in zip(unit, self._heard(vectors), strict=True):
             starts = first_sentences(heard, self.model_)
-            found.append(Quest(vector.astype(np.float32), starts, heard.tokens))
+            quest = Quest(vector.astype(np.float32), starts, heard.tokens, heard.likely)
+            found.append(quest)
         return found
+
+    def _believed(self, tokens: NDArray[np.int32], likely: NDArray[np.float64]) -> dict[str, float]:
+        known = self.model_.lexicon.tokens
+        return {known[i]: float(p) for i, p in zip(tokens, likely, strict=True)}
 
     def _heard(self, vectors: Vectors) -> list[Heard]:
         """Return the words that the classifier underneath reads, as tokens of the lexicon."""
@@ -230,12 +259,19 @@ class ReconstructAttack:
         steps = [SentenceStep(0, self._text(quest.first), math.nan)]
         steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in quest.trail]
         last = steps[-1]
-        said = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
+        answer = Answer(last, self._believed(quest.heard, quest.likely))
+        sentence = Sentence(last.text, last.cosine, steps=tuple(steps))
         near = 0.0 if math.isnan(last.cosine) else last.cosine
+        sure: dict[str, float] = {}
+        if self.confidence_ is not None:
+            sentence = self.confidence_.told(sentence, answer)
+            for token in sentence.words:
+                sure |= {w: max(token.score, sure.get(w, 0.0)) for w in words(token.word)}
+        said = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
         return Recovery(
-            tuple(RecoveredWord(word, near) for word in said),
+            tuple(RecoveredWord(word, sure.get(word, near)) for word in said),
             n_queries=quest.n_queries,
-            sentence=Sentence(last.text, last.cosine, steps=tuple(steps)),
+            sentence=sentence,
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -248,6 +284,7 @@ class ReconstructAttack:
         return arrays, bound_meta(self) | {
             "base": {"settings": settings, "state": base_meta},
             "tokens": list(self.model_.lexicon.tokens),
+            "confidence": self.confidence_ and self.confidence_.to_dict(),
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -273,25 +310,6 @@ class ReconstructAttack:
                 "Restore the file or train the attack again."
             )
         self.effects_ = Effects.from_arrays(part("effects"))
+        sure = meta.get("confidence")
+        self.confidence_ = None if sure is None else Confidence.from_dict(sure)
         return self
-
-
-def _told(
-    on_progress: OnProgress,
-    quests: Sequence[Quest],
-    text: Callable[[NDArray[np.int32]], str],
-    done: int,
-    n_all: int,
-) -> Callable[[Plan], None]:
-    """Return what reports a round: how far it is, and the best sentence of the first vector."""
-
-    def report(plan: Plan) -> None:
-        spent = [1.0 if q.is_over else q.n_queries / plan.n_queries for q in quests]
-        best = quests[0].best
-        said = "Writing a first sentence"
-        if best is not None:
-            said = f"Best of {quests[0].n_queries:,}, cosine {best.cosine:.3f}"
-            said += f": {text(best.tokens)}" if n_all == 1 else ""
-        on_progress((done + sum(spent)) / n_all, said)
-
-    return report

@@ -68,6 +68,8 @@ class Quest:
     starts: list[NDArray[np.int32]]
     heard: NDArray[np.int32]
     """Words that another attack reads, as tokens."""
+    likely: NDArray[np.float64]
+    """How much it believes in each."""
     states: list[Step] = field(default_factory=list)
     best: Step | None = None
     trail: list[tuple[int, Step]] = field(default_factory=list)

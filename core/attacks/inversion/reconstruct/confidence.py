@@ -1,0 +1,212 @@
+"""How often such words, and such sentences, are right: learned from sentences that are known."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.inversion.reconstruct.scores import spoken
+from core.errors import InvalidInputError
+from core.results import RecoveredWord, Recovery, Score, Sentence, SentenceStep
+from core.text import STOP_WORDS
+
+__all__ = ["Answer", "Confidence", "calibration_error", "right_words", "sureness"]
+
+_FLOOR = 1e-3
+"""Of a word's probability, and of 1 − cosine."""
+
+_LENGTHS = {"words": 6, "words_unasked": 5, "sentence": 2, "sentence_unasked": 2}
+"""Numbers of each model: its weights and its intercept."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sentence that was read, with what the attacker can see of it."""
+
+    step: SentenceStep
+    believed: Mapping[str, float]
+    """Of the words that the classifier underneath reads, the probability."""
+
+    @property
+    def words(self) -> list[str]:
+        """The sentence without its marks."""
+        return spoken(self.step.text)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the encoder was asked about it."""
+        return not math.isnan(self.step.cosine)
+
+    @property
+    def closeness(self) -> float:
+        """Return − log(1 − cosine), which keeps apart what is near one."""
+        return -math.log(1 - min(self.step.cosine, 1.0) + _FLOOR)
+
+    def word_features(self) -> NDArray[np.float64]:
+        """Return a row for each word."""
+        words = self.words
+        rows = []
+        for word in words:
+            p = min(max(self.believed.get(word, 0.0), _FLOOR), 1 - _FLOOR)
+            row = [math.log(p / (1 - p)), word in STOP_WORDS, word not in self.believed]
+            row.append(math.log(len(words)))
+            rows.append([*row, self.closeness] if self.is_asked else row)
+        return np.array(rows, dtype=np.float64).reshape(len(words), 5 if self.is_asked else 4)
+
+    def features(self) -> NDArray[np.float64]:
+        """Return the row of the sentence."""
+        own = self.closeness if self.is_asked else math.log(max(len(self.words), 1))
+        return np.array([[own]])
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """P(the text holds a word), and P(a sentence is right word for word): logistic regressions.
+
+    A word's is of the classifier's belief in it, whether it is a stop word, whether the classifier
+    could name it, the sentence's length, and its closeness − log(1 − cosine); a sentence's is of
+    its closeness. Answers without a query have models of their own, without cosines.
+    """
+
+    models: Mapping[str, tuple[float, ...]]
+    n: int
+    """Sentences that it was learned from."""
+
+    @classmethod
+    def fit(cls, answers: Sequence[Answer], true: Sequence[str]) -> Self:
+        """Learn from answers to sentences that are known; the same one may stand there often."""
+        models = {}
+        for tail, is_asked in (("", True), ("_unasked", False)):
+            own = [i for i, answer in enumerate(answers) if answer.is_asked is is_asked]
+            rows = [answers[i].word_features() for i in own]
+            right = [right_words(true[i], answers[i].step.text) for i in own]
+            models[f"words{tail}"] = _fitted(np.concatenate(rows), np.concatenate(right))
+            whole = np.concatenate([answers[i].features() for i in own])
+            same = np.array([spoken(true[i]) == answers[i].words for i in own])
+            models[f"sentence{tail}"] = _fitted(whole, same)
+        return cls(models, len(set(true)))
+
+    def of_words(self, answer: Answer) -> list[float]:
+        """Return for each word how often such are right."""
+        name = "words" if answer.is_asked else "words_unasked"
+        return _chance(answer.word_features(), self.models[name]).tolist()
+
+    def of_sentence(self, answer: Answer) -> float:
+        """Return how often such sentences are right word for word."""
+        name = "sentence" if answer.is_asked else "sentence_unasked"
+        return float(_chance(answer.features(), self.models[name])[0])
+
+    def told(self, sentence: Sentence, answer: Answer) -> Sentence:
+        """Return a sentence with how often such, and each of its words, are right."""
+        pairs = zip(answer.words, self.of_words(answer), strict=True)
+        words = tuple(RecoveredWord(word, chance) for word, chance in pairs)
+        return replace(sentence, confidence=self.of_sentence(answer), words=words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` restores."""
+        return {"n": self.n, **{name: list(model) for name, model in self.models.items()}}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Restore what `to_dict` returned.
+
+        Raises
+        ------
+        InvalidInputError
+            A model is missing, or of other numbers.
+        """
+        models = {name: tuple(map(float, stored.get(name, ()))) for name in _LENGTHS}
+        for name, model in models.items():
+            if len(model) != _LENGTHS[name] or not all(map(math.isfinite, model)):
+                raise InvalidInputError(
+                    f"The confidence's {name} takes {_LENGTHS[name]} numbers, got {len(model)}, "
+                    "or some are not finite. Restore the file."
+                )
+        return cls(models, int(stored["n"]))
+
+
+def _fitted(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, ...]:
+    """Return weights and intercept; where all are right, or none, what one more would make it."""
+    n, n_right = len(right), int(right.sum())
+    if n_right in (0, n):
+        share = (n_right + 1) / (n + 2)
+        return (*np.zeros(rows.shape[1]).tolist(), math.log(share / (1 - share)))
+    from sklearn.linear_model import LogisticRegression
+
+    scale = rows.std(axis=0) + 1e-9
+    model = LogisticRegression(C=10.0, max_iter=1000).fit(rows / scale, right)
+    return (*(model.coef_[0] / scale).tolist(), float(model.intercept_[0]))
+
+
+def _chance(rows: NDArray[np.float64], model: tuple[float, ...]) -> NDArray[np.float64]:
+    *weights, intercept = model
+    found: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ np.array(weights) + intercept)))
+    return found
+
+
+def right_words(true: str, said: str) -> NDArray[np.bool_]:
+    """Return which words of a sentence the true one holds, each as often as it stands there.
+
+    Examples
+    --------
+    >>> right_words("the cat and the dog", "the the the cow").tolist()
+    [True, True, False, False]
+    """
+    left, found = Counter(spoken(true)), []
+    for word in spoken(said):
+        found.append(left[word] > 0)
+        left[word] -= 1
+    return np.array(found, dtype=bool)
+
+
+def calibration_error(
+    told: Sequence[float], is_right: Sequence[bool] | NDArray[np.bool_], n_bins: int = 10
+) -> float:
+    """Return the expected calibration error, in points of a hundred; NaN of nothing.
+
+    Implements Eq. 3 of Guo et al. (2017), "On Calibration of Modern Neural Networks": the mean
+    distance of confidence and share of right ones over bins of equal width, each weighted by how
+    many fall into it.
+    Differs from the paper: nothing.
+
+    Examples
+    --------
+    >>> calibration_error([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+    0.0
+    """
+    p, right = np.asarray(told, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
+    if not len(p):
+        return math.nan
+    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    gaps = [abs(float((p - right)[bins == b].sum())) for b in np.unique(bins)]
+    return 100 * sum(gaps) / len(p)
+
+
+def sureness(true: Sequence[str], answers: Sequence[Recovery]) -> dict[str, Score]:
+    """Return, in per cent, how sure answers were, how many right, and the calibration error.
+
+    Of words and of whole sentences; nothing where the answers tell no confidence.
+    """
+    told: dict[str, list[float]] = {"words": [], "sentences": []}
+    right: dict[str, list[bool]] = {"words": [], "sentences": []}
+    for text, answer in zip(true, answers, strict=True):
+        found = answer.sentence
+        if found is None or not found.words:
+            continue
+        told["words"] += [word.score for word in found.words]
+        right["words"] += right_words(text, found.text).tolist()
+        told["sentences"].append(found.confidence)
+        right["sentences"].append(spoken(text) == spoken(found.text))
+    scores = {}
+    for part, n in ((part, len(each)) for part, each in told.items() if each):
+        error = calibration_error(told[part], right[part])
+        scores[f"calibration_{part}"] = Score(error, n=n)
+        scores[f"told_{part}"] = Score(100 * float(np.mean(told[part])), n=n)
+        scores[f"right_{part}"] = Score(100 * float(np.mean(right[part])), n=n)
+    return scores

@@ -1,0 +1,116 @@
+"""How sure a reconstruction is, and whether it may be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.reconstruct.confidence import (
+    Answer,
+    Confidence,
+    calibration_error,
+    right_words,
+    sureness,
+)
+from core.errors import InvalidInputError
+from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+
+
+def test_the_calibration_error_is_as_worked_by_hand() -> None:
+    # Bins of a tenth: {0.62, 0.68} mean 0.65, half right; {0.95} right; {0.05} wrong.
+    told, right = [0.62, 0.68, 0.95, 0.05], [True, False, True, False]
+    by_hand = 100 * (2 * 0.15 + 0.05 + 0.05) / 4
+    assert calibration_error(told, right) == pytest.approx(by_hand)
+    assert calibration_error([1.0, 1.0], [True, False]) == pytest.approx(50)
+    assert calibration_error([0.3], [False], n_bins=1) == pytest.approx(30)
+    assert math.isnan(calibration_error([], []))
+
+
+def test_words_are_right_as_often_as_they_stand_in_the_text() -> None:
+    assert right_words("A cat, a dog.", "a a a dog and").tolist() == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert right_words("a", "").tolist() == []
+
+
+MODELS = {
+    "words": (1.0, 0.0, 0.0, 0.0, 1.0, 0.0),
+    "words_unasked": (1.0, 2.0, 0.0, 0.0, 0.0),
+    "sentence": (2.0, -3.0),
+    "sentence_unasked": (0.0, 0.0),
+}
+"""With weights that can be worked out by hand."""
+
+
+def test_confidences_are_those_of_the_models_by_hand() -> None:
+    sure = Confidence(MODELS, 9)
+    asked = Answer(SentenceStep(5, "the cat.", 0.9), {"cat": 0.8})
+    close = -math.log(1 - 0.9 + 0.001)
+    unheard = 1 / (1 + math.exp(-(math.log(0.001 / 0.999) + close)))
+    heard = 1 / (1 + math.exp(-(math.log(0.8 / 0.2) + close)))
+    assert sure.of_words(asked) == pytest.approx([unheard, heard])
+    assert sure.of_sentence(asked) == pytest.approx(1 / (1 + math.exp(-(2 * close - 3))))
+    unasked = Answer(SentenceStep(0, "the cat.", math.nan), {"cat": 0.8})
+    by_hand = 1 / (1 + math.exp(-(math.log(0.001 / 0.999) + 2)))  # a stop word counts two
+    assert sure.of_words(unasked) == pytest.approx([by_hand, 0.8])
+    assert sure.of_sentence(unasked) == 0.5
+
+
+def test_a_sentence_tells_how_sure_each_of_its_words_is() -> None:
+    answer = Answer(SentenceStep(5, "the cat.", 0.9), {"cat": 0.8})
+    told = Confidence(MODELS, 9).told(Sentence("the cat.", 0.9), answer)
+    assert [word.word for word in told.words] == ["the", "cat"]
+    assert 0 < told.words[0].score < told.words[1].score < 1
+    assert told.confidence == Confidence(MODELS, 9).of_sentence(answer)
+
+
+def test_what_is_learned_is_how_often_such_are_right() -> None:
+    rng = np.random.default_rng(0)
+    answers, true = [], []
+    for _ in range(600):
+        cosine, is_sure = rng.uniform(0.5, 1.0), rng.random() < 0.5
+        is_right = rng.random() < (0.9 if is_sure else 0.3)
+        true.append("river" if is_right else "bridge")
+        believed = {"river": 0.9 if is_sure else 0.2}
+        step = SentenceStep(10, "river", cosine)
+        answers += [Answer(step, believed), Answer(SentenceStep(0, "river", math.nan), believed)]
+    sure = Confidence.fit(answers, [text for text in true for _ in range(2)])
+    for p, share in ((0.9, 0.9), (0.2, 0.3)):
+        for cosine in (0.7, math.nan):
+            (told,) = sure.of_words(Answer(SentenceStep(1, "river", cosine), {"river": p}))
+            assert told == pytest.approx(share, abs=0.08)
+
+
+def test_of_sentences_that_were_all_wrong_the_next_is_hardly_believed() -> None:
+    step = SentenceStep(0, "a river", math.nan)
+    asked = SentenceStep(3, "a river", 0.7)
+    answers = [Answer(s, {}) for s in (step, asked) for _ in range(4)]
+    sure = Confidence.fit(answers, ["nothing of it"] * 8)
+    assert sure.of_sentence(answers[0]) == pytest.approx(1 / 6)
+    assert sure.n == 1
+
+
+def test_kept_and_restored_it_is_the_same_and_damage_is_named() -> None:
+    sure = Confidence(MODELS, 9)
+    assert Confidence.from_dict(sure.to_dict()) == sure
+    for damage in ({"words": [1.0]}, {"sentence": [1.0, math.nan]}):
+        with pytest.raises(InvalidInputError, match=next(iter(damage))):
+            Confidence.from_dict(sure.to_dict() | damage)
+
+
+def test_sureness_counts_words_and_sentences() -> None:
+    words = (RecoveredWord("the", 0.9), RecoveredWord("cat", 0.7))
+    said = Recovery((), sentence=Sentence("the cat.", 0.9, 0.2, words=words))
+    found = sureness(["the cat", "the dog", "unread"], [said, said, Recovery(())])
+    assert found["told_words"].value == pytest.approx(80) and found["told_words"].n == 4
+    assert found["right_words"].value == pytest.approx(75)
+    assert found["calibration_words"].value == pytest.approx(100 * (2 * 0.1 + 2 * 0.2) / 4)
+    assert found["right_sentences"].value == pytest.approx(50)
+    assert found["calibration_sentences"].value == pytest.approx(30)
+    assert sureness(["a"], [Recovery(())]) == {}

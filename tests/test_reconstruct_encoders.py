@@ -1,0 +1,65 @@
+"""The reconstruction on encoders of other kinds, fitted and trained by the command line alone."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HELD = "The doctor near the river with the violin."
+FITTED = {
+    "lsa_tfidf": ["n_components=60"],
+    "dual_lstm": ["dimension=64", "n_negatives=20", "n_candidates=5"],
+}
+
+
+@pytest.fixture
+def known(tmp_path: Path, small_texts: list[str]) -> Path:
+    """Documents of four sentences, the one under attack not among them."""
+    assert HELD not in small_texts
+    path = tmp_path / "known.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["text"])
+        rows.writerows([" ".join(small_texts[i : i + 4])] for i in range(0, 400, 4))
+    return path
+
+
+@pytest.mark.parametrize("name", list(FITTED))
+def test_another_encoder_needs_no_more_than_the_attack_of_words(
+    core: Any, known: Path, tmp_path: Path, name: str
+) -> None:
+    own, weights = tmp_path / name, tmp_path / "weights"
+    options = [part for told in FITTED[name] for part in ("--set", told)]
+    core("fit", "--encoder", name, "--corpus", known, "--out", own, *options, "--json").json()
+    encoder = f"{name}:{own}"
+    small = ("vocabulary_size=80", "lexicon_size=80", "base_epochs=20")
+    settings = [part for told in small for part in ("--set", told)]
+    core("train", "--encoder", encoder, "--attack", "reconstruct", "--corpus", known,
+         "--out", weights, *settings, "--json").json()  # fmt: skip
+    read = ("invert", "--encoder", encoder, "--attack", "reconstruct", "--weights", weights,
+            "--text", HELD, "--json")  # fmt: skip
+    (unasked,) = core(*read, "--set", "n_queries=0").json()
+    (asked,) = core(*read, "--set", "n_queries=600").json()
+    assert unasked["n_queries"] == 0 and 0 < asked["n_queries"] <= 600
+    assert asked["confidence"] is None and asked["sentence_words"] == [], "not calibrated"
+    assert asked["cosine"] > 0.95, asked["sentence"]
+    found = {word["word"] for word in asked["words"]}
+    assert found == {"doctor", "river", "violin"}, asked["sentence"]
+
+
+def test_vectors_of_another_encoder_are_refused_by_name(
+    core: Any, known: Path, tmp_path: Path
+) -> None:
+    for name, n in (("one", "40"), ("two", "20")):
+        core("fit", "--encoder", "lsa_tfidf", "--corpus", known, "--out", tmp_path / name,
+             "--set", f"n_components={n}", "--json").json()  # fmt: skip
+    weights = tmp_path / "weights"
+    core("train", "--encoder", f"lsa_tfidf:{tmp_path / 'one'}", "--attack", "reconstruct",
+         "--corpus", known, "--out", weights, "--set", "vocabulary_size=80",
+         "--set", "lexicon_size=80", "--set", "base_epochs=1", "--json").json()  # fmt: skip
+    outcome = core("invert", "--encoder", f"lsa_tfidf:{tmp_path / 'two'}", "--attack",
+                   "reconstruct", "--weights", weights, "--text", HELD)  # fmt: skip
+    assert outcome.status == 2 and "belong together" in outcome.err, outcome.err
