@@ -21,8 +21,8 @@ from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 from dashboard.way import show_roles
 
+# What reads the example, and the attack on which it is built.
 ATTACK, BASE = "search", "probe_mlc"
-"""What reads the example, and the attack on which it is built."""
 
 sample = cache.samples()[0]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     assert len(marked) == 2  # as written, and with its words marked
     assert any("Recovered:" in html or "can be scored" in html for html in marked)
     assert "384 numbers" in " ".join(html.value for html in page.html)
+    told = " ".join(each.value for each in page.caption)
+    assert "beside those of the probe-started classifier" in told  # on which the search is built
+
+
+def test_no_page_shows_a_note_of_its_source() -> None:
+    """Streamlit draws a bare string of a page; only the one that begins the file is left out."""
+    pages = sorted((Path(__file__).parents[1] / "pages").glob("*.py"))
+    assert pages
+    for path in pages:
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body[1:]:
+            bare = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            assert not bare, f"{path.name}:{statement.lineno} would be drawn"
 
 
 def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
