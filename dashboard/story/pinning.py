@@ -192,4 +192,4 @@ def _pin(
         commands=tuple(map(command_of, seen.commands)),
     )
     state.add(Pin(page=page, parameters=tuple(kept), slide=slide))
-    st.toast(f"Pinned: {plain(slide.title)}. The page Story holds it.", icon=":material/keep:")
+    st.toast(f"Pinned. The page Story holds it: {plain(slide.title)}", icon=":material/keep:")
