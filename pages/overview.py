@@ -21,7 +21,9 @@ from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 from dashboard.way import show_roles
 
-ATTACK = "search"
+# What reads the example, and the attack on which it is built.
+ATTACK, BASE = "search", "probe_mlc"
+
 sample = cache.samples()[0]
 
 headline = Noted(st.container())
@@ -65,8 +67,10 @@ measured = cache.shipped_records(answers.ENCODER)
 if measured:
     st.header("Not one lucky example", anchor=False)
     st.markdown(
-        "The same, averaged over sentences that no attack was trained on, nor on any that nearly "
-        "repeats them. The dotted line is an attacker who never looks at the numbers."
+        "Averaged over sentences that no attack was trained on, nor on any that nearly repeats "
+        "them: the attacks that answer at once. The one above corrects what the "
+        f"{INVERSION_ATTACKS[BASE].title.lower()} answers. The dotted line is an attacker who "
+        "never looks at the numbers."
     )
     scores = {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")

@@ -112,7 +112,7 @@ def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> N
     known = opened(text="The government said the river.", attack="mlc")
     assert "no evidence" not in known.title[0].value
     assert not any("Ask the encoder" in link.proto.label for link in known.get("page_link"))
-    assert any("Read of names" in caption.value for caption in known.caption)
+    assert any("Read of words with a capital" in caption.value for caption in known.caption)
 
 
 def test_typing_changes_the_answer(opened: Open) -> None:

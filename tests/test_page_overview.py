@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import shipped
 from dashboard import cache, state
+from dashboard.inversion.cost import cost_in_words
 
 
 def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -> None:
@@ -25,6 +29,27 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     assert "384 numbers" in " ".join(html.value for html in page.html)
 
 
+def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:
+    def told(**training: Any) -> str:
+        return cost_in_words(cast(Any, SimpleNamespace(seconds=0.4, training=training)))
+
+    alone = "trained once on 1,200 example sentences, answered in 400 ms"
+    assert told(n_texts=1200) == alone
+    built = told(n_texts=1200, built_on="probe_mlc")
+    assert "1,200 example sentences, beside those of the probe-started classifier" in built
+    assert told() == "not trained, answered in 400 ms"
+
+
+def test_no_page_shows_a_note_of_its_source() -> None:
+    """Streamlit draws a bare string of a page; only the one that begins the file is left out."""
+    pages = sorted((Path(__file__).parents[1] / "pages").glob("*.py"))
+    assert pages
+    for path in pages:
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body[1:]:
+            bare = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            assert not bare, f"{path.name}:{statement.lineno} would be drawn"
+
+
 def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
     page = small_app.run()
     charts = page.get("plotly_chart")
@@ -36,7 +61,7 @@ def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
 
 
 def test_missing_weights_are_told_with_the_remedy(
-    small_app: AppTest, tmp_path, monkeypatch: pytest.MonkeyPatch
+    small_app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
     page = small_app.run()

@@ -18,6 +18,7 @@ from core.story.html import html_report
 from core.story.reading import story_of
 from core.story.shipped import shipped_stories
 from core.story.views import VIEWS, told
+from dashboard.calm import plain
 from dashboard.story import serving, state
 from dashboard.story.pinning import Noted, Seen, note_figure
 from dashboard.visitor import COOKIE
@@ -88,6 +89,27 @@ def test_a_view_is_pinned_as_the_page_shows_it(small_app: AppTest) -> None:
     assert page.title[0].value.startswith(pin.slide.title)
     assert {"n", "Interval", "Attacker", "Access"} <= dict(pin.slide.facts).keys()
     assert story_of(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins == (pin,)
+
+
+def test_a_control_moved_just_before_the_click_counts(small_app: AppTest) -> None:
+    page = opened(small_app, "tradeoff", task="MR", keep="80")
+    # And at once, before the page is drawn anew.
+    page.slider(key="share_to_keep").set_value(60)
+    page.button(key="add-to-story-tradeoff").click().run()
+    (pin,) = pins(page)
+    assert ("keep", "60") in pin.parameters
+    assert pin.slide is not None and page.title[0].value.startswith(pin.slide.title)
+    assert any(plain(pin.slide.title) in toast.value for toast in page.toast)
+    page.run()
+    assert len(pins(page)) == 1
+
+
+def test_what_was_asked_of_a_page_that_was_left_is_pinned_nowhere(small_app: AppTest) -> None:
+    page = opened(small_app, "training")
+    page.session_state["_story_asked"] = ("tradeoff", False)
+    opened(page, "overview")
+    opened(page, "tradeoff")
+    assert "_story_pins" not in page.session_state or pins(page) == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from core.story.prose import Run, blocks, plain_blocks
 from core.story.reading import MOST_BYTES, MOST_PINS, parse_story, read_story, story_of
 from core.story.shipped import STORIES, open_story, shipped_stories
 from core.story.views import VIEWS, told
+from core.studies.eta_outlook import measured_etas
+from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
 ROOT = Path(__file__).parents[1]
 
@@ -189,13 +192,47 @@ def test_a_view_that_there_is_not_leaves_a_slide_that_says_so() -> None:
 def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
     slide = told(name, {})
     facts = dict(slide.facts)
-    assert slide.title and slide.caveat and slide.commands
+    assert slide.title and slide.caveat
+    if name == "remedies":  # the one that holds no number, and says so
+        assert "not measurements" in facts["Data"] and not re.search(r"\d", slide.body)
+        return
+    assert slide.commands
     assert slide.figure is None or slide.alt
     assert slide.figure is not None or slide.table is not None
     assert "Interval" in facts
     if name != "pages":  # there each row of the table has its own
         assert {"Data", "n"} <= facts.keys()
         assert {"Attacker", "Cost"} & facts.keys()
+
+
+def test_the_figure_of_a_mechanism_names_each_strength_that_its_title_speaks_of() -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    slide = told("mechanism", {"defence": "text_to_text", "task": "TREC"})
+    assert slide.figure is not None
+    drawn = [label for trace in slide.figure["data"] for label in trace.get("text") or ()]
+    etas = measured_etas(found, "text_to_text")
+    assert len(etas) > 1 and {point.label for point in etas.values()} <= set(drawn)
+    everything = told("defences", {"task": "TREC"}).figure
+    assert everything is not None and not any(
+        point.label in (trace.get("text") or ())
+        for trace in everything["data"]
+        for point in etas.values()
+    )
+
+
+def test_what_a_defence_rests_on_is_told_once() -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    facts = dict(told("defences", {"task": "TREC"}).facts)
+    targets, seeds = found.facts["n_targets"], len(found.facts["seeds"])
+    assert f"{targets:,} sentences under each of {seeds} seeds" in facts["n"]
+    assert facts["Attacker"].count("search") <= 1
+    assert facts["Interval"] == told("shipped", {}).facts[2][1]
+
+
+def test_what_no_score_counts_is_told_with_what_it_would_change() -> None:
+    named, whole = re.findall(r"\*\*(\d+) \[", told("unnamed", {}).body)[::-1]
+    shipped = re.search(r"\*\*(\d+) \[", told("shipped", {}).body)
+    assert shipped is not None and named == shipped[1] and int(whole) < int(named)
 
 
 def test_a_view_refuses_what_it_does_not_have() -> None:

@@ -9,7 +9,9 @@
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: "#1b1f24", family: "system-ui, Arial, sans-serif" },
-    template: { layout: { xaxis: { automargin: true }, yaxis: { automargin: true } } },
+    template: {
+      layout: { xaxis: { automargin: true }, yaxis: { automargin: true, title: { standoff: 8 } } },
+    },
   };
 
   async function plotly() {
@@ -54,12 +56,22 @@
     }
   }
 
+  // What a slide says below its figure stays in sight: the figure gives way, to a third at most.
+  function heightLeft(place) {
+    const full = Math.round(innerHeight * 0.54);
+    place.style.height = `${full}px`;
+    const slide = place.closest(".slide");
+    const over = slide.offsetHeight - parseFloat(getComputedStyle(slide).minHeight);
+    return Math.max(full - Math.ceil(Math.max(over, 0)), Math.round(innerHeight * 0.36));
+  }
+
   async function fit() {
     const tall = document.body.classList.contains("presenting") && innerWidth >= 960;
     for (const place of drawn) {
       if (place.offsetParent === null) continue;
       const figure = figures[place.dataset.figure];
-      const height = tall ? Math.round(innerHeight * 0.54) : heightOf(figure);
+      const height = tall ? heightLeft(place) : heightOf(figure);
+      place.style.height = tall ? `${height}px` : "";
       await Plotly.relayout(place, { autosize: true, width: null, height });
     }
   }

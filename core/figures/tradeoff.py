@@ -68,7 +68,8 @@ def tradeoff_figure(
     chosen : mapping of str to int, optional
         Letters, and the indices of the points that they ring.
     defences : tuple of str
-        Shown besides the undefended encoder; all by default.
+        Shown besides the undefended encoder, each strength by its name; all by default, their
+        strengths unnamed, as there is no room.
     edge : Frontier, optional
         Drawn as a line with a band.
     is_timed : bool
@@ -80,7 +81,7 @@ def tradeoff_figure(
     for name in dict.fromkeys(p.defence for _, p in points):
         if not defences or name in defences or entry_shown(name).is_baseline:
             own = [each for each in points if each[1].defence == name]
-            _line(figure, own, task, reads, is_timed=is_timed)
+            _line(figure, own, task, reads, is_timed=is_timed, has_names=bool(defences))
     _guessing(figure, found.undefended, task, reads)
     if edge is not None:
         _draw_edge(figure, edge)
@@ -178,7 +179,13 @@ def _look(name: str) -> Look:
 
 
 def _line(
-    figure: go.Figure, members: list[tuple[int, Point]], task: str, reads: str, *, is_timed: bool
+    figure: go.Figure,
+    members: list[tuple[int, Point]],
+    task: str,
+    reads: str,
+    *,
+    is_timed: bool,
+    has_names: bool,
 ) -> None:
     name = members[0][1].defence
     colour, symbol = _look(name)
@@ -195,7 +202,9 @@ def _line(
         y=[score.value for score in leaks],
         error_x=error_bars(useful, faint, width=0),
         error_y=error_bars(leaks, faint, width=0),
-        mode="lines+markers",
+        mode="lines+markers+text" if has_names else "lines+markers",
+        text=[point.label for _, point in members] if has_names else None,
+        textposition="bottom right",
         name=title,
         line={"color": colour, "width": 1.5},
         marker={"symbol": symbols, "size": size, "color": colour},

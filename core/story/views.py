@@ -74,6 +74,11 @@ VIEWS: Mapping[str, View] = {
     "attackers": View(
         "tradeoff", "Who attacked, with what access, taught by how much", f"{_DEFEND}:attackers"
     ),
+    "remedies": View(
+        "tradeoff",
+        "What stops attackers without changing a vector: access, encryption, retention",
+        "core.story.remedies:remedies",
+    ),
 }
 
 

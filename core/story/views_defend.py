@@ -80,9 +80,9 @@ def _body(choice: Choice, task: str, share: float) -> str:
     own, before = choice.leak(best), choice.leak(base)
     told = (
         "The strongest attacker who knows the defence recovers words with an F1 of "
-        f"**{own.said(0)}** instead of **{before.said(0)}**; {task_said(task)} keeps "
-        f"**{best.utility[task].said(0)}** of {base.utility[task].said(0)}, of which {share:.0%} "
-        "are asked for."
+        f"**{own.said(0)}** instead of **{before.said(0)}**. What it costs: usefulness for "
+        f"{task_said(task)} is **{best.utility[task].said(0)}** instead of "
+        f"{base.utility[task].said(0)}; to keep {share:.0%} of it was asked for."
     )
     if choice.promising is not None:
         spec = DefenceSpec.of(choice.promising.defence, dict(choice.promising.settings))
@@ -139,15 +139,25 @@ def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> 
     """Return what a setting's numbers rest on."""
     by, leak = point.strongest(reads) or ("", Score(float("nan")))
     family, access = told_of(by)
+    name = attacker_said(by)
+    is_news = not set(family.split()) <= set(name.split())
     known = found.facts.get("n_auxiliary")
     return (
         ("Data", f"sentences kept from the attackers; {task_said(task)}"),
-        ("n", f"{leak.n:,} sentences attacked; {point.utility[task].n:,} texts of {task}"),
-        ("Interval", f"{INTERVAL}; seeds {', '.join(map(str, found.facts['seeds']))}"),
-        ("Attacker", f"{attacker_said(by)}, who knows the defence{family and f' ({family})'}"),
+        ("n", f"{_attacked(found, leak.n)}; {point.utility[task].n:,} texts of {task}"),
+        ("Interval", INTERVAL),
+        ("Attacker", f"{name}, who knows the defence{f' ({family})' if is_news else ''}"),
         ("Access", access or "not recorded"),
         *((("Cost", f"taught by {known:,} sentences behind the defence"),) if known else ()),
     )
+
+
+def _attacked(found: Tradeoff, n: int) -> str:
+    """Return how many sentences were attacked: each counts once for every seed."""
+    seeds, targets = found.facts["seeds"], int(found.facts.get("n_targets", 0))
+    if len(seeds) > 1 and n == targets * len(seeds):
+        return f"{n:,}: {targets:,} sentences under each of {len(seeds)} seeds"
+    return f"{n:,} sentences"
 
 
 def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
@@ -235,7 +245,7 @@ def attackers() -> Slide:
         ),
         facts=(
             ("Data", f"{found.facts.get('n_targets', 0):,} sentences kept from the attackers"),
-            ("n", f"{found.undefended.leakage.n:,} sentences"),
+            ("n", _attacked(found, found.undefended.leakage.n)),
             ("Interval", INTERVAL),
             *((("Cost", f"each is taught by {known:,} sentences"),) if known else ()),
             *origin(found.provenances),

@@ -166,17 +166,21 @@ def unnamed() -> Slide:
     found = recalls()
     if not found:
         raise ArtifactError("What is read of names and numbers on news is not recorded here.")
-    figure = leak_figures()["inversion"]
+    figure, held_out = leak_figures()["inversion"], _records()["probe_mlc"]["held_out"]
+    named, whole = (Score.of_record(held_out, f"{w}_f1") for w in ("token_set", "unrestricted"))
     rows = [(title.capitalize(), f"{value:.0f} %") for title, value in found.items()]
     return Slide(
         title="What an attack cannot name, no figure counts",
-        body="Of the words that matter most, the probe-started classifier reads on news the shares "
-        "in the table. Words outside its list are in no score: they are **no evidence of safety**.",
+        body="The probe-started classifier can only answer words of its list. Others are in no "
+        f"score: they are **no evidence of safety**. Were they counted as missed, it would reach "
+        f"**{whole.said(0)}** instead of **{named.said(0)}** (F1, {named.n:,} sentences kept from "
+        "it). Of the words that matter most and that it can name, it reads on news the shares in "
+        "the table.",
         table=Table(columns=("Words", "Read"), rows=tuple(rows)),
         facts=(
             ("Data", figure.texts),
             ("n", f"{figure.score.n:,} sentences"),
-            ("Interval", "none was computed for these shares"),
+            ("Interval", "95 %, in brackets; none was computed for the shares"),
             ("Attacker", INVERSION_ATTACKS["probe_mlc"].title),
             ("Access", needs("probe_mlc")),
         ),
@@ -200,7 +204,9 @@ def names() -> Slide:
         body="An attack that was trained on other documents of the same news reads the surname "
         f"from **{_rate(own, 'sentences')}** about the {row['n_names']} people named most often. "
         f"Which of {probe['n_candidates']} names that it was never trained on is in a vector, the "
-        f"encoder itself tells for **{_rate(found, 'vectors')}**.",
+        f"encoder itself tells for **{_rate(found, 'vectors')}**.\n\nIn the figure, a row is whose "
+        "sentences they are, a column the name put into them (below it: how many training "
+        "sentences hold it), a cell the per cent in which that name was read.",
         figure=plain_figure(_matrix(row)),
         alt=f"How often each of {row['n_names']} surnames was read in news, a row for whose "
         "sentences they are and a column for the name put in; nobody is named",

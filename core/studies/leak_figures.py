@@ -191,11 +191,13 @@ def _tradeoff(encoder: str) -> LeakFigure:
     found = tradeoff_summary.load_tradeoff(tradeoff_summary.SHIPPED / f"{encoder}.json")
     n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
     score = found.undefended.leakage
+    times = score.n / n_targets
+    under = f" (under each of {times:.0f} seeds)" if times > 1 and times.is_integer() else ""
     return LeakFigure(
         "tradeoff",
         score,
         F1,
-        f"{n_targets:,} sentences kept from the attacker, without a defence",
+        f"{n_targets:,} sentences kept from the attacker{under}, without a defence",
         f"strongest of those who know the defence, taught by {n_texts:,} sentences",
         "attackers are taught anew for every defence, from as many texts as that allows",
     )

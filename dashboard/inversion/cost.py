@@ -19,14 +19,25 @@ def needs(reading: Reading) -> None:
     n_queries = reading.recovery.n_queries
     rows = {
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
-        "Training pairs": f"{training['n_texts']:,}" if training.get("n_texts") else "none",
+        "Training pairs": f"{training['n_texts']:,}{_beside(training)}"
+        if training.get("n_texts")
+        else "none",
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} "
         + ("until it was stopped" if reading.is_unfinished else "to answer"),
     }
     if training.get("seconds"):
-        rows["Time"] += f", {_duration(training['seconds'])} to train once{_machine(training)}"
+        after = _beside(training, " after")
+        rows["Time"] += (
+            f", {_duration(training['seconds'])} to train once{after}{_machine(training)}"
+        )
     st.html(markup.label("What the attacker needed") + markup.facts(rows))
+
+
+def _beside(training: dict[str, Any], said: str = ", beside those of") -> str:
+    """Return the attack that an attack is built on, as its own cost comes on top of that one's."""
+    base = INVERSION_ATTACKS.get(str(training.get("built_on")))
+    return f"{said} the {base.title.lower()}" if base is not None else ""
 
 
 def _machine(training: dict[str, Any]) -> str:
@@ -49,6 +60,8 @@ def _duration(seconds: float) -> str:
 def cost_in_words(reading: Reading) -> str:
     """Return how long the answer took, and on how many examples it was trained."""
     n_texts = reading.training.get("n_texts")
-    trained = f"trained once on {n_texts:,} example sentences" if n_texts else "not trained"
+    trained = "not trained"
+    if n_texts:
+        trained = f"trained once on {n_texts:,} example sentences{_beside(reading.training)}"
     did = "stopped after" if reading.is_unfinished else "answered in"
     return f"{trained}, {did} {_duration(reading.seconds)}"

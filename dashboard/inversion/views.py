@@ -195,13 +195,18 @@ def score_row(reading: Reading) -> None:
         st.caption(groups_said([reading]))
 
 
+_CAPITALS = "words with a capital (the first aside)"
+"""What counts as a name; in one sentence everybody sees that some are none."""
+
+
 def groups_said(readings: Sequence[Reading]) -> str:
     """Return what was read of names, numbers and rare words, and how many could not be named."""
     told = []
     for title in readings[0].groups:
+        shown = _CAPITALS if title == "names" else title
         counts = [reading.groups[title] for reading in readings]
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
-        told.append(f"{title} {n_read} of {n}" if n else f"{title} none there")
+        told.append(f"{shown} {n_read} of {n}" if n else f"{shown} none there")
     said = f"Read of {', of '.join(told)}."
     n_unknown = sum(len(reading.unknown) for reading in readings)
     if not n_unknown:

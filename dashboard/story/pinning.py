@@ -19,6 +19,7 @@ from core.story.drawing import plain_figure
 from core.story.format import Fact, Pin, Slide, Table
 from core.story.prose import spoken
 from dashboard.address import Query
+from dashboard.calm import plain
 from dashboard.downloads import place_of_pins
 from dashboard.state import is_presenting, picked
 from dashboard.story import state
@@ -27,6 +28,9 @@ __all__ = ["Noted", "Seen", "note_figure", "story_button"]
 
 _TYPED = {"text", "names", "canary"}
 """Parameters of addresses that hold what somebody typed."""
+
+_ASKED = "_story_asked"
+"""Which page is to be pinned, and whether with what was typed: until that page is drawn."""
 
 _WITH, _WITHOUT = "With what I typed", "Numbers alone"
 
@@ -111,7 +115,10 @@ def story_button(
     *,
     has_typed: bool = False,
 ) -> None:
-    """Draw the button that pins the view as it is.
+    """Draw the button that pins the view as it is, once its finding is drawn.
+
+    It is pinned by the run that the click began, and not from what the run before it had drawn:
+    a control that was moved just before counts.
 
     Parameters
     ----------
@@ -122,8 +129,11 @@ def story_button(
     has_typed : bool
         The view is of something typed: the visitor says whether it may be in the story.
     """
+    asked = st.session_state.pop(_ASKED, None)
     if is_presenting() or not headline.heading:
         return
+    if asked is not None and asked[0] == page:  # not what was asked for on a page that was left
+        _pin(page, query, headline, see, with_typed=asked[1])
     key, place = f"add-to-story-{page}", place_of_pins()
     n = len(state.placed())
     about = f"Pins this view as it is now: finding, figure, and what it rests on. {n} pinned."
@@ -131,8 +141,8 @@ def story_button(
         "key": key,
         "icon": ":material/keep:",
         "disabled": state.is_full(),
-        "on_click": _pin,
-        "args": (page, query, headline, see, key * has_typed),
+        "on_click": _ask,
+        "args": (page, key * has_typed),
     }
     if has_typed:
         place.menu_button(
@@ -145,9 +155,23 @@ def story_button(
         place.button("Add to story", help=about, **common)
 
 
-def _pin(page: str, query: Query, headline: Noted, see: Callable[[bool], Seen], menu: str) -> None:
-    """Pin a view, in the callback of its button."""
-    with_typed = bool(menu) and picked(menu) == _WITH
+def _ask(page: str, menu: str) -> None:
+    """Note that a view is to be pinned, in the callback of its button."""
+    chosen = picked(menu) if menu else None
+    if menu and chosen not in (_WITH, _WITHOUT):  # a menu that a run of the page closed
+        return
+    st.session_state[_ASKED] = (page, chosen == _WITH)
+
+
+def _pin(
+    page: str,
+    query: Query,
+    headline: Noted,
+    see: Callable[[bool], Seen],
+    *,
+    with_typed: bool,
+) -> None:
+    """Pin a view as it has just been drawn."""
     try:
         seen = see(with_typed)
         drawn = headline.figure() if seen.figure is None and headline.figure else seen.figure
@@ -168,4 +192,4 @@ def _pin(page: str, query: Query, headline: Noted, see: Callable[[bool], Seen], 
         commands=tuple(map(command_of, seen.commands)),
     )
     state.add(Pin(page=page, parameters=tuple(kept), slide=slide))
-    st.toast("Pinned. The page Story holds it.", icon=":material/keep:")
+    st.toast(f"Pinned. The page Story holds it: {plain(slide.title)}", icon=":material/keep:")
