@@ -30,8 +30,6 @@ help: ## list the targets
 run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
 	$(PY) -m dashboard serve --host $(HOST) --port $(PORT) $(ARGS)
 
-# One thread a worker: those of two workers would wait for each other.
-test: export OMP_NUM_THREADS ?= 1
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
 	$(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 

@@ -31,7 +31,9 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
 
 def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:
     def told(**training: Any) -> str:
-        return cost_in_words(cast(Any, SimpleNamespace(seconds=0.4, training=training)))
+        return cost_in_words(
+            cast(Any, SimpleNamespace(seconds=0.4, training=training, is_unfinished=False))
+        )
 
     alone = "trained once on 1,200 example sentences, answered in 400 ms"
     assert told(n_texts=1200) == alone

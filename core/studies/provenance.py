@@ -191,7 +191,7 @@ def measured_said(found: Iterable[Provenance | None], *, otherwise: str = "") ->
     if not told:
         return "measured by an earlier version, which did not record when" if known else otherwise
     days = sorted({each.begun[:10] for each in told})
-    said = f"measured {_span(days)} by {_joined(map(_code_said, told))}"
+    said = f"measured {_span(days)} by {_code_said(told)}"
     said += f" on {_joined(map(_machine_said, told))}"
     return said + ("; in part by an earlier version" if len(told) < len(known) else "")
 
@@ -204,10 +204,31 @@ def _joined(parts: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(parts))
 
 
-def _code_said(each: Provenance) -> str:
-    changed = ", changed" if each.is_changed else ""
-    commit = f" (commit {each.commit[:8]}{changed})" if each.commit else ""
-    return f"Leakscope {each.versions.get('leakscope', 'of an unknown version')}{commit}"
+def _code_said(told: Sequence[Provenance]) -> str:
+    """Return each version with all of its commits.
+
+    Examples
+    --------
+    >>> _code_said(
+    ...     [Provenance("", {"leakscope": "0.1.0"}, commit) for commit in ("0a", "1b", "0a")]
+    ... )
+    'Leakscope 0.1.0 (commits 0a and 1b)'
+    """
+    commits: dict[str, dict[str, None]] = {}
+    for each in told:
+        own = commits.setdefault(each.versions.get("leakscope", "of an unknown version"), {})
+        if each.commit:
+            own[each.commit[:8] + (", changed" if each.is_changed else "")] = None
+    return _joined(map(_version_said, commits, commits.values()))
+
+
+def _version_said(version: str, commits: Iterable[str]) -> str:
+    own = list(commits)
+    if not own:
+        return f"Leakscope {version}"
+    *former, last = own
+    listed = f"{', '.join(former)} and {last}" if former else last
+    return f"Leakscope {version} (commit{'s' if former else ''} {listed})"
 
 
 def _machine_said(each: Provenance) -> str:
