@@ -130,7 +130,7 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: sync_api.Browser, server: tuple[str, Path]) -> Iterator[Visit]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     visit, since = Visit(context.new_page(), server[0]), len(server[1].read_text())
     yield visit
     context.close()
