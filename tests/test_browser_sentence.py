@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from test_browser import (  # noqa: F401 - fixtures
     Visit,
-    assert_clean,
     browser,
+    fitting,
     patience,
     server,
     sync_api,
@@ -33,24 +32,13 @@ WATCHED = """() => {
 """Writes down each sentence that stands on the card."""
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_a_sentence_is_read_back_step_by_step(
-    browser: sync_api.Browser,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
-    width: int,
-    theme: str,
-) -> None:
-    address, log = server
-    since = len(log.read_text())
-    size = {"width": width, "height": 844}
-    context = browser.new_context(viewport=size, color_scheme=theme)
-    visit = Visit(context.new_page(), address)
-    page = visit.open("/inversion", text=TEXT, attack="reconstruct").page
+def test_a_sentence_is_read_back_step_by_step(fitting: Visit) -> None:  # noqa: F811
+    page = fitting.open("/inversion", text=TEXT, attack="reconstruct").page
     button = page.get_by_role("button", name=f"Run {TITLE.lower()}")
     button.wait_for()
     page.evaluate(WATCHED)
     button.click()
-    card = visit.answered(TITLE)
+    card = fitting.answered(TITLE)
     seen = page.evaluate("window.seen")
     assert len(seen) >= 2, "it grew while it was read"
     sync_api.expect(card.get_by_text("The sentence as read, cosine")).to_be_visible()
@@ -64,7 +52,3 @@ def test_a_sentence_is_read_back_step_by_step(
     steps = card.locator(".ls-steps > li").filter(visible=True)
     sync_api.expect(steps.first).to_contain_text("Before any query")
     sync_api.expect(steps.last).to_contain_text(sentence.inner_text())
-    assert visit.overflow <= 0
-    assert visit.complaints == []
-    context.close()
-    assert_clean(log, since)

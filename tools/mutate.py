@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -135,19 +136,21 @@ def main() -> int:
         for copy in copies:
             places.put(copy)
 
-        def tested(tests: Sequence[str]) -> tuple[int, str]:
+        @contextmanager
+        def a_place() -> Iterator[Path]:
             place = places.get()
             try:
-                return _tested(tests, place)
+                yield place
             finally:
                 places.put(place)
 
+        def tested(tests: Sequence[str]) -> tuple[int, str]:
+            with a_place() as place:
+                return _tested(tests, place)
+
         def work(mutant: Mutant) -> Verdict:
-            place = places.get()
-            try:
+            with a_place() as place:
                 verdict = run(mutant, place)
-            finally:
-                places.put(place)
             print(f"{'killed  ' if verdict.is_killed else 'SURVIVED'} {verdict.name}: "
                   f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
             return verdict

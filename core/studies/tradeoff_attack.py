@@ -67,11 +67,11 @@ __all__ = [
     "releases_tokens",
 ]
 
-ATTACKERS = ("tuned", "search", "tokens", "posterior")
-"""In the order in which they are met; the last two attack what releases tokens."""
-
 OF_TOKENS = ("tokens", "posterior")
 """Those read what is released, no vector of a text."""
+
+ATTACKERS = ("tuned", "search", *OF_TOKENS)
+"""In the order in which they are met; the last two attack what releases tokens."""
 
 FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
@@ -138,8 +138,8 @@ def _ready(
 
     Where released tokens alone are read no vector is needed: nothing is encoded and trained then.
     """
-    asked = [name for name in (*ATTACKERS, SENTENCES, FRESH) if name in cell["attackers"]]
-    if cell["start"] and set(asked) <= set(OF_TOKENS):
+    asked = set(cell["attackers"])
+    if cell["start"] and asked <= set(OF_TOKENS):
         vocabulary = _shipped(encoder).vocabulary_
     else:
         scene = _Scene.of(guard, encoder, texts)
