@@ -23,7 +23,7 @@ from tools.faults.table import markdown, write
 from tools.faults.tries import Outcome, spread
 
 needs_faults = pytest.mark.skipif(bool(why_not()), reason=why_not())
-TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "9"))
+TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "6"))
 """Of a command; the full run has some thousand."""
 
 

@@ -65,6 +65,19 @@ def test_every_piece_is_replaced_independently(minilm: TransformerEncoder) -> No
     assert len(set(twice.tolist())) > 10
 
 
+def test_a_token_becomes_the_nearest_to_its_vector_under_the_noise_of_eta(
+    minilm: TransformerEncoder,
+) -> None:
+    table, eta = minilm.token_vectors.numpy().astype(np.float64), 60.0
+    words = np.array([minilm.tokens.index(t) for t in ("harbour", "insulin", "twelve")] * 40)
+    found = TextPrivatizer(minilm, eta, rng=np.random.default_rng(3)).tokens(words)
+    noisy = table[words] + draw_noise(120, 384, eta, rng=np.random.default_rng(3))
+    allowed = candidate_ids(minilm, "regular")
+    distances = (table[allowed] ** 2).sum(1) - 2 * noisy @ table[allowed].T
+    assert 0.1 < (found == words).mean() < 0.9  # so much noise that its scale is seen
+    assert (found == allowed[distances.argmin(1)]).mean() > 0.98  # but for ties in float32
+
+
 def test_without_noise_nothing_changes(minilm: TransformerEncoder) -> None:
     text = "the harbour master counted 12 ships."
     privatizer = TextPrivatizer(minilm, 1e7, rng=np.random.default_rng(0))
