@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsing import browser, fitting, profile, server, visit  # noqa: F401 - fixtures
 from command_line import Outcome
 from job_work import JobsAtHome, use_weights
 from streamlit import config

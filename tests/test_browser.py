@@ -4,165 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-from processes import started
+from browsing import PATIENCE, TEXT, Visit, give_up, headline, sync_api
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import WEIGHTS
 
-sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).parents[1]
-PATIENCE = 240_000
-"""Milliseconds: long enough for a busy machine, and jobs that wait before a journey's own."""
-TEXT = "The finance minister resigned after police searched his office in Berlin."
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
-
-def give_up(reason: str) -> None:
-    if os.environ.get("LEAKSCOPE_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> None:
-    sync_api.expect.set_options(timeout=PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[sync_api.Browser]:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        give_up(f"no browser: none of {', '.join(NAMES)} is installed")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a running dashboard, and its log."""
-    if not (WEIGHTS / "minilm" / "probe_mlc" / "model.json").exists():
-        give_up("no trained weights in assets/weights")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "server.log"
-    environment = {**os.environ, "LEAKSCOPE_HOME": str(log.parent), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
-    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    command += ["--server.fileWatcherType", "none"]
-    address = f"http://127.0.0.1:{port}"
-    with log.open("w") as out, started(command, output=out, cwd=ROOT, env=environment) as process:
-        wait_until_healthy(address, process)
-        yield address, log
-        process.terminate()
-        process.wait(30)
-
-
-def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + PATIENCE / 1000
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail("The server did not start.")
-
-
-class Visit:
-    """A page that remembers what the console complained about."""
-
-    def __init__(self, page: sync_api.Page, address: str) -> None:
-        self.page, self.address, self.complaints = page, address, list[str]()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._listen)
-
-    def _listen(self, message: sync_api.ConsoleMessage) -> None:
-        if message.type == "error":
-            self.complaints.append(f"{message.text} ({message.location.get('url')})")
-
-    def open(self, path: str, **params: str | list[str]) -> Visit:
-        query = f"?{urlencode(params, doseq=True)}" if params else ""
-        self.page.goto(f"{self.address}{path}{query}")
-        return self
-
-    def answered(self, title: str) -> sync_api.Locator:
-        """Return the card of an attack once it holds an answer."""
-        card = self.page.locator("[class*='st-key-card-']").filter(
-            has=self.page.get_by_role("heading", name=title)
-        )
-        # Streamlit may keep a hidden copy of what it drew before beside what it shows.
-        needed = card.locator(".ls-facts").filter(visible=True).first
-        sync_api.expect(needed).to_be_visible()
-        return card.filter(visible=True).first
-
-    @property
-    def overflow(self) -> int:
-        """How many pixels the page is wider than its window."""
-        return int(
-            self.page.evaluate(
-                "() => Math.max(...[document.documentElement, "
-                "document.querySelector('[data-testid=stMain]')]"
-                ".map(e => e.scrollWidth - e.clientWidth))"
-            )
-        )
-
-
-@pytest.fixture
-def visit(browser: sync_api.Browser, server: tuple[str, Path]) -> Iterator[Visit]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    visit, since = Visit(context.new_page(), server[0]), len(server[1].read_text())
-    yield visit
-    context.close()
-    assert visit.complaints == []
-    assert_clean(server[1], since)
-
-
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=lambda at: f"{at[0]}-{at[1]}")
-def fitting(
-    browser: sync_api.Browser, server: tuple[str, Path], request: pytest.FixtureRequest
-) -> Iterator[Visit]:
-    """A visit at each width and in each theme, which has to fit and to raise no complaint.
-
-    Once each, not in all pairs: no width changes a colour.
-    """
-    width, theme = request.param
-    since = len(server[1].read_text())
-    context = browser.new_context(
-        viewport={"width": width, "height": 844}, color_scheme=theme, reduced_motion="reduce"
-    )
-    visit = Visit(context.new_page(), server[0])
-    yield visit
-    assert visit.overflow <= 0 and visit.complaints == []
-    context.close()
-    assert_clean(server[1], since)
-
-
-def assert_clean(log: Path, since: int) -> None:
-    text = log.read_text()[since:]
-    assert "Traceback" not in text and "Error" not in text, text[-2000:]
-    assert TEXT not in text, "what was typed is in the log"
-
 
 PROBE = INVERSION_ATTACKS["probe_mlc"].title
 
@@ -254,25 +104,15 @@ def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/inversion", "/deniability", "/tradeoff"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_every_page_fits_width_and_theme(
-    browser: sync_api.Browser, server: tuple[str, Path], path: str, theme: str, width: int
-) -> None:
-    size, since = {"width": width, "height": 844}, len(server[1].read_text())
-    context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")
-    visit = Visit(context.new_page(), server[0]).open(path)
-    sentence = visit.page.locator(".ls-sentence").last
-    sync_api.expect(sentence).to_be_visible()
-    visit.page.locator(".js-plotly-plot").first.wait_for()
-    assert visit.overflow <= 0
-    ground = visit.page.evaluate(
+def test_every_page_fits_width_and_theme(fitting: Visit, path: str) -> None:
+    page = fitting.open(path).page
+    sync_api.expect(page.locator(".ls-sentence").last).to_be_visible()
+    page.locator(".js-plotly-plot").first.wait_for()
+    ground = page.evaluate(
         "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
     )
-    assert (max(map(int, re.findall(r"\d+", ground)[:3])) < 60) == (theme == "dark")
-    assert visit.complaints == []
-    context.close()
-    assert_clean(server[1], since)
+    is_dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (max(map(int, re.findall(r"\d+", ground)[:3])) < 60) == is_dark
 
 
 def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
@@ -303,10 +143,6 @@ def test_presenting_hides_the_controls(visit: Visit) -> None:
         sync_api.expect(shown).to_contain_text(word)
     page.keyboard.press("Escape")
     sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
-
-
-def headline(page: sync_api.Page) -> sync_api.Locator:
-    return page.get_by_role("heading", level=1).filter(visible=True).first
 
 
 def test_the_slider_of_eta_moves_text_and_numbers(visit: Visit) -> None:

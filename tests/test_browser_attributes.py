@@ -5,16 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import Visit, sync_api
 from test_page_attributes import as_csv, lines
 
 pytestmark = pytest.mark.browser
@@ -29,8 +20,8 @@ def answered(page: sync_api.Page) -> None:
     sync_api.expect(page.get_by_role("heading", name="Who is taken for whom?")).to_be_visible()
 
 
-def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:  # noqa: F811
-    page = visit.open("/attributes", corpus="articles", labels="10", each="10").page
+def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:
+    page = visit.open("/attributes", corpus="articles", labels="5", each="5").page
     infer(page)
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
@@ -40,8 +31,8 @@ def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:  # noqa: F811
 
 
 def test_an_upload_is_inferred_but_not_kept(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
 ) -> None:
     page = visit.open("/attributes", labels="5", each="5").page
     page.get_by_role("combobox", name="Texts and attribute").click()
@@ -61,8 +52,8 @@ def test_an_upload_is_inferred_but_not_kept(
     assert kept == [], "what was uploaded is on the disk"
 
 
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
-    page = fitting.open("/attributes", corpus="articles", labels="10", each="10").page
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
+    page = fitting.open("/attributes", corpus="articles", labels="5", each="5").page
     infer(page)
     answered(page)
     page.get_by_role("button", name="A text that it has not seen").click()

@@ -6,23 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import Visit, headline, sync_api
 from test_cli_membership import answers
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist hid the ledger behind the organ."
 
 
-def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/membership", **params).page
     sync_api.expect(headline(page)).to_be_visible()
     sync_api.expect(page.get_by_text("What this does not show")).to_be_visible()
@@ -35,8 +26,8 @@ def shows_scores(page: sync_api.Page) -> None:
 
 
 def test_an_upload_is_attacked_and_saved_but_not_kept(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
     tmp_path: Path,
 ) -> None:
     page = opened(visit)
@@ -58,7 +49,7 @@ def test_an_upload_is_attacked_and_saved_but_not_kept(
     assert kept == [], "an upload is on the disk"
 
 
-def test_the_made_up_example_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_the_made_up_example_fits_width_and_theme(fitting: Visit) -> None:
     page = opened(fitting, prior="101")
     page.get_by_role("button", name="Show a made-up example").click()
     sync_api.expect(page.get_by_text("Simulated.")).to_be_visible()

@@ -6,16 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
 CANARY = "Tarnquell keeps the pin {digits:2}"
@@ -29,7 +20,7 @@ def plant(page: sync_api.Page) -> None:
     page.locator(".st-key-memorise-growth .js-plotly-plot").wait_for()
 
 
-def test_a_canary_is_planted_at_each_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_a_canary_is_planted_at_each_width_and_theme(fitting: Visit) -> None:
     fitting.open("/memorisation", **TINY)
     sync_api.expect(headline(fitting.page)).to_be_visible()
     plant(fitting.page)
@@ -39,8 +30,8 @@ def test_a_canary_is_planted_at_each_width_and_theme(fitting: Visit) -> None:  #
 
 
 def test_what_is_typed_is_planted_and_saved_but_not_kept(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
     tmp_path: Path,
 ) -> None:
     page = visit.open("/memorisation", **{**TINY, "canary": "x 1"}).page
@@ -62,7 +53,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     assert kept == [], "what was typed is on the disk"
 
 
-def test_a_job_is_watched_survives_a_reload_and_stops(visit: Visit) -> None:  # noqa: F811
+def test_a_job_is_watched_survives_a_reload_and_stops(visit: Visit) -> None:
     page = visit.open("/memorisation", **{**TINY, "n": "2000", "epochs": "50"}).page
     page.get_by_role("button", name="Plant it and train").click()
     page.wait_for_function("() => location.search.includes('job=')")

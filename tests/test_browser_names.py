@@ -6,29 +6,20 @@ import csv
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "Tarnquell hid the ledger behind the organ."
 
 
-def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/names", **params).page
     sync_api.expect(headline(page)).to_contain_text("The vector alone gives away the surname in")
     page.locator(".js-plotly-plot").first.wait_for()
     return page
 
 
-def test_a_click_on_a_cell_shows_its_words(visit: Visit) -> None:  # noqa: F811
+def test_a_click_on_a_cell_shows_its_words(visit: Visit) -> None:
     page = opened(visit)
     chart = page.locator(".js-plotly-plot").first
     page.wait_for_function("() => document.querySelector('.js-plotly-plot .draglayer .nsewdrag')")
@@ -43,8 +34,8 @@ def test_a_click_on_a_cell_shows_its_words(visit: Visit) -> None:  # noqa: F811
 
 
 def test_typed_names_are_compared_and_saved_but_not_kept(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
     tmp_path: Path,
 ) -> None:
     page = opened(visit)
@@ -65,7 +56,7 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
     assert kept == [], "what was typed is on the disk"
 
 
-def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
+def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:
     # Few vectors: the attack encodes a hundred texts for each, and other work may go on beside.
     text = "Ada Quell won the case in Leeds.\nTom Orrin lost his boat."
     page = visit.open("/names", attack="search", text=text, names="Ada Quell\nTom Orrin").page
@@ -75,5 +66,5 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()
 
 
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
     opened(fitting)

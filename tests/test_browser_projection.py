@@ -10,16 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist hid the ledger behind the organ."
@@ -31,7 +22,7 @@ ROWS = [("text", "kind")] + [
 ]
 
 
-def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/projection", **params).page
     sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
     page.locator(".js-plotly-plot").first.wait_for()
@@ -55,7 +46,7 @@ def lasso(page: sync_api.Page) -> None:
     page.mouse.up()
 
 
-def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Path) -> None:
     page = opened(visit)
     lasso(page)
     sentence = page.get_by_text("texts selected")
@@ -72,7 +63,7 @@ def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Pat
     sync_api.expect(sentence).to_be_visible(), "another figure, the same selection"
 
 
-def test_a_typed_sentence_lands_on_the_map(visit: Visit) -> None:  # noqa: F811
+def test_a_typed_sentence_lands_on_the_map(visit: Visit) -> None:
     page = opened(visit)
     place = "() => document.querySelector('.js-plotly-plot').data.at(-1).x[0]"
     before = page.evaluate(place)
@@ -81,14 +72,14 @@ def test_a_typed_sentence_lands_on_the_map(visit: Visit) -> None:  # noqa: F811
     assert "text=" not in page.url, "what is typed stays out of the address"
 
 
-def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:  # noqa: F811
+def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:
     page = opened(visit, eta="60")
     sync_api.expect(page.get_by_text("protected vectors are still")).to_be_visible()
     names = page.evaluate("() => document.querySelector('.js-plotly-plot').data.map(t => t.name)")
     assert "before → after" in names and "after the defence (200)" in names
 
 
-def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:  # noqa: F811
+def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/projection", corpus="lee", method="tsne", n="500").page
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
@@ -96,7 +87,7 @@ def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:  # noqa: F
     sync_api.expect(page.get_by_text("500 of ")).to_be_visible()
 
 
-def test_drawing_can_be_stopped(visit: Visit) -> None:  # noqa: F811
+def test_drawing_can_be_stopped(visit: Visit) -> None:
     """However early the click comes: no other button takes it."""
     for n in ("5000", "2000", "1000"):
         page = visit.open("/projection", corpus="wikipedia", method="tsne", n=n).page
@@ -122,11 +113,11 @@ def upload(page: sync_api.Page, name: str, content: bytes | Path) -> None:
 
 
 def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
     tmp_path: Path,
 ) -> None:
-    page = opened(visit)
+    page = opened(visit, method="pca")
     formula = '=HYPERLINK("http://x") the violinist wrote <b>this</b>.'
     upload(page, "parcels.csv", table([*ROWS, (formula, "@SUM(A1)"), (SECRET, "violinist")]))
     sync_api.expect(page.get_by_text("All 29 rows")).to_be_visible()
@@ -155,7 +146,7 @@ def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
     ],
 )
 def test_wrong_files_are_refused(
-    visit: Visit,  # noqa: F811
+    visit: Visit,
     name: str,
     content: bytes,
     told: str,
@@ -165,7 +156,7 @@ def test_wrong_files_are_refused(
     sync_api.expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
 
 
-def test_more_than_200_mb_are_refused_with_the_limit(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+def test_more_than_200_mb_are_refused_with_the_limit(visit: Visit, tmp_path: Path) -> None:
     page = opened(visit)
     huge = tmp_path / "huge.csv"
     with huge.open("wb") as file:
@@ -174,5 +165,5 @@ def test_more_than_200_mb_are_refused_with_the_limit(visit: Visit, tmp_path: Pat
     sync_api.expect(page.get_by_role("alert").filter(has_text="200")).to_be_visible()
 
 
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
     opened(fitting, eta="75", shape="words", dims="2")

@@ -6,17 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    PATIENCE,
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
+from browsing import PATIENCE, Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
@@ -24,7 +14,7 @@ LABELS = "document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'm
 QUICK = {"encoder": "tfidf,hashing,minilm", "corpus": "lee", "n": "1000"}
 
 
-def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/representations", **params).page
     sync_api.expect(headline(page)).to_contain_text("leak")
     page.locator(".js-plotly-plot").first.wait_for()
@@ -56,7 +46,7 @@ def names(page: sync_api.Page) -> list[str]:
     return sorted(found)
 
 
-def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
+def test_choices_change_figure_and_tables(visit: Visit) -> None:
     page = opened(visit, encoder="tfidf,hashing,minilm", domain="in", view="titles")
     assert names(page) == ["MiniLM", "hashing", "tf-idf"]
     page.get_by_role("radio", name="whole texts").click()
@@ -66,7 +56,7 @@ def test_choices_change_figure_and_tables(visit: Visit) -> None:  # noqa: F811
     page.wait_for_function(f"() => {LABELS}.text.includes('LSA tf-idf')")
 
 
-def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:
     page = opened(visit)
     page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
@@ -77,8 +67,8 @@ def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:  # n
 
 
 def test_a_sentence_is_read_from_every_encoder(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
 ) -> None:
     page = opened(visit, **QUICK)
     page.get_by_role("textbox", name="Your sentence").fill(SECRET)
@@ -94,7 +84,7 @@ def test_a_sentence_is_read_from_every_encoder(
     assert kept == [], "what was typed is on the disk"
 
 
-def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
+def test_fitting_survives_a_reload(visit: Visit) -> None:
     page = opened(visit, encoder="tfidf,glove", corpus="lee", n="1000")
     press(page, 2)
     page.wait_for_function("() => location.search.includes('job=')")
@@ -102,7 +92,7 @@ def test_fitting_survives_a_reload(visit: Visit) -> None:  # noqa: F811
     answered(page, 2)
 
 
-def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
+def test_fitting_can_be_stopped(visit: Visit) -> None:
     page = opened(visit, encoder="tfidf,doc2vec,glove", corpus="wikipedia", n="5000")
     press(page, 3)
     page.get_by_role("button", name="Stop").click()
@@ -110,7 +100,7 @@ def test_fitting_can_be_stopped(visit: Visit) -> None:  # noqa: F811
     sync_api.expect(page.get_by_role("button", name="Invert from 3 encoders")).to_be_visible()
 
 
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
     page = opened(fitting, encoder="tfidf,hashing", corpus="lee", n="1000")
     press_if_new(page, 2)
     answered(page, 2)

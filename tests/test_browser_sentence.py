@@ -5,14 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from test_browser import (  # noqa: F401 - fixtures
-    Visit,
-    browser,
-    fitting,
-    patience,
-    server,
-    sync_api,
-)
+from browsing import Visit, sync_api
 
 from core.attacks.inversion import INVERSION_ATTACKS
 
@@ -32,7 +25,7 @@ WATCHED = """() => {
 """Writes down each sentence that stands on the card."""
 
 
-def test_a_sentence_is_read_back_step_by_step(fitting: Visit) -> None:  # noqa: F811
+def test_a_sentence_is_read_back_step_by_step(fitting: Visit) -> None:
     page = fitting.open("/inversion", text=TEXT, attack="reconstruct").page
     button = page.get_by_role("button", name=f"Run {TITLE.lower()}")
     button.wait_for()

@@ -6,18 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from browsing import TEXT, Visit, headline, sync_api
 from pytest import mark
-from test_browser import (  # noqa: F401 - fixtures
-    TEXT,
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
 
 from core.story.browser import has_browser
 from core.story.shipped import shipped_stories
@@ -42,7 +32,7 @@ def pinned(page: sync_api.Page) -> None:
 
 @needs_printer
 def test_from_a_sentence_of_ones_own_to_a_pdf_in_ten_clicks(
-    visit: Visit,  # noqa: F811
+    visit: Visit,
     tmp_path: Path,
 ) -> None:
     page = visit.open("/").page
@@ -76,7 +66,7 @@ def test_from_a_sentence_of_ones_own_to_a_pdf_in_ten_clicks(
 
 
 def test_what_was_typed_stays_out_where_nobody_asks_for_it(
-    visit: Visit,  # noqa: F811
+    visit: Visit,
     tmp_path: Path,
 ) -> None:
     page = visit.open("/inversion", text=TEXT, attack=["probe_mlc", "mlc"]).page
@@ -93,7 +83,7 @@ def test_what_was_typed_stays_out_where_nobody_asks_for_it(
     assert not [word for word in ("minister", "berlin", "police") if word in content]
 
 
-def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> None:  # noqa: F811
+def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> None:
     page = visit.open("/story").page
     told(page, "stories are ready")
     with page.context.expect_page() as opened:
@@ -138,7 +128,7 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
 
 
 def test_a_story_of_a_colleague_opens_and_a_hostile_one_is_refused(
-    visit: Visit,  # noqa: F811
+    visit: Visit,
     tmp_path: Path,
 ) -> None:
     page = visit.open("/story").page
@@ -160,7 +150,7 @@ def test_a_story_of_a_colleague_opens_and_a_hostile_one_is_refused(
     told(page, "slides")  # the former story stands
 
 
-def test_the_page_fits_every_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_the_page_fits_every_width_and_theme(fitting: Visit) -> None:
     page = fitting.open("/story").page
     told(page, "stories are ready")
     press(page, "story-use-how-measured")

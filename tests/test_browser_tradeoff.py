@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from browsing import TEXT, Visit, headline, sync_api
 from pytest import mark
-from test_browser import (  # noqa: F401 - fixtures
-    TEXT,
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    server,
-    sync_api,
-    visit,
-)
 
 pytestmark = mark.browser
 CHAIN = "text_to_text:eta=90+int8"
 
 
-def opened(visit: Visit, **params: str) -> sync_api.Page:  # noqa: F811
+def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/tradeoff", **params).page
     sync_api.expect(headline(page)).to_be_visible()
     sync_api.expect(page.get_by_text("What this does not show")).to_be_visible()
@@ -37,7 +27,7 @@ def read(card: sync_api.Locator) -> None:
     sync_api.expect(card.get_by_text("What an attacker reads")).to_be_visible()
 
 
-def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:  # noqa: F811
+def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:
     page = opened(fitting, text=TEXT, point=CHAIN, against="binary")
     a, b = side(page, "A"), side(page, "B")
     for card in (a, b):
@@ -59,8 +49,8 @@ def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None: 
 
 
 def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
-    visit: Visit,  # noqa: F811
-    server: tuple[str, Path],  # noqa: F811
+    visit: Visit,
+    server: tuple[str, Path],
 ) -> None:
     page = opened(visit, text=TEXT, task="SUBJ")
     figure = page.locator(".js-plotly-plot").first
@@ -88,7 +78,7 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     sync_api.expect(page.get_by_text("Only B gives away")).to_be_visible()
 
 
-def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:  # noqa: F811
+def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:
     page = opened(visit, text=TEXT, point="text_to_text:eta=nan", against="int8+text_to_text")
     told = page.get_by_role("alert").first
     sync_api.expect(told).to_contain_text("eta must lie in")

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
-import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import started
-from test_browser import (  # noqa: F401 - fixtures
-    ROOT,
-    Visit,
-    browser,
-    fitting,
-    headline,
-    patience,
-    sync_api,
-    visit,
-    wait_until_healthy,
-)
+from browsing import Visit, headline, serving, sync_api
 from training_rows import ship
 
 pytestmark = pytest.mark.browser
@@ -34,7 +20,7 @@ sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
 from core.studies import training_summary
 training_summary.SHIPPED = Path(sys.argv.pop(1))
 from dashboard.training import state
-state.USUAL = state.TrialRequest(n_defence=600, n_known=300, n_targets=100, epochs=10)
+state.USUAL = state.TrialRequest(n_defence=600, n_known=300, n_targets=100, epochs=4)
 from streamlit.web.cli import main
 main()
 """
@@ -46,20 +32,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     """The address of a dashboard with the rows of three of the four parts, and its log."""
     folder = tmp_path_factory.mktemp("server")
     rows = ship(folder / "rows", "adversarial", "constrained", "adaptive")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = folder / "server.log"
-    environment = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-c", WITH_ROWS, str(rows), "run", "dashboard/serve.py"]
-    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    command += ["--server.fileWatcherType", "none"]
-    address = f"http://127.0.0.1:{port}"
-    with log.open("w") as out, started(command, output=out, cwd=ROOT, env=environment) as process:
-        wait_until_healthy(address, process)
-        yield address, log
-        process.terminate()
-        process.wait(30)
+    with serving(folder, ["-c", WITH_ROWS, str(rows)]) as served:
+        yield served
 
 
 def drawn(page: sync_api.Page, key: str) -> sync_api.Locator:
@@ -68,7 +42,7 @@ def drawn(page: sync_api.Page, key: str) -> sync_api.Locator:
     return figure
 
 
-def test_each_part_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
+def test_each_part_fits_width_and_theme(fitting: Visit) -> None:
     page = fitting.open("/training").page
     sync_api.expect(headline(page)).to_contain_text("a fresh attacker reads")
     drawn(page, "training-trap")
@@ -84,7 +58,7 @@ def test_each_part_fits_width_and_theme(fitting: Visit) -> None:  # noqa: F811
     drawn(page, "training-loss")
 
 
-def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path) -> None:  # noqa: F811
+def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(
         "/training", part="adversary", hides="attribute", encoder="adversarial_lstm"
     ).page
@@ -102,7 +76,7 @@ def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path
     assert all(re.match(r"\d", row["fresh: set prediction"]) for row in rows)
 
 
-def test_presented_the_controls_are_hidden(visit: Visit) -> None:  # noqa: F811
+def test_presented_the_controls_are_hidden(visit: Visit) -> None:
     page = visit.open("/training", part="pretraining", sends="text_to_text").page
     drawn(page, "training-adapted")
     page.get_by_role("button", name="Present").click()
@@ -113,7 +87,7 @@ def test_presented_the_controls_are_hidden(visit: Visit) -> None:  # noqa: F811
     sync_api.expect(page.get_by_role("radio", name="Under noise", exact=True)).to_be_visible()
 
 
-def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:  # noqa: F811
+def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:
     page = visit.open("/training", part="adversary", weight="10").page
     page.get_by_role("button", name="Train an adversary now").click()
     page.get_by_role("button", name="Stop", exact=True).click()

@@ -146,7 +146,7 @@ def test_interrupted_it_tells_the_best_so_far(core: Any, monkeypatch: pytest.Mon
     assert outcome.out.count("“") == 1 and "cosine" in outcome.out
 
 
-@pytest.mark.parametrize("defence", ["int8", "binary", "truncation:dimension=192"])
+@pytest.mark.parametrize("defence", ["binary", "truncation:dimension=192"])
 def test_behind_a_certain_defence_its_guesses_go_through_it(core: Any, defence: str) -> None:
     (answer,) = core("invert", "--attack", "reconstruct", "--set", "n_queries=100", "--text",
                      SENTENCE, "--defence", defence, "--json").json()  # fmt: skip

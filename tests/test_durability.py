@@ -17,10 +17,11 @@ import pytest
 from core.durable import Unfinished, make_folder, remove_leftovers, unfinished, write_whole
 from core.store import META, clear_leftovers, load_artifact, save_artifact
 from tools.faults.commands import COMMANDS
+from tools.faults.kept import Kept
 from tools.faults.runs import measure
 from tools.faults.shim import KINDS, Operation, why_not
 from tools.faults.table import markdown, write
-from tools.faults.tries import Outcome, spread
+from tools.faults.tries import Outcome, Share, spread
 
 needs_faults = pytest.mark.skipif(bool(why_not()), reason=why_not())
 TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "6"))
@@ -51,7 +52,7 @@ durable.write_whole = careless
 import core.store
 core.store.write_whole = careless
 from tools.faults import tries
-tries.main(Path(sys.argv[1]), ["fit (tf-idf)"], 60)
+tries.main(Path(sys.argv[1]), tries.Share(("fit (tf-idf)",), 60))
 """
 
 
@@ -67,6 +68,34 @@ def test_tries_are_spread_over_operations_and_kinds() -> None:
     every = list(spread(asked, None))
     assert (2, "torn write") in every and (3, "full disk") not in every and len(every) == 10
     assert len(list(spread(asked, 4))) == 4 and set(spread(asked, 4)) <= set(every)
+
+
+def test_the_tries_are_shared_out_and_none_is_made_twice() -> None:
+    asked = [Operation("open", "a"), Operation("write", "a"), Operation("unlink", "a")]
+    shares = [Share(("fit",), part=part, of=2) for part in range(2)]
+    made = [pair for share in shares for pair in share.of_command("fit", asked)]
+    assert sorted(made) == sorted(spread(asked, None))
+    going_on = Share(("fit",), known=frozenset({("fit", 2, "kill"), ("train", 1, "kill")}))
+    assert Share.from_json(going_on.to_json()) == going_on
+    left = list(going_on.of_command("fit", asked))
+    assert (2, "kill") not in left and (1, "kill") in left and len(left) == len(made) - 1
+
+
+def test_a_run_that_was_ended_goes_on_and_other_code_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "faults.tries.jsonl"
+    Kept(path).add(outcome())
+    with path.open("a") as file:
+        file.write('{"command": "fi')  # killed while it wrote
+    kept = Kept(path)
+    assert kept.outcomes == (outcome(),)
+    kept.add(outcome(at=2))
+    assert Kept(path).outcomes == (outcome(), outcome(at=2))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(['{"code": "other"}', *lines[1:]]))
+    kept = Kept(path)
+    assert kept.outcomes == ()
+    kept.remove()
+    assert not path.exists()
 
 
 def outcome(problem: str = "", **changed: Any) -> Outcome:

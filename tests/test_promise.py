@@ -112,4 +112,7 @@ def test_what_the_bundled_encoder_is_promised(minilm: TransformerEncoder) -> Non
         np.linalg.norm(table[ids[insulin]] - table[near]), rel=1e-5
     )
     assert (found.to_nearest < found.to_median).all()
+    (piece,) = (i for i, t in enumerate(minilm.tokens) if t == "##pi")
+    alone = TokenDistances.of(minilm, [piece]).promises(60.0).nearest
+    assert alone.what.startswith("“…pi” from “") and "##" not in alone.what
     assert (found.to_median < found.to_farthest).all()

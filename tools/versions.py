@@ -19,7 +19,7 @@ import ast
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -110,6 +110,7 @@ def digest(module: str, root: Path = ROOT) -> str:
     return whole.hexdigest()[:16]
 
 
+@cache
 def bare(source: str) -> str:
     """Return what of a source decides what it does: without comments and docstrings."""
     tree = ast.parse(source)
@@ -127,13 +128,15 @@ def _is_text(node: ast.stmt) -> bool:
     )
 
 
-def _imports(source: str) -> Iterator[str]:
+@cache
+def _imports(source: str) -> tuple[str, ...]:
+    found: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
+    return tuple(found)
 
 
 def _file(module: str, root: Path) -> Path | None:

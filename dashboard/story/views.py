@@ -66,7 +66,7 @@ def shipped() -> None:
 def present_button(name: str, story: Story, *, is_primary: bool = False) -> None:
     """Draw the link that opens a presentation in a window of its own."""
     st.link_button(
-        "Present",
+        f"Present ({story.minutes} min)",  # told apart where links are listed
         show_at(name, partial(_document, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",

@@ -1,12 +1,18 @@
-"""Let each file operation of each command fail, and write the table: `python -m tools.faults`."""
+"""Let each file operation of each command fail, and write the table: `python -m tools.faults`.
+
+All of it takes an hour or two. What was tried is kept beside the table as it comes, and the same
+command goes on there; where the engine has changed since, it begins anew.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from tools.faults.commands import COMMANDS
+from tools.faults.kept import Kept, in_order
 from tools.faults.runs import measure
 from tools.faults.shim import why_not
 from tools.faults.table import write
@@ -20,18 +26,24 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=list(COMMANDS), choices=list(COMMANDS),
                         metavar="COMMAND", help="; ".join(COMMANDS))  # fmt: skip
     parser.add_argument("--most", type=int, help="tries a command, spread over all (default: all)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+                        help="processes that share the tries (default: %(default)s)")  # fmt: skip
     parser.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
     arguments = parser.parse_args()
     if why_not():
         print(f"error: {why_not()}.", file=sys.stderr)
         return 2
-    outcomes = []
-    for outcome in measure(arguments.only, arguments.most):
+    kept = Kept(arguments.out.with_suffix(".tries.jsonl"))
+    outcomes = list(kept.outcomes)
+    for outcome in measure(arguments.only, arguments.most, known=outcomes, jobs=arguments.jobs):
         outcomes.append(outcome)
+        kept.add(outcome)
         if outcome.problem:
             print(f"{outcome.command}, {outcome.what} {outcome.path} ({outcome.at}), "
                   f"{outcome.kind}: {outcome.problem}", file=sys.stderr)  # fmt: skip
+    outcomes = in_order(outcomes, arguments.only)
     write(arguments.out, outcomes, arguments.most)
+    kept.remove()
     n_wrong = sum(bool(outcome.problem) for outcome in outcomes)
     print(f"{len(outcomes):,} tries, {n_wrong} with something lost: {arguments.out}")
     return int(n_wrong > 0)

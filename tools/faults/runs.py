@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 from tools.faults.shim import build
-from tools.faults.tries import Outcome
+from tools.faults.tries import SHARE, Outcome, Share
 
 __all__ = ["measure"]
 
@@ -19,9 +21,14 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def measure(
-    names: Sequence[str], most: int | None = None, *, program: str = ""
+    names: Sequence[str],
+    most: int | None = None,
+    *,
+    known: Collection[Outcome] = (),
+    jobs: int = 1,
+    program: str = "",
 ) -> Iterator[Outcome]:
-    """Yield what came of each try.
+    """Yield what came of each try, as it ends.
 
     Parameters
     ----------
@@ -29,27 +36,52 @@ def measure(
         Of `tools.faults.commands.COMMANDS`.
     most : int, optional
         Tries a command, spread evenly over its operations and the kinds of fault; all by default.
-
+    known : collection of Outcome
+        Of tries that were made before: they are not made again.
+    jobs : int
+        Processes that share the tries.
     program : str, optional
-        Python to run in the place of `tools.faults.tries`, with the same arguments.
+        Python to run in the place of `tools.faults.tries`, with the same argument: the folder that
+        holds the tries to make.
 
     Raises
     ------
     RuntimeError
-        The process of the tries itself failed.
+        A process of the tries itself failed.
     """
+    before = frozenset((each.command, each.at, each.kind) for each in known)
+    ended: SimpleQueue[Outcome | None] = SimpleQueue()
+
+    def work(part: int) -> None:
+        try:
+            for outcome in _made(Share(tuple(names), most, part, jobs, before), program):
+                ended.put(outcome)
+        finally:
+            ended.put(None)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        works = [pool.submit(work, part) for part in range(jobs)]
+        for _ in range(jobs):
+            yield from iter(ended.get, None)
+        for done in works:
+            done.result()
+
+
+def _made(share: Share, program: str) -> Iterator[Outcome]:
+    """Yield the outcomes of a share, from a process of its own."""
     # In memory where there is such a place: forcing to disk is counted, but takes no time there.
     memory = Path("/dev/shm")
     near = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="faults-", dir=near) as place:
         folder = Path(place)
+        (folder / SHARE).write_text(share.to_json(), encoding="utf-8")
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         more = {"LD_PRELOAD": str(build(folder)), "HF_HUB_OFFLINE": "1", **one_thread}
         chosen = ["-c", program] if program else ["-m", "tools.faults.tries"]
-        command = [sys.executable, *chosen, place, json.dumps(list(names)), json.dumps(most)]
         with subprocess.Popen(
-            command, cwd=_ROOT, env=os.environ | more, stdout=subprocess.PIPE, text=True
-        ) as process:
+            [sys.executable, *chosen, place], cwd=_ROOT, env=os.environ | more,
+            stdout=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
             assert process.stdout is not None
             for line in process.stdout:
                 yield Outcome(**json.loads(line))

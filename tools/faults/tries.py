@@ -7,6 +7,7 @@ forks for each try, so that a try takes no longer than the command's own work.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import shlex
@@ -23,7 +24,10 @@ from tools.faults.commands import COMMANDS, write_inputs
 from tools.faults.results import results_of
 from tools.faults.shim import KINDS, Operation, Shim
 
-__all__ = ["Outcome", "main", "spread"]
+__all__ = ["SHARE", "Outcome", "Share", "main", "spread"]
+
+SHARE = "share.json"
+"""In the folder of a process: the tries that it is to make."""
 
 _SECONDS = 60
 """Of computing, after which a run of a command is ended and counts as hanging."""
@@ -178,11 +182,40 @@ def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[
     yield from (pairs[i * len(pairs) // most] for i in range(most))
 
 
-def tried(shim: Shim, folder: Path, name: str, most: int | None) -> Iterator[Outcome]:
+@dataclass(frozen=True)
+class Share:
+    """Which of the tries a process makes: every `of`-th from `part` on, without the known ones."""
+
+    names: tuple[str, ...]
+    most: int | None = None
+    part: int = 0
+    of: int = 1
+    known: frozenset[tuple[str, int, str]] = frozenset()
+    """Command, operation and kind of the tries that were made before."""
+
+    def of_command(self, name: str, operations: Sequence[Operation]) -> Iterator[tuple[int, str]]:
+        """Yield which operation of a command is to fail and how."""
+        for at, kind in itertools.islice(spread(operations, self.most), self.part, None, self.of):
+            if (name, at, kind) not in self.known:
+                yield at, kind
+
+    def to_json(self) -> str:
+        """Return it as text, for a process."""
+        return json.dumps(asdict(self) | {"known": sorted(self.known)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Share:
+        """Return what was written by `to_json`."""
+        told = json.loads(text)
+        names, known = tuple(told.pop("names")), frozenset(map(tuple, told.pop("known")))
+        return cls(names, known=known, **told)
+
+
+def tried(shim: Shim, folder: Path, name: str, share: Share) -> Iterator[Outcome]:
     """Yield what came of each try of a command."""
     bench = _Bench(shim, folder, COMMANDS[name])
     operations, wanted = bench.reference()
-    for at, kind in spread(operations, most):
+    for at, kind in share.of_command(name, operations):
         bench.fresh()
         first = bench.run(kind, at)
         problem = bench.problem_of(first, wanted)
@@ -190,15 +223,15 @@ def tried(shim: Shim, folder: Path, name: str, most: int | None) -> Iterator[Out
         yield Outcome(name, asked.what, asked.path, kind, at, len(operations), first.how, problem)
 
 
-def main(folder: Path, names: Sequence[str], most: int | None) -> None:
+def main(folder: Path, share: Share) -> None:
     """Try commands, writing each outcome as a line of JSON to standard output."""
     shim = Shim()
     write_inputs(folder / "inputs")
-    for name in names:
-        for outcome in tried(shim, folder, name, most):
+    for name in share.names:
+        for outcome in tried(shim, folder, name, share):
             print(json.dumps(asdict(outcome)), flush=True)
 
 
 if __name__ == "__main__":
-    _, place, chosen, limit = sys.argv
-    main(Path(place), json.loads(chosen), json.loads(limit))
+    place = Path(sys.argv[1])
+    main(place, Share.from_json((place / SHARE).read_text(encoding="utf-8")))

@@ -97,7 +97,12 @@ class TokenDistances:
 
 
 def _between(token: str, other: str, eta: float, distance: float, more: str = "") -> Promise:
-    return Promise(f"“{token}” from “{other}”{more}", eta, distance)
+    return Promise(f"{_named(token)} from {_named(other)}{more}", eta, distance)
+
+
+def _named(token: str) -> str:
+    """Return a token in quotes; a word piece within a word begins with dots."""
+    return f"“…{token[2:]}”" if token.startswith("##") and token != "##" else f"“{token}”"
 
 
 def _measured(
