@@ -57,6 +57,6 @@ def runs(pid: int) -> bool:
     """Return whether a process runs: one that is dead and not yet waited for does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second where it ends while it is read
         return False
     return state != "Z"

@@ -67,7 +67,10 @@ def test_tries_are_spread_over_operations_and_kinds() -> None:
     asked = [Operation("open", "a"), Operation("write", "a"), Operation("unlink", "a")]
     every = list(spread(asked, None))
     assert (2, "torn write") in every and (3, "full disk") not in every and len(every) == 10
-    assert len(list(spread(asked, 4))) == 4 and set(spread(asked, 4)) <= set(every)
+    for most in (1, 2, 4, 9):
+        some = list(spread(asked, most))
+        assert len(set(some)) == most and set(some) <= set(every)
+    assert {kind for _, kind in spread(asked, 6)} == set(KINDS)
 
 
 def test_the_tries_are_shared_out_and_none_is_made_twice() -> None:

@@ -59,10 +59,16 @@ def seen(jobs: Jobs, job_id: str) -> Job:
 
 
 def started(jobs: Jobs, folder: Path, **settings: str) -> str:
-    """Start a gate and wait until it runs."""
+    """Start a gate and follow it until it runs."""
     job_id = jobs.start(job_work.gate, folder, **settings)
-    wait_until((folder / "runs").exists)
+    wait_until(lambda: seen(jobs, job_id) is not None and (folder / "runs").exists())
     return job_id
+
+
+def followed(jobs: Jobs, job_id: str) -> Job:
+    """Look at a job until it has ended: one that nobody looks at may be given up."""
+    wait_until(lambda: seen(jobs, job_id).is_final)
+    return seen(jobs, job_id)
 
 
 def test_a_job_reports_progress_and_returns_its_result(shared: Jobs, tmp_path: Path) -> None:
@@ -284,7 +290,7 @@ def test_who_leaves_while_waiting_costs_nobody_the_warm_process(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(patience=Patience(abandon_seconds=0.5))
-    warm = final(jobs, jobs.start(job_work.pid)).result
+    warm = followed(jobs, jobs.start(job_work.pid)).result
     first = started(jobs, tmp_path)
     left = jobs.start(job_work.answer, 1)
     end = time.monotonic() + 1.0
@@ -292,9 +298,9 @@ def test_who_leaves_while_waiting_costs_nobody_the_warm_process(
         seen(jobs, first)
         time.sleep(0.02)
     (tmp_path / "go").touch()
-    assert final(jobs, first).state is JobState.DONE
+    assert followed(jobs, first).state is JobState.DONE
     assert final(jobs, left).state is JobState.STOPPED
-    assert final(jobs, jobs.start(job_work.pid)).result == warm
+    assert followed(jobs, jobs.start(job_work.pid)).result == warm
 
 
 def test_visitors_take_turns(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:

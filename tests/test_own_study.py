@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.errors import ArtifactError
-from core.studies.own_encoder import measure_encoders
+from core.results import Interval, Score
+from core.studies.own_encoder import OwnLeak, article_search, measure_encoders
 from core.studies.representation_summary import (
     FILES,
     SHIPPED,
@@ -19,6 +21,8 @@ from core.studies.representation_summary import (
 )
 from core.studies.tradeoff_summary import SHIPPED as TRADEOFF
 from core.studies.tradeoff_summary import load_tradeoff, tradeoff_of
+from core.tasks.outcomes import Hits
+from dashboard.representations.own import _told_apart
 
 ROWS = (TRADEOFF / "minilm.json").read_bytes()
 
@@ -63,6 +67,28 @@ def test_any_encoder_is_measured_on_texts_that_ship(tiny_bert: Path) -> None:
     assert found.encoder == names[0] and found.dimension == 32 and found.f1.n <= 20
     assert 0 <= found.f1.value <= 100 and 0 <= found.recall <= 100 and found.f1.has_interval
     assert any("1 of 1" in message for message in told)
+    useful = found.found.score()
+    assert useful.n == len(article_search().queries) and useful.chance == 100 / useful.n
+
+
+def test_articles_are_asked_for_by_their_first_sentence_alone() -> None:
+    searched = article_search()
+    assert len(searched.queries) > 250
+    for query, rest in zip(searched.queries, searched.stored, strict=True):
+        assert query and rest and query not in rest
+
+
+def test_what_these_texts_do_not_bear_out_is_said() -> None:
+    def measured(f1: float, n_found: int) -> OwnLeak:
+        score = Score(f1, Interval(f1 - 2, f1 + 2), 300)
+        return OwnLeak(encoder="e", dimension=8, f1=score, recall=1.0,
+                       found=Hits(np.arange(300) < n_found, 100 / 300))  # fmt: skip
+
+    one = measured(20.0, 200)
+    said = {f1: _told_apart(one, measured(f1, n)) for f1, n in ((21.0, 201), (30.0, 100))}
+    assert said[21.0].endswith("the two are not told apart by what leaks or what is found.")
+    assert said[30.0].endswith("the two are told apart by what leaks and what is found.")
+    assert "leaks, not told apart by what is found" in _told_apart(one, measured(30.0, 201))
 
 
 def on(app: AppTest, page: str) -> AppTest:

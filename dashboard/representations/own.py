@@ -8,6 +8,7 @@ from functools import partial
 import streamlit as st
 
 from core.attacks.inversion.export import table_csv
+from core.results import Score
 from core.said import leak_said, of_ten
 from core.studies.own_encoder import N_TARGETS, OwnLeak, measure_encoders
 from core.studies.representation_summary import YOURS, Representations, beside_own
@@ -61,9 +62,10 @@ def beside_shipped(found: Representations) -> Representations:
 def measured() -> None:
     """Draw the choice of an encoder, the job that measures it, and what came of it."""
     st.markdown(
-        "Measured here, beside the bundled encoder, on the same "
-        f"{N_TARGETS} sentences of news that ship: by the word probe, which learns nothing, so "
-        "that every encoder can be held against every other in minutes."
+        "Measured here, beside the bundled encoder, on news that ships. **What leaks:** "
+        f"{N_TARGETS} sentences, read by the word probe, which learns nothing, so that every "
+        "encoder can be held against every other in minutes. **What it is good for:** how many "
+        "articles are found first, among all, by their first sentence."
     )
     if not encoder_choice.takes_any():
         st.caption("Whoever runs this server lists the encoders that it opens.")
@@ -112,21 +114,42 @@ def _start(request: OwnRequest) -> None:
 def _show(found: tuple[OwnLeak, ...]) -> None:
     told = [
         f"- **{plain(leak.encoder)}** ({leak.dimension:,} numbers a text): the attacker reads "
-        f"{leak_said(leak.f1, leak.recall, is_bold=True)}; by guessing {of_ten(leak.f1.chance)}"
+        f"{leak_said(leak.f1, leak.recall, is_bold=True)}; by guessing {of_ten(leak.f1.chance)}. "
+        f"It finds **{_said(leak.found.score())}**"
         for leak in found
     ]
     st.markdown("\n".join(told))
     first, last = found[0], found[-1]
     if first is not last:
-        st.caption(
-            "The intervals share no value: these sentences tell the two apart."
-            if first.f1.is_resolved_from(last.f1)
-            else "The intervals overlap: these sentences do not tell the two apart."
-        )
+        st.caption(_told_apart(first, last))
     rows = [
         {"encoder": leak.encoder, "dimension": leak.dimension, "f1": leak.f1.value,
          "f1_low": leak.f1.ci95.low, "f1_high": leak.f1.ci95.high, "recall": leak.recall,
-         "guessing": leak.f1.chance, "n": leak.f1.n}
+         "guessing": leak.f1.chance, "n": leak.f1.n,
+         "found": useful.value, "found_low": useful.ci95.low, "found_high": useful.ci95.high,
+         "found_guessing": useful.chance, "n_articles": useful.n}
         for leak in found
+        for useful in [leak.found.score()]
     ]  # fmt: skip
     save_csv(lambda: table_csv(rows), "own-encoder", about="Your encoder beside the bundled one")
+
+
+def _said(found: Score) -> str:
+    return (
+        f"{found.value:.0f} of 100 articles [{found.ci95.low:.0f}, {found.ci95.high:.0f}], "
+        f"n = {found.n}"
+    )
+
+
+def _told_apart(one: OwnLeak, other: OwnLeak) -> str:
+    """Say which of the two differences these texts bear out."""
+    difference = one.found.change_from(other.found).ci95
+    told = {
+        "what leaks": one.f1.is_resolved_from(other.f1),
+        "what is found": difference.low > 0 or difference.high < 0,
+    }
+    apart = [what for what, is_told in told.items() if is_told]
+    alike = [what for what, is_told in told.items() if not is_told]
+    parts = [f"told apart by {' and '.join(apart)}"] if apart else []
+    parts += [f"not told apart by {' or '.join(alike)}"] if alike else []
+    return f"On these texts the two are {', '.join(parts)}."

@@ -174,12 +174,24 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
 
 
 def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[int, str]]:
-    """Yield which operation is to fail and how: all, or so many spread over all of them."""
-    pairs = [(i, kind) for kind in KINDS for i, each in enumerate(operations, 1) if each.can(kind)]
-    if most is None or len(pairs) <= most:
-        yield from pairs
+    """Yield which operation is to fail and how: all, or so many spread over all of them.
+
+    Each kind of fault has its turn, and begins at another place. Operations of a kind follow as
+    i·φ beyond whole numbers grows (φ the golden ratio): the first so many, however many, lie far
+    from each other.
+    """
+    kinds = [[(i, kind) for i, each in enumerate(operations, 1) if each.can(kind)]
+             for kind in KINDS]  # fmt: skip
+    if most is None or sum(map(len, kinds)) <= most:
+        yield from itertools.chain(*kinds)
         return
-    yield from (pairs[i * len(pairs) // most] for i in range(most))
+    golden = (5**0.5 - 1) / 2
+    turns = []
+    for k, pairs in enumerate(kinds):
+        at = {(i * golden + k / len(kinds)) % 1: pair for i, pair in enumerate(pairs)}
+        turns.append([at[place] for place in sorted(at)])
+    in_turn = itertools.chain(*itertools.zip_longest(*turns))
+    yield from itertools.islice(filter(None, in_turn), most)
 
 
 @dataclass(frozen=True)
