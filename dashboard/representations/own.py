@@ -152,4 +152,7 @@ def _told_apart(one: OwnLeak, other: OwnLeak) -> str:
     alike = [what for what, is_told in told.items() if not is_told]
     parts = [f"told apart by {' and '.join(apart)}"] if apart else []
     parts += [f"not told apart by {' or '.join(alike)}"] if alike else []
-    return f"On these texts the two are {', '.join(parts)}."
+    return (
+        "On these texts, with what is found compared article by article, "
+        f"the two are {', '.join(parts)}."
+    )
