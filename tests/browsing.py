@@ -161,9 +161,14 @@ class Visit:
         sync_api.expect(needed).to_be_visible()
         return card.filter(visible=True).first
 
+    @property
+    def is_dark(self) -> bool:
+        """Whether the page is drawn on a dark ground."""
+        return bool(self.page.evaluate(_IS_DARK))
+
     def turn_dark(self) -> None:
         """Change the theme that the reader's system asks for, and wait until the page has it."""
-        assert not self.page.evaluate(_IS_DARK)
+        assert not self.is_dark
         self.page.emulate_media(color_scheme="dark")
         self.page.wait_for_function(_IS_DARK)
 

@@ -92,9 +92,8 @@ def measure_encoders(
 
         report(0.0, "loading")
         encoder = encoder_at_hand(EncoderSpec(name=name))
-        attack = make_attack(QUICK).fit(
-            CachedEncoder(encoder), known, on_progress=lambda f, m: report(0.7 * f, m)
-        )
+        cached = CachedEncoder(encoder)
+        attack = make_attack(QUICK).fit(cached, known, on_progress=lambda f, m: report(0.7 * f, m))
         result = evaluate(
             attack, encoder, targets, on_progress=lambda f, m: report(0.7 + 0.2 * f, m)
         )
@@ -105,7 +104,7 @@ def measure_encoders(
             dimension=encoder.dimension,
             f1=f1,
             recall=result.scores.recall,
-            found=searched.outcome(CachedEncoder(encoder), seed=0),
+            found=searched.outcome(cached, seed=0),
         )
         found.append(own)
     return tuple(found)
