@@ -172,6 +172,17 @@ class Visit:
         self.page.emulate_media(color_scheme="dark")
         self.page.wait_for_function(_IS_DARK)
 
+    def fits_both(self) -> None:
+        """Look at the page as it stands, then on a telephone and in the dark: it has to fit.
+
+        For what takes long to come to: `fitting` opens the page twice.
+        """
+        assert self.overflow <= 0
+        self.page.set_viewport_size({"width": 390, "height": 844})
+        self.turn_dark()
+        self.page.wait_for_timeout(500)  # charts are drawn anew
+        assert self.overflow <= 0
+
     @property
     def overflow(self) -> int:
         """How many pixels the page is wider than its window."""

@@ -28,6 +28,8 @@ def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:
     answered(page)
     page.get_by_role("button", name="A text that it has not seen").click()
     sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
+    page.locator(".js-plotly-plot").nth(3).wait_for()
+    visit.fits_both()
 
 
 def test_an_upload_is_inferred_but_not_kept(
@@ -50,12 +52,3 @@ def test_an_upload_is_inferred_but_not_kept(
     assert SECRET not in log
     kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
     assert kept == [], "what was uploaded is on the disk"
-
-
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
-    page = fitting.open("/attributes", corpus="articles", labels="5", each="5").page
-    infer(page)
-    answered(page)
-    page.get_by_role("button", name="A text that it has not seen").click()
-    sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
-    page.locator(".js-plotly-plot").nth(3).wait_for()

@@ -49,9 +49,10 @@ def test_an_upload_is_attacked_and_saved_but_not_kept(
     assert kept == [], "an upload is on the disk"
 
 
-def test_the_made_up_example_fits_width_and_theme(fitting: Visit) -> None:
-    page = opened(fitting, prior="101")
+def test_the_made_up_example_fits_both_widths_and_themes(visit: Visit) -> None:
+    page = opened(visit, prior="101")
     page.get_by_role("button", name="Show a made-up example").click()
     sync_api.expect(page.get_by_text("Simulated.")).to_be_visible()
     shows_scores(page)
     sync_api.expect(page.get_by_text("where one in 101 is").first).to_be_visible()
+    visit.fits_both()

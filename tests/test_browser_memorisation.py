@@ -20,24 +20,17 @@ def plant(page: sync_api.Page) -> None:
     page.locator(".st-key-memorise-growth .js-plotly-plot").wait_for()
 
 
-def test_a_canary_is_planted_at_each_width_and_theme(fitting: Visit) -> None:
-    fitting.open("/memorisation", **TINY)
-    sync_api.expect(headline(fitting.page)).to_be_visible()
-    plant(fitting.page)
-    sync_api.expect(
-        fitting.page.get_by_role("heading", name="What sampling brings out")
-    ).to_be_visible()
-
-
 def test_what_is_typed_is_planted_and_saved_but_not_kept(
     visit: Visit,
     server: tuple[str, Path],
     tmp_path: Path,
 ) -> None:
     page = visit.open("/memorisation", **{**TINY, "canary": "x 1"}).page
+    sync_api.expect(headline(page)).to_be_visible()
     page.get_by_role("textbox", name="Your canary").fill(CANARY)
     page.keyboard.press("Enter")
     plant(page)
+    sync_api.expect(page.get_by_role("heading", name="What sampling brings out")).to_be_visible()
     assert "canary=" not in page.url, "what is typed stays out of the address"
     page.reload()
     sync_api.expect(page.get_by_role("heading", name="of 6.6 bits")).to_be_visible()
@@ -51,6 +44,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     assert "Tarnquell" not in log
     kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
     assert kept == [], "what was typed is on the disk"
+    visit.fits_both()
 
 
 def test_a_job_is_watched_survives_a_reload_and_stops(visit: Visit) -> None:

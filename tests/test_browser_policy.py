@@ -5,30 +5,11 @@ That every page works under it and asks no other host is seen at each visit: see
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from browsing import Visit, sync_api
-from test_browser_projection import ROWS, opened, table, upload
 
 pytestmark = pytest.mark.browser
 BAIT = "www.evil.test/login http://evil.test a@evil.test"
-
-
-def test_the_map_takes_an_upload_and_gives_a_figure(visit: Visit, tmp_path: Path) -> None:
-    page = opened(visit)  # the map draws with WebGL, which compiles its programs
-    upload(page, "parcels.csv", table(ROWS))
-    sync_api.expect(page.get_by_text("All 27 rows")).to_be_visible()
-    page.locator(".js-plotly-plot").first.hover()
-    with page.expect_download() as download:
-        page.locator("[data-title*='ownload']").first.click()
-    download.value.save_as(tmp_path / "figure")
-    assert (tmp_path / "figure").stat().st_size > 1000
-    with page.expect_request(lambda request: request.method == "DELETE"):  # another takes its place
-        page.locator("input[type=file]").set_input_files(
-            {"name": "more.csv", "mimeType": "text/csv", "buffer": table(ROWS[:20])}
-        )
-    sync_api.expect(page.get_by_text("All 19 rows")).to_be_visible()
 
 
 def test_a_script_from_elsewhere_does_not_run(visit: Visit) -> None:

@@ -80,11 +80,11 @@ def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:
 
 
 def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:
-    page = visit.open("/projection", corpus="lee", method="tsne", n="500").page
+    page = visit.open("/projection", dims="3").page  # its vectors ship, the map does not
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
-    sync_api.expect(page.get_by_text("500 of ")).to_be_visible()
+    sync_api.expect(page.get_by_text("Points can be selected in two dimensions")).to_be_visible()
 
 
 def test_drawing_can_be_stopped(visit: Visit) -> None:
@@ -134,6 +134,16 @@ def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
     assert SECRET not in log
     kept = [p for p in home.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
     assert kept == [], "an upload is on the disk"
+    page.locator(".js-plotly-plot").first.hover()
+    with page.expect_download() as download:  # the figure, drawn with WebGL
+        page.locator("[data-title*='ownload']").first.click()
+    download.value.save_as(tmp_path / "figure")
+    assert (tmp_path / "figure").stat().st_size > 1000
+    with page.expect_request(lambda request: request.method == "DELETE"):  # another takes its place
+        page.locator("input[type=file]").set_input_files(
+            {"name": "more.csv", "mimeType": "text/csv", "buffer": table(ROWS[:20])}
+        )
+    sync_api.expect(page.get_by_text("All 19 rows")).to_be_visible()
 
 
 @pytest.mark.parametrize(

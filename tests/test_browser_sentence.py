@@ -25,13 +25,13 @@ WATCHED = """() => {
 """Writes down each sentence that stands on the card."""
 
 
-def test_a_sentence_is_read_back_step_by_step(fitting: Visit) -> None:
-    page = fitting.open("/inversion", text=TEXT, attack="reconstruct").page
+def test_a_sentence_is_read_back_step_by_step(visit: Visit) -> None:
+    page = visit.open("/inversion", text=TEXT, attack="reconstruct").page
     button = page.get_by_role("button", name=f"Run {TITLE.lower()}")
     button.wait_for()
     page.evaluate(WATCHED)
     button.click()
-    card = fitting.answered(TITLE)
+    card = visit.answered(TITLE)
     seen = page.evaluate("window.seen")
     assert len(seen) >= 2, "it grew while it was read"
     sync_api.expect(card.get_by_text("The sentence as read, cosine")).to_be_visible()
@@ -45,3 +45,4 @@ def test_a_sentence_is_read_back_step_by_step(fitting: Visit) -> None:
     steps = card.locator(".ls-steps > li").filter(visible=True)
     sync_api.expect(steps.first).to_contain_text("Before any query")
     sync_api.expect(steps.last).to_contain_text(sentence.inner_text())
+    visit.fits_both()

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
 from core.studies import training_summary
 training_summary.SHIPPED = Path(sys.argv.pop(1))
 from dashboard.training import state
-state.USUAL = state.TrialRequest(n_defence=600, n_known=300, n_targets=100, epochs=4)
+state.USUAL = state.TrialRequest(n_defence=240, n_known=120, n_targets=60, epochs=3)
 from streamlit.web.cli import main
 main()
 """

@@ -102,21 +102,27 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     minilm_tokens: np.ndarray,
     envelopes: Envelopes,
 ) -> None:
+    """Each η has every third token: all of them in turn, and every token at two η or three."""
     vectors = minilm.token_vectors.numpy()
     known = vectors[minilm_engine.candidates]
     n_ties = 0
-    for eta in NAMED_ETAS:
-        expected, noisy = brute_force(vectors[minilm_tokens], known, minilm_engine.draws, eta)
-        found = envelopes.places(eta)
+    for i, eta in enumerate(NAMED_ETAS):
+        chosen = slice(i % 3, None, 3)
+        expected, noisy = brute_force(
+            vectors[minilm_tokens[chosen]], known, minilm_engine.draws, eta
+        )
+        found = envelopes.places(eta)[chosen]
         wrong = np.flatnonzero(found.ravel() != expected.ravel())
         # float32 may take two candidates for each other only where they are equally near.
         differ = gaps(noisy[wrong], known, found.ravel()[wrong], expected.ravel()[wrong])
         assert (differ < 2e-6).all()
         n_ties += len(wrong)
         if len(wrong) == 0:
-            assert (envelopes.n_w(eta) == (expected == envelopes.tokens[:, None]).sum(1)).all()
-            assert envelopes.s_w(eta).tolist() == [len(set(row.tolist())) for row in expected]
-    assert n_ties <= 5  # of 280,000
+            its_own = expected == envelopes.tokens[chosen, None]
+            assert (envelopes.n_w(eta)[chosen] == its_own.sum(1)).all()
+            several = [len(set(row.tolist())) for row in expected]
+            assert envelopes.s_w(eta)[chosen].tolist() == several
+    assert n_ties <= 3  # of 93,000
 
 
 def test_n_w_from_eta_star_equals_the_grids(
@@ -137,7 +143,7 @@ def test_the_envelope_is_exact_between_the_grids_eta(
     envelopes: Envelopes,
 ) -> None:
     vectors = minilm.token_vectors.numpy()
-    known, chosen = vectors[minilm_engine.candidates], slice(0, 6)
+    known, chosen = vectors[minilm_engine.candidates], slice(0, 3)
     for eta in np.exp(np.random.default_rng(2).uniform(np.log(15), np.log(200), 50)):
         expected, noisy = brute_force(
             vectors[minilm_tokens[chosen]], known, minilm_engine.draws, eta

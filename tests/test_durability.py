@@ -24,7 +24,7 @@ from tools.faults.table import markdown, write
 from tools.faults.tries import Outcome, Share, spread
 
 needs_faults = pytest.mark.skipif(bool(why_not()), reason=why_not())
-TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "6"))
+TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "5"))
 """Of a command; the full run has some thousand."""
 
 
@@ -52,13 +52,13 @@ durable.write_whole = careless
 import core.store
 core.store.write_whole = careless
 from tools.faults import tries
-tries.main(Path(sys.argv[1]), tries.Share(("fit (tf-idf)",), 60))
+tries.main(Path(sys.argv[1]), tries.Share(("fit (tf-idf)",), 30))
 """
 
 
 @needs_faults
 def test_the_harness_finds_a_writer_that_is_careless(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = list(measure(["fit (tf-idf)"], 60, program=CARELESS))
+    outcomes = list(measure(["fit (tf-idf)"], 30, program=CARELESS))
     torn = [outcome for outcome in outcomes if outcome.problem]
     assert torn and {outcome.kind for outcome in torn} >= {"kill", "torn write"}
 

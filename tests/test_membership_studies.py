@@ -345,7 +345,7 @@ from test_membership_studies import sentences_study, words_study
 from core.studies.registry import run_study
 books, folder = map(Path, sys.argv[1:])
 run_study("membership-words", words_study(books, seeds=(0, 1)), folder)
-run_study("membership-sentences", sentences_study(books, epochs=(3, 200)), folder)
+run_study("membership-sentences", sentences_study(books, epochs=(3, 60)), folder)
 """
 
 
@@ -360,7 +360,7 @@ def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> No
     assert len(before) == 4
     studies = {
         "membership-words": words_study(books, seeds=(0, 1)),
-        "membership-sentences": sentences_study(books, epochs=(3, 200)),
+        "membership-sentences": sentences_study(books, epochs=(3, 60)),
     }
     for name, study in studies.items():
         again, apart = (run_study(name, study, folder) for folder in (killed, whole))
@@ -389,7 +389,7 @@ def told(rows: Sequence[Row]) -> list[Any]:
 
 
 def checkpoint_of_the_last(folder: Path) -> bool:
-    """Return whether the checkpoint of the training of 200 epochs is written."""
+    """Return whether the checkpoint of the training of 60 epochs is written."""
     done = len(list((folder / "cells").glob("*.json"))) == 4
     return done and len(list(folder.glob("encoders/*.checkpoint/model.json"))) > 0
 

@@ -76,7 +76,7 @@ def test_bfloat16_stays_close_to_torch_float32(
     assert encoder.arithmetic == "bfloat16-openvino"
 
 
-@pytest.mark.parametrize("layer", [0, 1, 4, 6])
+@pytest.mark.parametrize("layer", [0, 1, 6])
 def test_every_layer_agrees(
     minilm: TransformerEncoder, fast: TransformerEncoder, varied: list[str], layer: int
 ) -> None:
@@ -169,9 +169,9 @@ def test_a_process_that_encoded_ends_well() -> None:
     code = (
         "from core.encoders.minilm import load_minilm\n"
         "encoder = load_minilm(device='cpu', backend='openvino')\n"
-        "encoder.encode([f'text {i} about the river' for i in range(200)])"
+        "encoder.encode([f'text {i} about the river' for i in range(60)])"
     )
-    for _ in range(4):
+    for _ in range(2):
         finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120, check=False)
         assert finished.returncode == 0
 

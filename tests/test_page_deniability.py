@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -341,13 +342,24 @@ def test_a_recommendation_names_its_mechanism_and_what_was_measured_near(opened:
     assert any("Nothing was measured near η" in m.value for m in page.markdown)
 
 
-def test_the_audit_is_behind_how_this_is_computed(opened: Open) -> None:
+def seeded(make: MakeDefence) -> MakeDefence:
+    """Seed noise for release, too: by chance, an audit in a hundred refutes a true mechanism."""
+    fresh = itertools.count(1000)
+    return lambda seed: make(next(fresh) if seed is None else seed)
+
+
+def test_the_audit_is_behind_how_this_is_computed(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "shipped", lambda name, eta: seeded(shipped(name, eta)))
+    explain._audits_at.clear()
     page = opened(text=TEXT)
     assert any("core audit-mechanism" in c.value for c in page.caption)
     page.button(key="audit").click().run()
     (told,) = [m.value for m in page.markdown if m.value.startswith("**Their audit**")]
     assert "at η = 75" in told and told.count("not refuted by ") == 3
     assert all(DEFENCES[name].title in told for name in MECHANISMS)
+    explain._audits_at.clear()
 
 
 def test_a_mechanism_that_is_refuted_is_told_so(
@@ -355,7 +367,7 @@ def test_a_mechanism_that_is_refuted_is_told_so(
 ) -> None:
     def careless(name: str, eta: float) -> MakeDefence:
         noisy = eta if name != "sequence_representation" else 1.2 * eta
-        return shipped(name, noisy)
+        return seeded(shipped(name, noisy))
 
     monkeypatch.setattr(explain, "shipped", careless)
     explain._audits_at.clear()

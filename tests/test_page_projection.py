@@ -21,6 +21,7 @@ from core.results import Interval, Score
 from core.specs import EncoderSpec
 from core.store import load_artifact
 from dashboard import state
+from dashboard.projection import controls as map_controls
 from dashboard.projection import job as map_jobs
 from dashboard.projection import picked as map_picked
 from dashboard.projection import selection as map_selection
@@ -84,12 +85,14 @@ def test_the_shipped_map_is_whole() -> None:
     assert arrays["vectors"].shape == (N_POINTS, 384)
 
 
-def test_a_link_opens_a_view(opened: Open) -> None:
-    page = drawn(opened(corpus="lee", n="500", method="pca", dims="3", colour="words", text=TEXT))
+def test_a_link_opens_a_view(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (map_state, map_controls):  # 500, the fewest, take 20 s to encode
+        monkeypatch.setattr(module, "COUNTS", (60, 2000))
+    page = drawn(opened(corpus="lee", n="60", method="pca", dims="3", colour="words", text=TEXT))
     assert control(page, "selectbox", "corpus").value == "lee"
     assert control(page, "selectbox", "colour").value == "words"
     assert page.text_input(key=state.TEXT_KEY).value == TEXT
-    assert "500 of " in told(page) and "of the variance" in told(page) and not page.error
+    assert "60 of " in told(page) and "of the variance" in told(page) and not page.error
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,7 @@ def test_every_defence_moves_points(opened: Open) -> None:
 
 def test_eta_moves_points_less_and_less(opened: Open) -> None:
     page = opened(eta="60")
+    page.session_state[key_of("n_moved")] = 50
     shares = []
     for eta in (30.0, 60.0, 200.0):
         page.select_slider(key=key_of("strength")).set_value(eta).run()
@@ -216,7 +220,7 @@ def test_a_figure_marks_what_it_forgot_and_stays_the_same_while_one_selects() ->
 
 def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> None:
     page = opened()
-    rows = list(range(0, 60, 2))
+    rows = list(range(0, 60, 5))
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
     page.session_state["_picked"] = map_picked._Picked(request, rows, None)
     page.run()

@@ -224,7 +224,7 @@ def test_presented_the_controls_are_gone_and_the_picture_stands(opened: Open, ro
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = TrialRequest(n_defence=120, n_known=60, n_targets=30, epochs=3)
+    asked = TrialRequest(n_defence=60, n_known=40, n_targets=20, epochs=3)
     monkeypatch.setattr(state, "USUAL", asked)
 
 

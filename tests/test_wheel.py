@@ -41,8 +41,8 @@ import dashboard
 from streamlit.testing.v1 import AppTest
 app = Path(dashboard.__file__).with_name("app.py")
 found = {}
+opened = AppTest.from_file(str(app), default_timeout=200).run()
 for page in sorted((app.parents[1] / "pages").glob("*.py")):
-    opened = AppTest.from_file(str(app), default_timeout=200).run()
     opened.switch_page(str(page)).run()
     found[page.stem] = {
         "title": [part.value for part in opened.title],

@@ -135,10 +135,7 @@ def _show(found: tuple[OwnLeak, ...]) -> None:
 
 
 def _said(found: Score) -> str:
-    return (
-        f"{found.value:.0f} of 100 articles [{found.ci95.low:.0f}, {found.ci95.high:.0f}], "
-        f"n = {found.n}"
-    )
+    return f"{found.said(0)} of 100 articles, n = {found.n}"
 
 
 def _told_apart(one: OwnLeak, other: OwnLeak) -> str:
