@@ -161,7 +161,7 @@ def attribute_rows() -> list[Row]:
     """Return what the study of attributes measured."""
     from core.studies import attribute_curves
 
-    return attribute_curves.load_rows(attribute_curves.SHIPPED)
+    return attribute_curves.load_shipped(attribute_curves.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=1)

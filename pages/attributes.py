@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import CoreError
-from core.studies.attribute_curves import SHIPPED
+from core.studies.attribute_curves import FILES
 from dashboard import cache
 from dashboard.attributes import controls, explain, job, state, views
 from dashboard.calm import show_error
@@ -20,7 +20,7 @@ job.adopt_attribute_job()
 headline = Noted(st.container())
 toolbar(address.show_link)
 try:
-    measured = cache.attribute_rows() if SHIPPED.exists() else []
+    measured = cache.attribute_rows()
 except CoreError as error:
     show_error(error, title="What was measured cannot be read")
     measured = []
@@ -34,7 +34,7 @@ else:
     headline.title(views.QUESTION, anchor=False)
     headline.info(
         f"Nothing was measured on many authors yet: `{views.STUDY} --out "
-        "assets/attributes/minilm.json` does it. Below, you can try it on a few.",
+        f"assets/attributes/{FILES[0]}` does it. Below, you can try it on a few.",
         icon=":material/science:",
     )
 story_button("attributes", address.query(), headline, lambda _: Seen(commands=[views.STUDY]))

@@ -36,6 +36,7 @@ from core.studies.attribute_curves import (
     with_mixed,
 )
 from core.studies.attribute_job import AttributeRequest, infer_attribute
+from core.studies.attribute_tables import markdown
 from core.studies.rows import Row
 from core.studies.tables import write_rows
 
@@ -194,6 +195,7 @@ def test_rows_from_disk_still_know_their_encoder(tmp_path: Path) -> None:
     at = View("group", 4, 5)
     assert mean_at(rows, at, "linear", "top1", "minilm") == row(0.5).scores["top1"]
     assert [c.encoder for c in curves(rows, at, "n_per_label")] == ["tfidf", "minilm"]
+    assert markdown(rows) == markdown([live, row(0.5)]), "no table takes encoders together"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 AXE = ROOT / "tests" / "vendor" / "axe-core" / "axe.min.js"
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
 MEASURED = {  # pages that draw nothing before somebody clicks, until their study was run
-    "attributes": attribute_curves.SHIPPED.exists(),
+    "attributes": bool(attribute_curves.load_shipped()),
     "membership": membership_shipped.SHIPPED.exists(),
     "memorisation": memorisation_summary.SHIPPED.exists(),
     "training": training_summary.SHIPPED.exists(),

@@ -135,6 +135,9 @@ def test_sources_that_are_worked_out() -> None:
     assert half.value == pytest.approx((f1[128000] - f1[32000]) / 2)
     assert score_of("greatest of learning").value == max(f1.values())
     assert score_of("least of learning").value == min(f1.values())
+    mean = score_of("mean of attributes-novels top1 attribute_attack=majority n_labels=20 "
+                    "n_per_label=10")  # fmt: skip
+    assert mean.value == pytest.approx(0.05, abs=0.001) and mean.has_interval and mean.n_seeds == 5
     told = score_of('bench jobs "another visitor\'s page with a job / without" note 1')
     assert told.value == 1.78
 

@@ -46,9 +46,9 @@ def as_csv(rows: list[tuple[str, str, str]]) -> str:
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where the rows of the study are looked for; there are none."""
-    path = tmp_path / "shipped" / "minilm.json"
+    path = tmp_path / "shipped" / attribute_curves.FILES[0]
     path.parent.mkdir()
-    monkeypatch.setattr(attribute_curves, "SHIPPED", path)
+    monkeypatch.setattr(attribute_curves, "SHIPPED", path.parent)
     cache.attribute_rows.clear()
     yield path
     cache.attribute_rows.clear()

@@ -77,6 +77,7 @@ def test_its_table_has_the_rows_that_it_asks_for(
     name, study = parsed(path, monkeypatch)
     module = STUDIES[name].kind.__module__
     monkeypatch.setattr(f"{module}.content_of", lambda corpus: "", raising=False)
+    monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
     for asks in (module, "core.studies.tradeoff_cells"):
         monkeypatch.setattr(f"{asks}.contents_of", lambda *texts: [], raising=False)

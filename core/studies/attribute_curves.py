@@ -12,11 +12,13 @@ from core.results import Score
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
-__all__ = ["ALONG", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows", "mean_at",
-           "offered", "table", "views_of", "with_mixed"]  # fmt: skip
+__all__ = ["ALONG", "FILES", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows",
+           "load_shipped", "mean_at", "offered", "table", "views_of", "with_mixed"]  # fmt: skip
 
-SHIPPED = ASSETS / "attributes" / "minilm.json"
-"""What was measured for the bundled encoder."""
+SHIPPED = ASSETS / "attributes"
+
+FILES = ("novels.json", "novels-textcnn.json", "novels-books.json")
+"""What was measured of the bundled encoder and of baselines; together a page's rows."""
 
 SOURCES = {
     "row": "other texts",
@@ -65,6 +67,17 @@ def load_rows(path: Path) -> list[Row]:
             f"{path} does not hold rows of `python -m core study attributes`. Make it anew."
         )
     return rows
+
+
+def load_shipped(folder: Path = SHIPPED) -> list[Row]:
+    """Read the files that come with the project, those that are there.
+
+    Raises
+    ------
+    ArtifactError
+        One is damaged or of another study; the message names it.
+    """
+    return [row for name in FILES if (folder / name).exists() for row in load_rows(folder / name)]
 
 
 def views_of(rows: Sequence[Row], source: str) -> tuple[list[int], list[int]]:

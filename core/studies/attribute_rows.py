@@ -24,7 +24,7 @@ from core.results import Score
 from core.studies.rows import Row
 from core.vectors import is_sparse
 
-__all__ = ["TOP", "rows_of_found"]
+__all__ = ["TOP", "anonymised", "rows_of_found"]
 
 TOP = (1, 5)
 """k of the top-k accuracies that are told."""
@@ -121,3 +121,23 @@ def _mixed(each: Found, drawn: Draw) -> dict[str, Any]:
         "mixed_shares": np.round(found.shares, 4).tolist(),
         "mixed_pairs": [[true, said, round(share, 4)] for true, said, share in found.pairs],
     }
+
+
+def anonymised(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with `label 1`, `label 2`, … for the labels that a probe mixes up."""
+    return [_without_labels(row) for row in rows]
+
+
+def _without_labels(row: Row) -> Row:
+    facts = row.facts
+    if "mixed_labels" in facts:
+        labels, pairs = facts["mixed_labels"], facts["mixed_pairs"]
+        known = dict.fromkeys([*labels, *(name for pair in pairs for name in pair[:2])])
+        named = {name: f"label {i}" for i, name in enumerate(known, 1)}
+        facts = {
+            **facts,
+            "mixed_labels": [named[name] for name in labels],
+            "mixed_pairs": [[named[true], named[said], share] for true, said, share in pairs],
+        }
+    # A message may quote a label.
+    return replace(row, facts=facts, error=row.error.partition(":")[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.results import Score
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table
@@ -39,7 +40,7 @@ def _key(row: Row) -> Key:
         row["split"],
         row["labelled_from"],
         row["attribute_attack"],
-        row.cell.get("encoder", ""),
+        row.get("encoder", ""),
         row["n_labels"],
         row["n_per_label"],
         row["is_shuffled"],
@@ -109,6 +110,8 @@ def _contrasts(grouped: dict[Key, list[Row]]) -> list[str]:
     told = []
     for key, rows in grouped.items():
         share, lost = mean_of(rows, "topic_share_top5"), mean_of(rows, "top5_lost")
+        if ATTRIBUTE_ATTACKS[key[2]].reads == "nothing":
+            continue  # it gains nothing over guessing that could be lost
         if share is not None and lost is not None:
             told.append(
                 f"- {_attack_said(key)}, {key[4]} labels, {key[5]} of each: top-5 falls by "

@@ -21,7 +21,7 @@ from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.apart import near_setting
-from core.studies.attribute_rows import rows_of_found
+from core.studies.attribute_rows import anonymised, rows_of_found
 from core.studies.attribute_tables import markdown
 from core.studies.domains import content_of, encoder_settings, open_corpus, open_encoder
 from core.studies.rows import Cell, Row
@@ -57,6 +57,9 @@ class AttributeStudy:
     run_length: int = setting(50, "consecutive texts that are a run", low=2)
     near: float = near_setting()
     seeds: tuple[int, ...] = setting((0, 1, 2, 3, 4), "one run each", low=0, paper="SR20")
+    is_anonymous: bool = setting(
+        False, "write label 1, label 2, … for those that are mixed up", flag="anonymous"
+    )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,6 +79,10 @@ class AttributeStudy:
             for cell in self._of_attack(split, attack)
             for part in self._parts(attack)
         ]
+
+    def finish(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows as they may be written: labels may be people."""
+        return anonymised(rows) if self.is_anonymous else list(rows)
 
     def _of_attack(self, split: str, attack: str) -> list[Cell]:
         kind = ATTRIBUTE_ATTACKS[attack].kind

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.attacks.attributes.experiment import likeliest
 from core.attacks.attributes.parts import Why, why
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.attacks.inversion.export import neutral_cell, table_csv
 from core.errors import CoreError
 from core.figures.attributes import (
@@ -35,19 +36,27 @@ __all__ = ["QUESTION", "STUDY", "accuracy", "confusion", "finding", "mistakes_at
 
 QUESTION = "Who wrote it, as far as the vector tells?"
 STUDY = (
-    "python -m core study attributes --spec docs/presets/attributes-novels.spec.json --files DATA"
+    "python -m core study attributes --spec docs/results/attributes-novels.spec.json --files DATA"
 )
 _FIVE = 5
+_NAMED = {
+    name: f"the {entry.title.lower()}"
+    for name, entry in ATTRIBUTE_ATTACKS.items()
+    if not entry.is_baseline
+}
+"""The attacks on vectors."""
+
 _BASELINES = {"textcnn": "a network on the raw text", "words": "a classifier on the raw words"}
 
 
 def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> None:
     """Draw the answer to the page's question, and what to hold it against."""
-    one, five = (mean_at(rows, view, "linear", f"top{k}", ENCODER.name) for k in (1, 5))
+    attack = _strongest(rows, view)
+    one, five = (mean_at(rows, view, attack, f"top{k}", ENCODER.name) for k in (1, 5))
     if one is None or five is None:
         if is_title:
             slot.title(QUESTION, anchor=False)
-        slot.markdown("The linear probe on this encoder was not measured at this size.")
+        slot.markdown("No attack on this encoder's vectors was measured at this size.")
         return
     attribute = plain(str(rows[0].get("label", "label")))
     said = f"The vector alone gives away the {attribute} of {_percent(one.value)} of the texts"
@@ -62,12 +71,19 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
         else ""
     )
     slot.markdown(
-        f"Of {view.n_labels} labels, the linear probe, which learned from {view.n_per_label} "
+        f"Of {view.n_labels} labels, {_NAMED[attack]}, which learned from {view.n_per_label} "
         f"labelled texts of each ({SOURCES[view.source]}), has the right one at once for "
         f"**{_said(one)}**; guessing reaches {_percent(one.chance)}.{among} {_beside(rows, view)}"
     )
-    if told := _topic(rows, view):
+    if told := _topic(rows, view, attack):
         slot.markdown(told)
+
+
+def _strongest(rows: Sequence[Row], view: View) -> str:
+    """Return the attack on vectors that is right the most often at once: its gain is the leak."""
+    found = {name: mean_at(rows, view, name, "top1", ENCODER.name) for name in _NAMED}
+    measured = {name: score.value for name, score in found.items() if score is not None}
+    return max(measured, key=measured.__getitem__, default="linear")
 
 
 def _k(view: View) -> int:
@@ -103,19 +119,19 @@ def _beside(rows: Sequence[Row], view: View) -> str:
     return f"Without any vector: {' and '.join(told)}, {_placed(view)}."
 
 
-def _topic(rows: Sequence[Row], view: View) -> str:
+def _topic(rows: Sequence[Row], view: View, attack: str) -> str:
     """Return how much of the score is topic, by the vector's parts and by other works."""
     told, k = [], _k(view)
     topic, rest = (
-        mean_at(rows, view, "linear", f"top{k}_{part}", ENCODER.name) for part in ("topic", "rest")
+        mean_at(rows, view, attack, f"top{k}_{part}", ENCODER.name) for part in ("topic", "rest")
     )
     if topic is not None and rest is not None:
         told.append(
             "**Topic or style?** From the part of the vector that content words tell (its topic) "
-            f"alone, the probe has {_percent(topic.value)} right {_placed(view)}; from the rest "
+            f"alone, it has {_percent(topic.value)} right {_placed(view)}; from the rest "
             f"alone {_percent(rest.value)}; guessing {_percent(topic.chance)}."
         )
-    share = mean_at(rows, view, "linear", f"topic_share_top{k}", ENCODER.name)
+    share = mean_at(rows, view, attack, f"topic_share_top{k}", ENCODER.name)
     if share is not None:
         told.append(
             f"{_percent(share.value)} of what it gains over guessing is gone where labelled "

@@ -6,6 +6,7 @@ file assets/names/minilm.json rows.0.value          an entry of any JSON file
 bench jobs "encoding behind an open page" note 1    a benchmark: its value, goal, or a number
 of its note
 greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
+mean of SOURCE                                      over the seeds of a study, with its interval
 SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
 size of SOURCE                                      without its sign
 paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from core.results import Interval, Score
+from core.studies.rows import mean_row_score
+from core.studies.tables import rows_of
 
 __all__ = ["KEPT", "ROOT", "render", "score_of"]
 
@@ -60,6 +63,8 @@ def score_of(source: str) -> Score:
     if kind in ("greatest", "least"):
         found = [_score(*each) for each in _rows(rest.removeprefix("of "))]
         return (max if kind == "greatest" else min)(found, key=lambda score: score.value)
+    if kind == "mean":
+        return _mean(rest.removeprefix("of "))
     if kind == "file":
         path, _, entry = rest.partition(" ")
         return Score(float(_entry(_read(path), entry)))
@@ -79,13 +84,28 @@ def _entry(data: Any, path: str) -> Any:
 
 def _rows(source: str) -> Iterable[tuple[Mapping[str, Any], str]]:
     """Yield the rows that a source fits, and the measure that it means."""
-    name, *words = shlex.split(source)
-    asked = dict(word.split("=", 1) for word in words if "=" in word)
-    measure = next((word for word in words if "=" not in word), "token_set_f1")
-    path = name if name.endswith(".json") else f"docs/results/{name}.json"
+    path, asked, measure = _asked(source)
     for row in _read(path)["rows"]:
         if all(str(_inner(row, key)) == value for key, value in asked.items()):
             yield row, measure
+
+
+def _asked(source: str) -> tuple[str, dict[str, str], str]:
+    """Return the file, what its rows have to say, and the measure."""
+    name, *words = shlex.split(source)
+    asked = dict(word.split("=", 1) for word in words if "=" in word)
+    measure = next((word for word in words if "=" not in word), "token_set_f1")
+    return name if name.endswith(".json") else f"docs/results/{name}.json", asked, measure
+
+
+def _mean(source: str) -> Score:
+    """Return a mean as the tables of studies have it."""
+    path, asked, measure = _asked(source)
+    rows = [row for row in rows_of(_read(path))
+            if all(str(row.get(key)) == value for key, value in asked.items())]  # fmt: skip
+    if len(rows) < 2:
+        raise LookupError(f"{len(rows)} rows fit, which is none to take a mean of")
+    return mean_row_score(rows, measure)
 
 
 def _inner(row: Mapping[str, Any], path: str) -> Any:
