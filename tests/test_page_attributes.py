@@ -57,7 +57,6 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def opened(small_app: AppTest, shipped: Path) -> Open:
     def visit(**address: str) -> AppTest:
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/attributes.py").run()

@@ -29,7 +29,6 @@ APP = Path(__file__).parents[1] / "dashboard" / "app.py"
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
     def visit(typed_encoder: str = "minilm", **address: str) -> AppTest:
-        small_app.run()
         # The simulated picker takes nothing but its options.
         small_app.session_state["encoder"] = typed_encoder
         for name, value in address.items():

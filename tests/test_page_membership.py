@@ -77,7 +77,6 @@ def opened(small_app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     def visit(folder: Path = tmp_path / "nothing", **address: str) -> AppTest:
         monkeypatch.setattr(membership_shipped, "SHIPPED", folder)
         cache.membership.clear()
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/membership.py").run()

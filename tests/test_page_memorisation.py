@@ -67,7 +67,6 @@ def opened(small_app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     def visit(shipped: Path = tmp_path / "none.json", **address: str) -> AppTest:
         monkeypatch.setattr(memorisation_summary, "SHIPPED", shipped)
         cache.memorisation.clear()
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/memorisation.py").run()

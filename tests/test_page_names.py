@@ -19,7 +19,6 @@ Open = Callable[..., AppTest]
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
     def visit(**address: str) -> AppTest:
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/names.py").run()

@@ -45,7 +45,6 @@ def opened(small_app: AppTest) -> Open:
     map_jobs._shared().clear()
 
     def visit(**address: str) -> AppTest:
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/projection.py").run()

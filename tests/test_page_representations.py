@@ -25,7 +25,6 @@ def opened(small_app: AppTest) -> Iterator[Open]:
     representation_jobs._shared().clear()
 
     def visit(**address: str | list[str]) -> AppTest:
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/representations.py").run()

@@ -35,7 +35,6 @@ def opened(small_app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     def visit(shipped: Path = tmp_path / "none", **address: str) -> AppTest:
         monkeypatch.setattr(training_summary, "SHIPPED", shipped)
         cache.training.clear()
-        small_app.run()
         for name, value in address.items():
             small_app.query_params[name] = value
         small_app.switch_page("../pages/training.py").run()
