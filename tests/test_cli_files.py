@@ -161,8 +161,9 @@ def test_a_classification_needs_its_columns(core: Any, table: Path, tmp_path: Pa
 
 
 def test_results_name_the_column_and_no_folder() -> None:
-    row = Row({"target": "/home/ada/news.csv#a/b", "other": "wikipedia"})
-    assert without_folders([row])[0]["target"] == "news.csv#a/b"
+    row = Row({"target": "/home/ada/news.csv#a/b", "other": "wikipedia", "texts": "/b/posts.csv#t"})
+    (bare,) = without_folders([row])
+    assert bare["target"] == "news.csv#a/b" and bare["texts"] == "posts.csv#t"
 
 
 def test_privatising_writes_utf8_and_keeps_other_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_its_table_has_the_rows_that_it_asks_for(
     monkeypatch.setattr("core.studies.domains.content_of", lambda corpus: "")
     name, study = parsed(path, monkeypatch)
     module = STUDIES[name].kind.__module__
-    monkeypatch.setattr(f"{module}.content_of", lambda corpus: "", raising=False)
+    monkeypatch.setattr(f"{module}.content_of", lambda *of: "", raising=False)
     monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
     for asks in (module, "core.studies.tradeoff_cells"):
@@ -99,6 +100,13 @@ def test_its_table_has_the_rows_that_it_asks_for(
         return json.dumps(known, sort_keys=True)
 
     assert {shown(cell) for cell in asked} == {shown(row) for row in rows}
+
+
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_no_table_tells_a_folder_of_who_measured_it(path: Path) -> None:
+    rows = path.with_name(path.name.replace(".spec", ""))
+    for table in filter(Path.exists, (path, rows, rows.with_suffix(".md"))):
+        assert not re.search(r"[\"= ]/(tmp|home|work|root|Users|data)/", table.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("path", FITS, ids=name_of)

@@ -61,6 +61,7 @@ _HELD = {
     "auxiliary": "corpus",
     "shipped_texts": "corpus",
     "corpus": "texts",
+    "texts": "target",
 }
 """What entries of a cell hold that name files."""
 

@@ -6,7 +6,8 @@ file assets/names/minilm.json rows.0.value          an entry of any JSON file
 bench jobs "encoding behind an open page" note 1    a benchmark: its value, goal, or a number
 of its note
 greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
-mean of SOURCE                                      over the seeds of a study, with its interval
+mean of SOURCE · mean of the same SOURCE            over seeds, with its interval; tested on other
+texts each, or all on the same ones
 SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
 size of SOURCE                                      without its sign
 paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
@@ -34,6 +35,7 @@ KEPT = ("paper", "setting", "recorded")
 """What begins the source of a figure that stays as it stands."""
 
 _DIFFERENCE = re.compile(r'(?P<first>[^"]*) minus (?P<second>[^"]*?)(?: over (?P<parts>\d+))?')
+_SAME = "the same "
 _NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
@@ -100,12 +102,13 @@ def _asked(source: str) -> tuple[str, dict[str, str], str]:
 
 def _mean(source: str) -> Score:
     """Return a mean as the tables of studies have it."""
-    path, asked, measure = _asked(source)
+    is_same = source.startswith(_SAME)
+    path, asked, measure = _asked(source.removeprefix(_SAME))
     rows = [row for row in rows_of(_read(path))
             if all(str(row.get(key)) == value for key, value in asked.items())]  # fmt: skip
     if len(rows) < 2:
         raise LookupError(f"{len(rows)} rows fit, which is none to take a mean of")
-    return mean_row_score(rows, measure)
+    return mean_row_score(rows, measure, is_same_sample=is_same)
 
 
 def _inner(row: Mapping[str, Any], path: str) -> Any:
