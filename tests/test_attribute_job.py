@@ -36,6 +36,7 @@ from core.studies.attribute_curves import (
     with_mixed,
 )
 from core.studies.attribute_job import AttributeRequest, infer_attribute
+from core.studies.attribute_rows import anonymised
 from core.studies.attribute_tables import markdown
 from core.studies.rows import Row
 from core.studies.tables import write_rows
@@ -196,6 +197,17 @@ def test_rows_from_disk_still_know_their_encoder(tmp_path: Path) -> None:
     assert mean_at(rows, at, "linear", "top1", "minilm") == row(0.5).scores["top1"]
     assert [c.encoder for c in curves(rows, at, "n_per_label")] == ["tfidf", "minilm"]
     assert markdown(rows) == markdown([live, row(0.5)]), "no table takes encoders together"
+
+
+def test_labels_that_are_people_are_numbered_where_that_is_asked_for() -> None:
+    pairs = [["Ada", "Eve", 0.4], ["Bob", "Ada", 0.2]]
+    mixed = {"mixed_labels": ["Ada", "Bob"], "mixed_pairs": pairs, "mixed_shares": [[0.6, 0.0]]}
+    failed = Row(error="InvalidInputError: 'Ada' has 3 texts")
+    found, plain, without = anonymised([row(0.4, **mixed), row(0.5), failed])
+    assert found["mixed_labels"] == ["label 1", "label 2"]
+    assert found["mixed_pairs"] == [["label 1", "label 3", 0.4], ["label 2", "label 1", 0.2]]
+    assert found["mixed_shares"] == mixed["mixed_shares"] and plain == row(0.5)
+    assert without.error == "InvalidInputError"
 
 
 @pytest.mark.parametrize(
