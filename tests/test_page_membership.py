@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from test_cli_membership import answers
 from test_membership_studies import words_study, write_books
 
+from core.assets import ASSETS
 from core.attacks.membership.classifiers.own_file import attack_example, attack_upload
 from core.attacks.membership.drawn import curve_with_band, score_shares
 from core.attacks.membership.ranking import Ranking
@@ -392,6 +393,13 @@ def test_tenths_have_symbols_of_their_own() -> None:
     figure = decile_figure([("one", looks[0], points), ("other", looks[1], points[:3])])
     assert [t.marker.symbol for t in figure.data] == ["circle", "diamond"]
     assert list(figure.data[0].x) == [*range(1, 11)]
+    both = decile_figure([("5 words", looks[0], points), ("11 words", looks[0], points)])
+    assert [t.line.dash for t in both.data] == ["solid", "dash"], "of one attack, told by stroke"
+
+
+def test_what_is_shipped_of_rare_words_is_told_with_them(opened: Open) -> None:
+    page = opened(ASSETS / "membership", model="word2vec")
+    assert "Of the rarest tenth of words it is right **9" in told(page)
 
 
 def test_what_is_downloaded_is_json_without_texts() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -13,6 +14,8 @@ from core.registry import Look
 from core.results import Score
 
 __all__ = ["decile_figure", "roc_figure", "score_figure"]
+
+_DASHES = ("solid", "dash", "dot", "dashdot")
 
 _LEAST = 1e-3
 """Least true-positive rate that the logarithmic axis shows: below, a curve is not drawn."""
@@ -145,14 +148,18 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
     """
     figure = go.Figure()
     figure.add_hline(y=0, line={"color": BASELINE, "dash": "dot", "width": 1.5})
+    drawn: Counter[str] = Counter()
     for title, look, points in lines:
+        # Settings of one attack share its look, and differ in their stroke.
+        dash = _DASHES[drawn[look.colour] % len(_DASHES)]
+        drawn[look.colour] += 1
         figure.add_scatter(
             x=[decile for decile, _ in points],
             y=[score.value for _, score in points],
             error_y=error_bars([score for _, score in points], look.colour),
             mode="lines+markers",
             name=title,
-            line={"color": look.colour, "width": 2},
+            line={"color": look.colour, "width": 2, "dash": dash},
             marker={"color": look.colour, "symbol": look.symbol, "size": 9},
             hovertemplate=f"{title}<br>decile %{{x}}: advantage %{{y:.2f}}<extra></extra>",
         )

@@ -37,6 +37,8 @@ __all__ = [
 
 QUESTION = "Was it trained on this text?"
 
+_TENTHS = 10
+
 
 def nothing_measured(slot: Any) -> None:
     """Draw the question, and which commands would answer it."""
@@ -146,7 +148,17 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
         f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control}"
         f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
         f"is a member. It is one of {n_tried} attacks that were tried on the same."
+        f"{_of_the_rarest(one)}"
     )
+
+
+def _of_the_rarest(one: Measured) -> str:
+    """Return what is found where words are rarest: a mean over all hides it."""
+    if not _rises(one):
+        return ""
+    tenth, auc = one.deciles("auc")[-1]
+    of = "the rarest tenth of words" if tenth == _TENTHS else "the rarest words measured"
+    return f" Of {of} it is right **{_hundred(auc)}** % of the time."
 
 
 def _hundred(score: Score) -> str:
@@ -219,7 +231,7 @@ def deciles(found: Sequence[Measured], one: Measured) -> None:
 
 def _rises(one: Measured) -> bool:
     """Return whether the rarest tenth surely gives more away than the most frequent."""
-    points = one.deciles()
+    points = one.deciles("auc")
     return len(points) > 1 and points[-1][1].ci95.low > points[0][1].ci95.high
 
 
