@@ -109,9 +109,9 @@ def _gains(rows: Sequence[Row]) -> list[str]:
 def _contrasts(grouped: dict[Key, list[Row]]) -> list[str]:
     told = []
     for key, rows in grouped.items():
-        share, lost = mean_of(rows, "topic_share_top5"), mean_of(rows, "top5_lost")
         if ATTRIBUTE_ATTACKS[key[2]].reads == "nothing":
             continue  # it gains nothing over guessing that could be lost
+        share, lost = mean_of(rows, "topic_share_top5"), mean_of(rows, "top5_lost")
         if share is not None and lost is not None:
             told.append(
                 f"- {_attack_said(key)}, {key[4]} labels, {key[5]} of each: top-5 falls by "

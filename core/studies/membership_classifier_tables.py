@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.results import Interval
-from core.studies.rows import Row, failures, mean_row_score
+from core.studies.rows import Row, bounded, failures, mean_row_score
 from core.studies.tables import markdown_table
 
 __all__ = ["ALGORITHMS", "PAPER", "markdown"]
@@ -103,10 +101,7 @@ def _cell(rows: Sequence[Row], chosen: Callable[[Row], bool], measure: str = "au
     found = [row for row in own if measure in row.scores]
     if not found:
         return "not resolvable" if own and measure.startswith("tpr") else "–"
-    score = mean_row_score(found, measure)
-    # The interval of a mean over draws knows no bounds; a share does.
-    ends = Interval(max(0.0, score.ci95.low), min(1.0, score.ci95.high))
-    return replace(score, ci95=ends).said(3)
+    return bounded(mean_row_score(found, measure)).said(3)
 
 
 def _paper_table(rows: Sequence[Row]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.registry import Entry
-from core.results import Interval, Score
+from core.results import Score
 from core.studies.membership_classifier_rows import RATE_NAMES
 from core.studies.provenance import Provenance
-from core.studies.rows import Row, mean_row_score
+from core.studies.rows import Row, bounded, mean_row_score
 from core.studies.tables import read_rows
 
 __all__ = ["FILES", "SHIPPED", "Decile", "Measured", "load_measured"]
@@ -150,10 +150,7 @@ class Measured:
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
         is_same = self.study != "membership-classifiers"  # all draws are of one corpus
         score = mean_row_score(rows, measure, is_same_sample=is_same)
-        # The interval of a mean over draws knows no bounds; a share does.
-        least = -1.0 if measure == "advantage" else 0.0
-        ends = Interval(max(least, score.ci95.low), min(1.0, score.ci95.high))
-        return replace(score, ci95=ends)
+        return bounded(score, -1.0 if measure == "advantage" else 0.0)
 
 
 def _n_units(row: Row, study: str, side: str) -> int:

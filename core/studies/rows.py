@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score
 from core.studies.provenance import Provenance
 
-__all__ = ["CHANCE", "Cell", "Row", "failures", "mean_row_score"]
+__all__ = ["CHANCE", "Cell", "Row", "bounded", "failures", "mean_row_score"]
 
 Cell = dict[str, Any]
 """What a measurement depends on; JSON-able."""
@@ -171,6 +171,12 @@ def _number(value: Any) -> float:
 def failures(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of cells that could not be measured."""
     return [row for row in rows if row.error]
+
+
+def bounded(score: Score, least: float = 0.0, most: float = 1.0) -> Score:
+    """Return a share with its interval cut: that of a mean over draws knows no bounds."""
+    ends = Interval(max(least, score.ci95.low), min(most, score.ci95.high))
+    return replace(score, ci95=ends)
 
 
 def mean_row_score(rows: Sequence[Row], measure: str, *, is_same_sample: bool = False) -> Score:

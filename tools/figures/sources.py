@@ -88,8 +88,12 @@ def _rows(source: str) -> Iterable[tuple[Mapping[str, Any], str]]:
     """Yield the rows that a source fits, and the measure that it means."""
     path, asked, measure = _asked(source)
     for row in _read(path)["rows"]:
-        if all(str(_inner(row, key)) == value for key, value in asked.items()):
+        if _fits(row, asked):
             yield row, measure
+
+
+def _fits(row: Mapping[str, Any], asked: Mapping[str, str]) -> bool:
+    return all(str(_inner(row, key)) == value for key, value in asked.items())
 
 
 def _asked(source: str) -> tuple[str, dict[str, str], str]:
@@ -104,8 +108,7 @@ def _mean(source: str) -> Score:
     """Return a mean as the tables of studies have it."""
     is_same = source.startswith(_SAME)
     path, asked, measure = _asked(source.removeprefix(_SAME))
-    rows = [row for row in rows_of(_read(path))
-            if all(str(row.get(key)) == value for key, value in asked.items())]  # fmt: skip
+    rows = [row for row in rows_of(_read(path)) if _fits(row, asked)]
     if len(rows) < 2:
         raise LookupError(f"{len(rows)} rows fit, which is none to take a mean of")
     return mean_row_score(rows, measure, is_same_sample=is_same)
