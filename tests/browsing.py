@@ -127,6 +127,28 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
     pytest.fail("The server did not start.")
 
 
+def settled(shown: sync_api.Locator) -> float:
+    """Return how far down something stands once it stays there: all above it is drawn."""
+    seen = [-1.0]
+    while len(seen) < 4 or len(set(seen[-3:])) > 1:
+        shown.page.wait_for_timeout(300)
+        box = shown.bounding_box()
+        assert box is not None and len(seen) < 200
+        seen.append(box["y"])
+    return seen[-1]
+
+
+def choose(box: sync_api.Locator, option: str) -> None:
+    """Pick an entry of a list, as a reader does who has scrolled to it before.
+
+    A list closes where the page still scrolls, and one that is out of sight is scrolled to.
+    """
+    box.scroll_into_view_if_needed()
+    settled(box)
+    box.click()
+    box.page.get_by_role("option", name=option).click()
+
+
 class Visit:
     """A page that remembers what the console complained about, and other hosts that it asked."""
 

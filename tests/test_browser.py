@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, TEXT, Visit, give_up, headline, sync_api
+from browsing import PATIENCE, TEXT, Visit, give_up, headline, settled, sync_api
 
 from core.attacks.inversion import INVERSION_ATTACKS
 
@@ -84,17 +84,6 @@ def test_what_one_types_in_stays_where_it_is(visit: Visit) -> None:
     line.fill("A minister.")
     sync_api.expect(headline(page)).to_contain_text("Of 1 word the attacker")
     assert abs(before - settled(line)) < 2
-
-
-def settled(shown: sync_api.Locator) -> float:
-    """Return how far down something stands once it stays there: all above it is drawn."""
-    seen = [-1.0]
-    while len(seen) < 4 or len(set(seen[-3:])) > 1:
-        shown.page.wait_for_timeout(300)
-        box = shown.bounding_box()
-        assert box is not None and len(seen) < 200
-        seen.append(box["y"])
-    return seen[-1]
 
 
 def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:

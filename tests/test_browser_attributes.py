@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import Visit, sync_api
+from browsing import Visit, choose, sync_api
 from test_page_attributes import as_csv, lines
 
 pytestmark = pytest.mark.browser
@@ -37,8 +37,7 @@ def test_an_upload_is_inferred_but_not_kept(
     server: tuple[str, Path],
 ) -> None:
     page = visit.open("/attributes", labels="5", each="5").page
-    page.get_by_role("combobox", name="Texts and attribute").click()
-    page.get_by_role("option", name="Your own file").click()
+    choose(page.get_by_role("combobox", name="Texts and attribute"), "Your own file")
     content = as_csv([*lines(), (SECRET, "Ada", "0/9")])
     given = {"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()}
     page.locator("input[type=file]").set_input_files(given)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import Visit, headline, sync_api
+from browsing import Visit, choose, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist hid the ledger behind the organ."
@@ -104,8 +104,7 @@ def table(rows: list[tuple[str, str]]) -> bytes:
 
 
 def upload(page: sync_api.Page, name: str, content: bytes | Path) -> None:
-    page.get_by_role("combobox", name="Texts").click()
-    page.get_by_role("option", name="Your own file").click()
+    choose(page.get_by_role("combobox", name="Texts"), "Your own file")
     given = content if isinstance(content, Path) else {
         "name": name, "mimeType": "text/csv", "buffer": content
     }  # fmt: skip

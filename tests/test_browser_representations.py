@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, Visit, headline, sync_api
+from browsing import PATIENCE, Visit, choose, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
@@ -51,8 +51,7 @@ def test_choices_change_figure_and_tables(visit: Visit) -> None:
     assert names(page) == ["MiniLM", "hashing", "tf-idf"]
     page.get_by_role("radio", name="whole texts").click()
     sync_api.expect(page.get_by_text("sorts whole texts of news")).to_be_visible()
-    page.get_by_role("combobox", name="Encoders").click()
-    page.get_by_role("option", name="LSA on tf-idf").click()
+    choose(page.get_by_role("combobox", name="Encoders"), "LSA on tf-idf")
     page.wait_for_function(f"() => {LABELS}.text.includes('LSA tf-idf')")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browsing import TEXT, Visit, headline, sync_api
+from browsing import TEXT, Visit, choose, headline, sync_api
 from pytest import mark
 
 pytestmark = mark.browser
@@ -61,10 +61,7 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     sync_api.expect(side(page, "A").get_by_text("What is released: one draw")).to_be_visible()
     read(side(page, "B"))
     against = page.get_by_role("combobox", name="B: against this one")
-    against.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # a list closes where the page still scrolls
-    against.click()
-    page.get_by_role("option", name="One of your own, or a chain").click()
+    choose(against, "One of your own, or a chain")
     b = side(page, "B")
     read(b)
     strength = b.get_by_role("textbox", name="Text to text: η")
