@@ -11,7 +11,7 @@ from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
 from dashboard.controls import sentence_input
 from dashboard.leakage import how_much_leaks
-from dashboard.projection import controls, explain, job, pinned, selection, state, views
+from dashboard.projection import controls, explain, job, pinned, selection, sentences, state, views
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
@@ -20,6 +20,7 @@ QUESTION = "Which texts belong together?"
 address = state.adopt()
 encoder_choice.adopt_encoder_link()
 job.adopt_map_job()
+sentences.adopt_sentences_job()
 
 headline, bar = Noted(st.container()), st.container(key="bar")
 asked = controls.text_pickers()

@@ -88,12 +88,33 @@ def a_page(
         opened.close()
 
 
+WITH_ROWS = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
+from core.studies import training_summary
+training_summary.SHIPPED = Path(sys.argv.pop(1))
+from dashboard.training import state
+state.USUAL = state.TrialRequest(n_defence=240, n_known=120, n_targets=60, epochs=3)
+from streamlit.web.cli import main
+main()
+"""
+"""Streamlit with invented rows of training for privacy, and a smaller trial of it."""
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a running dashboard, one for all journeys, and its log."""
+    """The address of a running dashboard, one for all journeys, and its log.
+
+    With the rows that ship, but for those of training for privacy, which are invented.
+    """
     if not (WEIGHTS / "minilm" / "probe_mlc" / "model.json").exists():
         give_up("no trained weights in assets/weights")
-    with serving(tmp_path_factory.mktemp("server"), ["-m", "streamlit"]) as served:
+    from training_rows import ship
+
+    folder = tmp_path_factory.mktemp("server")
+    rows = ship(folder / "rows", "adversarial", "constrained", "adaptive")
+    with serving(folder, ["-c", WITH_ROWS, str(rows)]) as served:
         yield served
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +36,17 @@ SMALL_WORDS = """
 SMALL_STOP_WORDS = ["the", "and", "with", "from", "was", "near"]
 
 
+_HOMES = count()
+
+
 @pytest.fixture(autouse=True)
 def leakscope_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Keep derived data of the tests out of the user's cache."""
-    home = tmp_path_factory.mktemp("home")
+    # Numbered here: pytest would list all that there are to find the next number.
+    home = tmp_path_factory.getbasetemp() / f"home{next(_HOMES)}"
+    home.mkdir()
     monkeypatch.setenv("LEAKSCOPE_HOME", str(home))
     return home
 
@@ -157,6 +163,7 @@ def small_weights(
         "msp": {"vocabulary_size": 400, "epochs": 1, "hidden": 16},
         "search": {"vocabulary_size": 200, "base_epochs": 1, "base_substitutions": 0,
                    "n_calibration": 20, "n_candidates": 5, "n_rounds": 1,
+                   "n_corrected": 60, "n_mapped": 60,
                    "corrector_hidden": 8, "corrector_epochs": 1},
     }  # fmt: skip
     scores = {"n": 20, "token_set_f1": 12.0, "token_set_f1_ci95": [10.0, 14.0], "prior_f1": 6.0}

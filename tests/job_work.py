@@ -78,6 +78,13 @@ def read_until_stopped(
         raise StoppedSearch("Stopped.", [found]) from stop
 
 
+def write_back(spec: AttackSpec, on: object, vectors: Any, _: OnProgress) -> list[Recovery]:
+    """Hand over the same sentence for each vector."""
+    step = SentenceStep(320, "the river near <b> london", 0.871)
+    sentence = Sentence(step.text, step.cosine, steps=(step,))
+    return [Recovery((), n_queries=320, sentence=sentence)] * len(vectors)
+
+
 def note(path: Path, _: OnProgress) -> None:
     """Add a line to a file."""
     with path.open("a") as file:

@@ -4,36 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsing import Visit, headline, serving, sync_api
-from training_rows import ship
+from browsing import Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
-
-WITH_ROWS = """
-import sys
-from pathlib import Path
-sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
-from core.studies import training_summary
-training_summary.SHIPPED = Path(sys.argv.pop(1))
-from dashboard.training import state
-state.USUAL = state.TrialRequest(n_defence=240, n_known=120, n_targets=60, epochs=3)
-from streamlit.web.cli import main
-main()
-"""
-"""Streamlit in a process that takes other rows for those that ship, and a smaller trial."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a dashboard with the rows of three of the four parts, and its log."""
-    folder = tmp_path_factory.mktemp("server")
-    rows = ship(folder / "rows", "adversarial", "constrained", "adaptive")
-    with serving(folder, ["-c", WITH_ROWS, str(rows)]) as served:
-        yield served
 
 
 def drawn(page: sync_api.Page, key: str) -> sync_api.Locator:

@@ -52,13 +52,13 @@ durable.write_whole = careless
 import core.store
 core.store.write_whole = careless
 from tools.faults import tries
-tries.main(Path(sys.argv[1]), tries.Share(("fit (tf-idf)",), 30))
+tries.main(Path(sys.argv[1]), tries.Share(("fit (tf-idf)",), 16))
 """
 
 
 @needs_faults
 def test_the_harness_finds_a_writer_that_is_careless(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = list(measure(["fit (tf-idf)"], 30, program=CARELESS))
+    outcomes = list(measure(["fit (tf-idf)"], 16, program=CARELESS))
     torn = [outcome for outcome in outcomes if outcome.problem]
     assert torn and {outcome.kind for outcome in torn} >= {"kill", "torn write"}
 

@@ -24,6 +24,7 @@ from dashboard.leakage import (
 )
 
 ROOT = Path(__file__).parents[1]
+SPECS = sorted((ROOT / "docs" / "results").glob("*.spec.json"))
 TELLS_OF_OTHERS = {"glossary", "story"}
 """Pages that show no figures of their own; each slide has its own line and commands."""
 PAGES = sorted({path.stem for path in (ROOT / "pages").glob("*.py")} - TELLS_OF_OTHERS)
@@ -108,3 +109,14 @@ def test_the_commands_are_understood(command: str, monkeypatch: pytest.MonkeyPat
     parsed = build_parser().parse_args(with_spec(words[3:]))
     if hasattr(parsed, "text"):
         assert parsed.text in (["It's --text; $(rm)"], "a 'b'")
+
+
+@pytest.mark.parametrize(
+    "spec", sorted((ROOT / "docs" / "results").glob("*.spec.json")), ids=lambda path: path.name
+)
+def test_the_command_of_a_table_names_the_study_of_its_specification(spec: Path) -> None:
+    study = json.loads(spec.read_text(encoding="utf-8"))["study"]
+    words = command_of(spec.name.removesuffix(".spec.json")).split()
+    assert (
+        words[:5] == ["python", "-m", "core", "study", study] and Path(words[6]).name == spec.name
+    )

@@ -27,12 +27,12 @@ from core.registry import Look
 from core.results import Interval, Score
 from core.studies import membership_shipped
 from core.studies.membership_classifiers import MembershipClassifierStudy
-from core.studies.membership_shipped import FILES, Measured, load_measured
+from core.studies.membership_shipped import FILES, Measured, load_measured, strongest
 from core.studies.registry import run_study
 from core.studies.tables import write_rows
 from dashboard import cache
 from dashboard.membership import state
-from dashboard.membership.measured import QUESTION, strongest
+from dashboard.membership.measured import QUESTION
 from dashboard.membership.state import OwnRequest
 
 Open = Callable[..., AppTest]

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from unittest.mock import Mock
 
+import job_work
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -18,13 +20,14 @@ from core.projection.points import upload_points
 from core.projection.quality import NeighbourScore
 from core.projection.shipped import N_POINTS, SHIPPED
 from core.results import Interval, Score
-from core.specs import EncoderSpec
+from core.specs import AttackSpec, EncoderSpec
 from core.store import load_artifact
 from dashboard import state
 from dashboard.projection import controls as map_controls
 from dashboard.projection import job as map_jobs
 from dashboard.projection import picked as map_picked
 from dashboard.projection import selection as map_selection
+from dashboard.projection import sentences as map_sentences
 from dashboard.projection import state as map_state
 from dashboard.projection import views as map_views
 from dashboard.projection.state import MapRequest, key_of
@@ -219,7 +222,7 @@ def test_a_figure_marks_what_it_forgot_and_stays_the_same_while_one_selects() ->
 
 def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> None:
     page = opened()
-    rows = list(range(0, 60, 5))
+    rows = list(range(0, 60, 10))
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
     page.session_state["_picked"] = map_picked._Picked(request, rows, None)
     page.run()
@@ -231,6 +234,52 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     assert len(table) == len(rows) and (table["f1"] != table["protected f1"]).any()
     page.button(key="clear-selection").click().run()
     assert "Draw a loop" in told(page)
+
+
+def test_selected_texts_are_written_back_and_stay(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(map_sentences, "read_all", job_work.write_back)
+    page = opened()
+    request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
+    page.session_state["_picked"] = map_picked._Picked(request, [3, 8], None)
+    page.run()
+    page.button(key="write-back").click().run()
+    end = time.monotonic() + 120
+    while "right word for word" not in told(page) and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert re.search(r"All 2: \*\*0 of 2 .* by ROUGE-L: \*\*\d+\*\* \[", told(page))
+    drawn_now = [h.proto.body for h in page.get("html") if "As read, cosine 0.871" in h.proto.body]
+    assert len(drawn_now) == 2 and not any("<b>" in body for body in drawn_now)
+    monkeypatch.setattr(map_sentences.work, "take", lambda *_: pytest.fail("it is kept"))
+    page.run()
+    assert "right word for word" in told(page)
+    page.button(key="clear-selection").click().run()
+    assert "right word for word" not in told(page)
+
+
+def test_what_was_written_of_a_few_is_held_against_any_sentence() -> None:
+    texts = ["The ministers met in Vienna to speak about the price of grain.",
+             "Nobody had seen the old ferry leave the harbour that night."]  # fmt: skip
+    told_of = map_sentences.said(texts, [texts[0], ""], 9)
+    assert told_of.startswith("2 of 9, drawn at random: **1 of 2 are right word for word**")
+    assert "**50** [0, 100]" in told_of and "So few texts say little" in told_of
+
+
+def test_a_job_on_sentences_brings_its_selection_back(monkeypatch) -> None:
+    spec = ProjectionSpec()
+    shared = MapRequest(source="lee", n=500, on=EncoderSpec(), spec=spec)
+    own = MapRequest(source="f" * 64, n=9, on=EncoderSpec(), spec=spec, is_private=True)
+    attack = AttackSpec(name=map_sentences.ATTACK)
+    asked = [map_sentences.SentencesRequest(map=m, rows=(1, 4), spec=attack) for m in (shared, own)]
+    dropped: list[object] = []
+    monkeypatch.setattr(map_sentences.work, "adopt", lambda _: asked)
+    monkeypatch.setattr(map_sentences.work, "drop", dropped.append)
+    monkeypatch.setattr(map_picked.st, "session_state", {})
+    map_sentences.adopt_sentences_job()
+    assert dropped == asked[1:], "its file is gone with the session"
+    assert map_picked.marked_rows(shared, "a figure") == (1, 4)
 
 
 def test_the_shipped_vectors_serve_other_maps(monkeypatch) -> None:

@@ -114,7 +114,14 @@ def test_what_was_asked_of_a_page_that_was_left_is_pinned_nowhere(small_app: App
 
 @pytest.mark.parametrize(
     ("view", "asked"),
-    [("defences", {"task": "TREC", "keep": "90"}), ("encoders", {}), ("names", {})],
+    [
+        ("defences", {"task": "TREC", "keep": "90"}),
+        ("encoders", {}),
+        ("names", {}),
+        ("authors", {}),
+        ("members", {}),
+        ("canaries", {}),
+    ],
 )
 def test_a_view_told_from_rows_says_the_numbers_of_its_page(
     small_app: AppTest, view: str, asked: dict[str, str]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from core.attacks.inversion import load_attack, make_attack, save_attack
+from core.attacks.inversion.job import read_all
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
 from core.attacks.inversion.reconstruct.edits import Edit, merged
 from core.attacks.inversion.reconstruct.effects import Effects
@@ -28,7 +29,7 @@ from core.encoders.transformer import TransformerEncoder
 from core.errors import EncoderMismatchError, InvalidInputError, StoppedError
 from core.protocols import Vectors
 from core.results import Recovery
-from core.specs import AttackSpec
+from core.specs import AttackSpec, EncoderSpec
 
 TEXTS = [
     f"{who} {does} {what} {where}."
@@ -327,10 +328,9 @@ def test_means_have_intervals_and_leave_out_what_is_unknown():
 
 
 def test_the_attack_that_ships_reads_a_sentence_in_order(minilm: TransformerEncoder):
-    from core.attacks.inversion.shipped import open_attack
-
-    attack = open_attack(AttackSpec.of("reconstruct", {"n_queries": 300}), minilm)
-    (answer,) = attack.invert(minilm, minilm.encode(["The doctor lost his violin in London."]))
+    spec = AttackSpec.of("reconstruct", {"n_queries": 300})
+    vectors = minilm.encode(["The doctor lost his violin in London."])
+    (answer,) = read_all(spec, EncoderSpec(name="minilm", device="cpu"), vectors)
     assert answer.sentence is not None and answer.sentence.cosine > 0.85
     scores = score_sentence("The doctor lost his violin in London.", answer.sentence.text)
     assert scores["rouge_l"] > 50, answer.sentence.text

@@ -223,12 +223,20 @@ def _exists(path: str) -> bool:
 
 def load_bundled() -> Corpus:
     """Return lee and wikipedia as one corpus; the label tells which."""
-    documents = [
-        replace(document, id=f"{name}/{document.id}", label=name)
-        for name in ("lee", "wikipedia")
-        for document in CORPORA[name].load().documents
-    ]
-    return Corpus("bundled", tuple(documents), licence=CORPORA["bundled"].licence)
+    parts = {name: CORPORA[name].load() for name in ("lee", "wikipedia")}
+    read = tuple(part.content_hash for part in parts.values())
+    if read not in _JOINED:
+        documents = [
+            replace(document, id=f"{name}/{document.id}", label=name)
+            for name, part in parts.items()
+            for document in part.documents
+        ]
+        _JOINED[read] = Corpus("bundled", tuple(documents), licence=CORPORA["bundled"].licence)
+    return _JOINED[read]
+
+
+_JOINED: dict[tuple[str, ...], Corpus] = {}
+"""By what was read: a corpus keeps its sentences, which take a second to split."""
 
 
 @cache

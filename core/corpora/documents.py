@@ -82,6 +82,18 @@ class Corpus:
 
     def sentences(self, min_words: int = 8, max_words: int = 40) -> Sentences:
         """Return the sentences whose length lies within the bounds, each once (C22 §4.3.1)."""
+        found = self._gathered.get((min_words, max_words))
+        if found is None:
+            found = self._gather(min_words, max_words)
+            self._gathered[min_words, max_words] = found
+        return found
+
+    @cached_property
+    def _gathered(self) -> dict[tuple[int, int], Sentences]:
+        """What was split already, by its bounds."""
+        return {}
+
+    def _gather(self, min_words: int, max_words: int) -> Sentences:
         return gather_sentences(
             self.documents,
             min_words,

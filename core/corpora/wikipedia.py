@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from xml.etree.ElementTree import iterparse
 
@@ -30,8 +31,14 @@ def load_wikipedia() -> Corpus:
     ArtifactError, MissingDependencyError
         gensim's file is missing or altered.
     """
+    return _read(gensim_file(_NAME, _SHA256))
+
+
+@cache
+def _read(path: Path) -> Corpus:
+    """Read the file once a process: it is checked each time, and takes a second."""
     documents = []
-    for title, markup in _articles(gensim_file(_NAME, _SHA256)):
+    for title, markup in _articles(path):
         text = "\n\n".join(article_paragraphs(markup))
         if text:
             documents.append(Document(title, text))

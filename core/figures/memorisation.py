@@ -12,7 +12,7 @@ from core.results import Score
 from core.studies.memorisation_summary import Audited, Law, Memorisation
 
 __all__ = ["ACCESS", "MODELS", "audit_figure", "growth_figure", "insertions_figure",
-           "target_said"]  # fmt: skip
+           "target_said", "times_said", "verdict"]  # fmt: skip
 
 MODELS = {"lstm": "LSTM", "transformer": "Transformer"}
 """What the models are called where people read it."""
@@ -30,6 +30,27 @@ _BESIDE = {"texts": -0.08, "gradients": 0.08}
 
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 _SHADE = "rgba(128,128,128,0.14)"
+
+
+def verdict(found: Memorisation) -> str:
+    """Return from how many insertions on a secret stands out, and in which model."""
+    seen = [point for point in found.planted if point.stands_out]
+    if not seen:
+        return "No planted secret stands out of those that were planted nowhere"
+    fewest = min(seen, key=lambda point: (point.insertions, -point.exposure.value))
+    times = times_said(fewest.insertions)
+    return f"Planted {times}, a secret stands out in the {MODELS[fewest.model]}"
+
+
+def times_said(n: int) -> str:
+    """Return how often in words.
+
+    Examples
+    --------
+    >>> times_said(1), times_said(16)
+    ('once', '16 times')
+    """
+    return {0: "never", 1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
 def growth_figure(

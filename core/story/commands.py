@@ -8,6 +8,15 @@ __all__ = ["command_of", "is_table"]
 
 _DATA = "--files DATA"
 _SPECS = "docs/results"
+_STUDIES = {
+    "inversion": "attacks",
+    "learning": "scaling",
+    "membership-classifiers": "membership-classifiers",
+    "membership-sentences": "membership-sentences",
+    "membership-words": "membership-words",
+    "private-training": "private-training",
+} | dict.fromkeys(("dual-encoders", "representations", "sentence-bert", "word-vectors"), "encoders")
+"""Of tables whose name does not begin with that of their study, or whose study has two words."""
 
 
 def is_table(command: str) -> bool:
@@ -25,7 +34,11 @@ def command_of(command: str) -> str:
     """
     if not is_table(command):
         return command
-    study = {"representations": "encoders"}.get(command) or command.partition("-")[0]
     spec = Path(_SPECS) / f"{command}.spec.json"
-    study = {"inversion": "attacks"}.get(study, study)
-    return f"python -m core study {study} --spec {spec.as_posix()} {_DATA}"
+    return f"python -m core study {_study(command)} --spec {spec.as_posix()} {_DATA}"
+
+
+def _study(table: str) -> str:
+    """Return the study of a table: that of its name, unless the table has a name of its own."""
+    own = (study for name, study in _STUDIES.items() if f"{table}-".startswith(f"{name}-"))
+    return next(own, table.partition("-")[0])

@@ -39,7 +39,7 @@ class View:
     parameters: tuple[str, ...] = ()
 
 
-_READ, _DEFEND = "core.story.views_read", "core.story.views_defend"
+_READ, _DEFEND, _TOLD = "core.story.views_read", "core.story.views_defend", "core.story.views_told"
 
 VIEWS: Mapping[str, View] = {
     "shipped": View(
@@ -57,6 +57,15 @@ VIEWS: Mapping[str, View] = {
         "Which encoder leaks least at equal usefulness",
         f"{_READ}:encoders",
         ("domain", "view"),
+    ),
+    "authors": View(
+        "attributes", "How many authors a vector gives away, and by what", f"{_TOLD}:authors"
+    ),
+    "members": View(
+        "membership", "Whose texts a model was trained on, as far as it tells", f"{_TOLD}:members"
+    ),
+    "canaries": View(
+        "memorisation", "How soon a language model keeps a secret", f"{_TOLD}:canaries"
     ),
     "pages": View("overview", "Why the pages' figures differ", f"{_READ}:pages"),
     "defences": View(

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.assets import ASSETS
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.errors import ArtifactError
 from core.results import Score
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
 __all__ = ["ALONG", "FILES", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows",
-           "load_shipped", "mean_at", "offered", "table", "views_of", "with_mixed"]  # fmt: skip
+           "load_shipped", "mean_at", "offered", "strongest", "table", "views_of",
+           "with_mixed"]  # fmt: skip
 
 SHIPPED = ASSETS / "attributes"
 
@@ -134,6 +136,14 @@ def mean_at(
         and measure in row.scores
     ]
     return mean_row_score(own, measure) if own else None
+
+
+def strongest(rows: Sequence[Row], view: View, encoder: str) -> str:
+    """Return the attack on vectors that is right the most often at once: its gain is the leak."""
+    names = (name for name, entry in ATTRIBUTE_ATTACKS.items() if not entry.is_baseline)
+    found = {name: mean_at(rows, view, name, "top1", encoder) for name in names}
+    measured = {name: score.value for name, score in found.items() if score is not None}
+    return max(measured, key=measured.__getitem__, default="linear")
 
 
 def with_mixed(rows: Sequence[Row], source: str, encoder: str) -> Row | None:

@@ -25,7 +25,7 @@ from core.studies.provenance import Provenance
 from core.studies.rows import Row, bounded, mean_row_score
 from core.studies.tables import read_rows
 
-__all__ = ["FILES", "SHIPPED", "Decile", "Measured", "load_measured"]
+__all__ = ["FILES", "SHIPPED", "Decile", "Measured", "load_measured", "strongest", "verdict"]
 
 SHIPPED = ASSETS / "membership"
 
@@ -183,6 +183,23 @@ def load_measured(folder: Path = SHIPPED) -> list[Measured]:
                 f"{path} does not hold rows of `python -m core study {study}`. Make it anew."
             ) from error
     return found
+
+
+def strongest(found: Sequence[Measured]) -> Measured:
+    """Return what is surely found most often: by the lower end of its interval."""
+    real = [one for one in found if not one.is_control] or list(found)
+    return max(real, key=lambda one: one.auc.ci95.low)
+
+
+def verdict(one: Measured) -> str:
+    """Return how often a member is told from another, as a headline."""
+    if one.is_control:
+        return "A control: here nobody is a member"
+    if one.auc.ci95.low <= one.auc.chance:
+        return "This attack does not tell members from others"
+    share = 100 * one.auc.value
+    told = f"{share:.0f}" if share < 99.5 else f"{share:.1f}"
+    return f"Asked which of two {one.unit} was trained on, the attack is right {told} % of the time"
 
 
 def _classifiers(rows: Sequence[Row]) -> list[Measured]:

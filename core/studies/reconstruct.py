@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.reconstruct.blind import sentences_between
 from core.attacks.inversion.reconstruct.confidence import sureness
 from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences, spoken
 from core.attacks.inversion.shipped import (
@@ -252,8 +252,7 @@ def _answers(
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yield what each reader says, the one without the vector first."""
     low, high = _ends(cell["length"])
-    fitting = (t for t in bundled_sentences() if low <= len(spoken(t)) <= high)
-    known = list(islice(fitting, _N_PAIRS))
+    known = sentences_between(low, high, _N_PAIRS)
     drawn = np.random.default_rng([cell["seed"], 32]).integers(len(known), size=len(texts))
     yield "blind", 0, [known[int(i)] for i in drawn]
     beside = CachedEncoder(encoder).encode(known)

@@ -19,7 +19,15 @@ from core.figures.attributes import (
     reasons_figure,
 )
 from core.results import Score
-from core.studies.attribute_curves import SOURCES, View, curves, mean_at, table, with_mixed
+from core.studies.attribute_curves import (
+    SOURCES,
+    View,
+    curves,
+    mean_at,
+    strongest,
+    table,
+    with_mixed,
+)
 from core.studies.attribute_job import Inferred
 from core.studies.rows import Row
 from core.text import check_text
@@ -51,7 +59,7 @@ _BASELINES = {"textcnn": "a network on the raw text", "words": "a classifier on 
 
 def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> None:
     """Draw the answer to the page's question, and what to hold it against."""
-    attack = _strongest(rows, view)
+    attack = strongest(rows, view, ENCODER.name)
     one, five = (mean_at(rows, view, attack, f"top{k}", ENCODER.name) for k in (1, 5))
     if one is None or five is None:
         if is_title:
@@ -77,13 +85,6 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
     )
     if told := _topic(rows, view, attack):
         slot.markdown(told)
-
-
-def _strongest(rows: Sequence[Row], view: View) -> str:
-    """Return the attack on vectors that is right the most often at once: its gain is the leak."""
-    found = {name: mean_at(rows, view, name, "top1", ENCODER.name) for name in _NAMED}
-    measured = {name: score.value for name, score in found.items() if score is not None}
-    return max(measured, key=measured.__getitem__, default="linear")
 
 
 def _k(view: View) -> int:

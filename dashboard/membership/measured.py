@@ -12,7 +12,7 @@ from core.attacks.membership.rates import AtRate
 from core.figures.membership import decile_figure, roc_figure
 from core.registry import looks_of
 from core.results import Score
-from core.studies.membership_shipped import FILES, Measured
+from core.studies.membership_shipped import FILES, Measured, strongest, verdict
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -32,7 +32,6 @@ __all__ = [
     "nothing_measured",
     "picture",
     "save",
-    "strongest",
 ]
 
 QUESTION = "Was it trained on this text?"
@@ -61,12 +60,6 @@ def _command(study: str) -> str:
         f"python -m core study {study} --spec docs/presets/{study}.spec.json --files DATA "
         f"--out assets/membership/{FILES[study]}"
     )
-
-
-def strongest(found: Sequence[Measured]) -> Measured:
-    """Return what is surely found most often: by the lower end of its interval."""
-    real = [one for one in found if not one.is_control] or list(found)
-    return max(real, key=lambda one: one.auc.ci95.low)
 
 
 def choice(found: Sequence[Measured]) -> Measured:
@@ -120,16 +113,7 @@ def choice(found: Sequence[Measured]) -> Measured:
 def finding(slot: Any, one: Measured, n_tried: int) -> None:
     """Draw the answer to the page's question: how often a member is told from another."""
     auc = one.auc
-    if one.is_control:
-        slot.title("A control: here nobody is a member", anchor=False)
-    elif auc.ci95.low > auc.chance:
-        slot.title(
-            f"Asked which of two {one.unit} was trained on, the attack is right "
-            f"{100 * auc.value:.0f} % of the time",
-            anchor=False,
-        )
-    else:
-        slot.title("This attack does not tell members from others", anchor=False)
+    slot.title(verdict(one), anchor=False)
     seen = [
         f"{at_said(at)} of members where {100 * at.fpr:g} % of the others are falsely accused"
         for at in one.at
@@ -236,8 +220,8 @@ def _rises(one: Measured) -> bool:
 
 
 def commands(found: Sequence[Measured]) -> list[str]:
-    """Return the commands that measure again what is shown."""
-    return [_command(study) for study in dict.fromkeys(each.study for each in found)]
+    """Return the tables that are shown, whose specifications measure them again."""
+    return list(dict.fromkeys(each.study for each in found))
 
 
 def note(slot: Any, one: Measured) -> None:

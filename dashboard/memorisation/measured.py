@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,8 +14,10 @@ from core.figures.memorisation import (
     audit_figure,
     insertions_figure,
     target_said,
+    times_said,
+    verdict,
 )
-from core.studies.memorisation_summary import Audited, Memorisation, Planted
+from core.studies.memorisation_summary import Audited, Memorisation
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.leakage import memorise_command
@@ -33,7 +34,6 @@ __all__ = [
     "finding",
     "insertions",
     "note",
-    "times_said",
     "unmeasured",
 ]
 
@@ -74,8 +74,7 @@ def unmeasured(slot: Any) -> None:
 
 def finding(slot: Any, found: Memorisation) -> None:
     """Draw the answer to the page's question that the shipped rows give."""
-    seen = [point for point in found.planted if point.stands_out]
-    slot.title(_verdict(seen), anchor=False)
+    slot.title(verdict(found), anchor=False)
     told = [_most_said(found, model) for model in dict.fromkeys(p.model for p in found.planted)]
     slot.markdown(
         f"Secrets with {found.n_values:,} possible values were planted in {found.n_texts:,} "
@@ -86,25 +85,6 @@ def finding(slot: Any, found: Memorisation) -> None:
         help=EXPOSURE,
     )
     slot.caption("95 % intervals in brackets, over canaries and seeds.")
-
-
-def _verdict(seen: Sequence[Planted]) -> str:
-    if not seen:
-        return "No planted secret stands out of those that were planted nowhere"
-    fewest = min(seen, key=lambda point: (point.insertions, -point.exposure.value))
-    times = times_said(fewest.insertions)
-    return f"Planted {times}, a secret stands out in the {MODELS[fewest.model]}"
-
-
-def times_said(n: int) -> str:
-    """Return how often in words.
-
-    Examples
-    --------
-    >>> times_said(1), times_said(16)
-    ('once', '16 times')
-    """
-    return {0: "never", 1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
 def _most_said(found: Memorisation, model: str) -> str:

@@ -17,13 +17,13 @@ from core.attacks.membership.memorisation.extraction import RANKINGS, Extraction
 from core.attacks.membership.memorisation.memorise import Memorised
 from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
 from core.attacks.membership.memorisation.tokens import split_words
-from core.figures.memorisation import growth_figure
+from core.figures.memorisation import growth_figure, times_said
 from core.studies.memorisation_summary import law_of
 from dashboard import markup
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv, save_json
-from dashboard.memorisation.measured import EXPOSURE, times_said
+from dashboard.memorisation.measured import EXPOSURE
 from dashboard.memorisation.state import key_of
 
 __all__ = ["growth", "sampling"]

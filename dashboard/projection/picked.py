@@ -13,7 +13,14 @@ import streamlit as st
 
 from dashboard.projection.state import MapRequest
 
-__all__ = ["chart_number", "clear_selection", "marked_rows", "remember_selection", "selection_of"]
+__all__ = [
+    "chart_number",
+    "clear_selection",
+    "marked_rows",
+    "remember_selection",
+    "select",
+    "selection_of",
+]
 
 
 @dataclass
@@ -54,6 +61,11 @@ def selection_of(request: MapRequest, picked: Sequence[int], figure: object) -> 
         rows = [] if is_undone else list(kept.rows)
     st.session_state["_picked"] = _Picked(request, rows, figure, bool(picked), to_mark)
     return rows
+
+
+def select(request: MapRequest, rows: Sequence[int]) -> None:
+    """Select points of a map before its chart is drawn, which then marks them by itself."""
+    st.session_state["_picked"] = _Picked(request, list(rows), None)
 
 
 def clear_selection() -> None:

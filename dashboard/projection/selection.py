@@ -11,7 +11,7 @@ from core.protocols import Encoder
 from core.specs import DefenceSpec
 from dashboard.downloads import save_csv, save_json
 from dashboard.inversion import answers
-from dashboard.projection import picked, readings
+from dashboard.projection import picked, readings, sentences
 from dashboard.projection.drawn import DrawnMap
 from dashboard.projection.readings import Readings
 from dashboard.projection.state import MapRequest
@@ -43,6 +43,7 @@ def selected_texts(
     _told(request, rows, found)
     _table(drawn, rows, found)
     _downloads(request, drawn, rows, found)
+    sentences.written_back(request, drawn, rows)
 
 
 def _told(request: MapRequest, rows: list[int], found: Readings) -> None:

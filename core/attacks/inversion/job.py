@@ -8,9 +8,10 @@ from core.attacks.inversion.reading import Reading, prior_words, read_vector
 from core.attacks.inversion.shipped import open_attack
 from core.encoders.at_hand import encoder_at_hand
 from core.protocols import InversionAttack, OnProgress, Vectors, no_progress
+from core.results import Recovery
 from core.specs import AttackSpec, EncoderSpec, validate_settings
 
-__all__ = ["attack_at_hand", "read_text", "with_settings"]
+__all__ = ["attack_at_hand", "read_all", "read_text", "with_settings"]
 
 _OPEN: dict[tuple[str, EncoderSpec], InversionAttack] = {}
 
@@ -70,3 +71,18 @@ def read_text(
         counts_stop_words=counts_stop_words,
         on_progress=on_progress,
     )
+
+
+def read_all(
+    spec: AttackSpec, on: EncoderSpec, vectors: Vectors, on_progress: OnProgress = no_progress
+) -> list[Recovery]:
+    """Return what an attack answers to each of several vectors, which is all that it is given.
+
+    Raises
+    ------
+    StoppedSearch
+        `on_progress` asked a search to stop; its `answers` are the best so far.
+    """
+    on_progress(0.0, "Loading the attack")
+    encoder = encoder_at_hand(on)
+    return attack_at_hand(spec, on, on_progress).invert(encoder, vectors, on_progress)

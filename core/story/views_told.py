@@ -1,0 +1,176 @@
+"""Views of what is told about people: who wrote it, who was trained on, what is kept by heart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from core.errors import ArtifactError
+from core.figures.attributes import accuracy_figure
+from core.figures.membership import roc_figure
+from core.figures.memorisation import MODELS, insertions_figure, times_said, verdict
+from core.results import Score
+from core.story.commands import command_of
+from core.story.drawing import plain_figure
+from core.story.format import Fact, Slide, Table
+from core.story.views_read import origin
+from core.studies import attribute_curves as attributes
+from core.studies import membership_shipped as membership
+from core.studies.memorisation_summary import SHIPPED, load_memorisation
+from core.studies.rows import Row
+
+__all__ = ["authors", "canaries", "members"]
+
+ENCODER = "minilm"
+_MOST_SHOWN = 6
+
+
+def authors() -> Slide:
+    """Return how many authors the strongest attack on vectors names, beside what guessing does."""
+    rows = attributes.load_shipped()
+    if not rows:
+        raise ArtifactError(f"{attributes.SHIPPED} holds no rows of attributes.")
+    source = attributes.offered(rows)[0]
+    labels, sizes = attributes.views_of(rows, source)
+    view = attributes.View(source, labels[-1], sizes[-1])
+    attack = attributes.strongest(rows, view, ENCODER)
+    one, five = (attributes.mean_at(rows, view, attack, f"top{k}", ENCODER) for k in (1, 5))
+    if one is None or five is None:
+        raise ArtifactError(f"{attributes.SHIPPED} holds no rows of an attack on {ENCODER}.")
+    along = "n_per_label"
+    drawn = attributes.curves(rows, view, along)
+    return Slide(
+        title=f"The vector alone gives away the {rows[0].get('label', 'label')} of "
+        f"{100 * one.value:.0f} % of the texts",
+        body=f"Of {view.n_labels} of them, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
+        f"**{one.in_percent().value:.0f} %** at once (95 % interval "
+        f"{one.in_percent().ci95.said(0)}); guessing reaches {100 * one.chance:.0f} %. The table "
+        "has the other attacks, those on the raw text beside those on the vector.",
+        figure=plain_figure(accuracy_figure(drawn, along, view.k)),
+        alt="Share of texts whose author is named, by how many of each the attacker has, a line "
+        "an attack, beside guessing",
+        table=_named(rows, view),
+        facts=(
+            ("Data", f"{view.n_per_label} labelled passages of each author, "
+             f"{attributes.SOURCES[source]}"),
+            ("n", f"{one.n:,} texts"),
+            ("Interval", "95 %, in brackets"),
+            ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
+            ("Access", "vectors, and some texts whose author is known"),
+            *_topic(rows),
+            *origin(row.provenance for row in rows),
+        ),
+        commands=(command_of("attributes-novels"),),
+    )  # fmt: skip
+
+
+def _percent(score: Score) -> str:
+    return f"{score.in_percent().said(0)} %"
+
+
+def _topic(rows: Sequence[Row]) -> tuple[Fact, ...]:
+    """Return how much of it was the work, where labelled texts of other works were tried."""
+    labels, sizes = attributes.views_of(rows, "group")
+    if not labels:
+        return ()
+    view = attributes.View("group", labels[-1], sizes[-1])
+    share = attributes.mean_at(rows, view, "linear", "topic_share_top1", ENCODER)
+    if share is None:
+        return ()
+    told = "of what the linear probe gains over guessing is gone"
+    return (("With other works of them alone", f"{_percent(share)} {told}"),)
+
+
+def _named(rows: Sequence[Row], view: attributes.View) -> Table:
+    """Return what each attack reaches at a view, those on raw text too."""
+    lines = []
+    for name, entry in ATTRIBUTE_ATTACKS.items():
+        encoder = "" if entry.is_baseline else ENCODER
+        found = [attributes.mean_at(rows, view, name, f"top{k}", encoder) for k in (1, 5)]
+        if found[0] is not None:
+            reads = "the raw text" if entry.is_baseline else "the vector"
+            lines.append((entry.title, reads, *("" if s is None else _percent(s) for s in found)))
+    return Table(columns=("Attack", "Reads", "At once", "Among five"), rows=tuple(lines))
+
+
+def members() -> Slide:
+    """Return how often it is told who was trained on, by the strongest attack on each model."""
+    found = [one for one in membership.load_measured() if not one.is_control]
+    if not found:
+        raise ArtifactError(f"{membership.SHIPPED} holds no rows of membership.")
+    best = membership.strongest(found)
+    shown = [
+        membership.strongest([each for each in found if (each.model, each.data) == pair])
+        for pair in dict.fromkeys((one.model, one.data) for one in found)
+    ]
+    shown.sort(key=lambda one: -one.auc.value)
+    strong, weak = shown[:_MOST_SHOWN], shown[_MOST_SHOWN:]
+    has_curve = any(row.facts.get("curve") for row in best.rows)
+    return Slide(
+        title=membership.verdict(best),
+        body=f"{best.attack_title} against the {best.model_title} on {best.data_title}: an AUC of "
+        f"**{_auc(best)}**, where guessing reaches {100 * best.auc.chance:.0f} %. The table has "
+        "the strongest attack on each model and its data.",
+        figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
+        alt="Share of members found against share of non-members falsely accused",
+        table=Table(
+            columns=("Model", "Data", "Attack", "AUC"),
+            rows=tuple(
+                (o.model_title, o.data_title, f"{o.attack_title}, on {o.unit}", _auc(o))
+                for o in strong
+            ),
+        ),
+        facts=(
+            ("Data", best.data_title),
+            ("n", f"{best.auc.n:,} {best.unit}, {best.n_draws} draws of who is a member"),
+            ("Interval", "95 %, in brackets"),
+            ("Attacker", best.attack_title),
+            ("Access", "the model's answers, and other texts like those that it learnt from"),
+            *_weakest(weak),
+            *origin(best.provenances),
+        ),
+        commands=tuple(command_of(study) for study in dict.fromkeys(o.study for o in found)),
+    )
+
+
+def _auc(one: membership.Measured) -> str:
+    return f"{one.auc.in_percent().said()} %"
+
+
+def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
+    """Return how many are not in the table, and how little the least of them gives away."""
+    if not left_out:
+        return ()
+    least = left_out[-1]
+    told = f"{len(left_out)} weaker ones, down to an AUC of {_auc(least)}"
+    return (("Not in the table", f"{told} ({least.model_title}, {least.data_title})"),)
+
+
+def canaries() -> Slide:
+    """Return what a language model gives away of a secret, by how often it was planted."""
+    found = load_memorisation(SHIPPED)
+    most = max(found.planted, key=lambda point: point.exposure.value)
+    scores = [(MODELS[p.model], times_said(p.insertions), p.exposure) for p in found.planted]
+    return Slide(
+        title=verdict(found),
+        body=f"Secrets with {found.n_values:,} possible values were planted in "
+        f"{found.n_texts:,} sentences, and a small language model trained on them. Planted "
+        f"{times_said(most.insertions)}, it gives away **{most.exposure.said()}** bits of a "
+        f"secret, of {found.law.most or 0:.1f} at most; planted nowhere, a secret has "
+        f"{found.law.mean:.2f} bits on average.",
+        figure=plain_figure(insertions_figure(found)),
+        alt="Exposure in bits by how often a canary was planted",
+        table=Table(
+            columns=("Model", "Planted", "Bits given away"),
+            rows=tuple((model, times, score.said()) for model, times, score in scores),
+        ),
+        facts=(
+            ("Data", f"{found.n_texts:,} sentences, {found.epochs} passes"),
+            ("n", f"{most.exposure.n:,} canaries at each number of insertions"),
+            ("Interval", "95 %, in brackets, over canaries and seeds"),
+            ("Attacker", "Ranks all possible values by how likely the model finds them"),
+            ("Access", "the model's probabilities"),
+            *origin(found.provenances),
+        ),
+        commands=(command_of("memorisation"),),
+    )
