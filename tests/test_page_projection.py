@@ -246,25 +246,27 @@ def test_selected_texts_are_written_back_and_stay(
     page.run()
     page.button(key="write-back").click().run()
     end = time.monotonic() + 120
-    while "right word for word" not in told(page) and not page.error and time.monotonic() < end:
+    while "word for word**" not in told(page) and not page.error and time.monotonic() < end:
         time.sleep(0.2)
         page.run()
-    assert re.search(r"All 2: \*\*0 of 2 .* by ROUGE-L: \*\*\d+\*\* \[", told(page))
+    assert re.search(r"All 2, .*\*\*0 of 2 .* by ROUGE-L: \*\*\d+\*\* \[", told(page))
     drawn_now = [h.proto.body for h in page.get("html") if "As read, cosine 0.871" in h.proto.body]
     assert len(drawn_now) == 2 and not any("<b>" in body for body in drawn_now)
     monkeypatch.setattr(map_sentences.work, "take", lambda *_: pytest.fail("it is kept"))
     page.run()
-    assert "right word for word" in told(page)
+    assert "word for word**" in told(page)
     page.button(key="clear-selection").click().run()
-    assert "right word for word" not in told(page)
+    assert "word for word**" not in told(page)
 
 
 def test_what_was_written_of_a_few_is_held_against_any_sentence() -> None:
     texts = ["The ministers met in Vienna to speak about the price of grain.",
              "Nobody had seen the old ferry leave the harbour that night."]  # fmt: skip
     told_of = map_sentences.said(texts, [texts[0], ""], 9)
-    assert told_of.startswith("2 of 9, drawn at random: **1 of 2 are right word for word**")
-    assert "**50** [0, 100]" in told_of and "So few texts say little" in told_of
+    assert told_of.startswith("2 of 9, drawn at random, from the vectors as they are")
+    assert "**1 of 2 right word for word**" in told_of and "**50** [0, 100]" in told_of
+    alone = map_sentences.said(texts[:1], texts[:1], 1)
+    assert "**100**;" in alone, "of one text no interval"
 
 
 def test_a_job_on_sentences_brings_its_selection_back(monkeypatch) -> None:

@@ -34,8 +34,8 @@ def authors() -> Slide:
     labels, sizes = attributes.views_of(rows, source)
     view = attributes.View(source, labels[-1], sizes[-1])
     attack = attributes.strongest(rows, view, ENCODER)
-    one, five = (attributes.mean_at(rows, view, attack, f"top{k}", ENCODER) for k in (1, 5))
-    if one is None or five is None:
+    one = attributes.mean_at(rows, view, attack, "top1", ENCODER)
+    if one is None:
         raise ArtifactError(f"{attributes.SHIPPED} holds no rows of an attack on {ENCODER}.")
     along = "n_per_label"
     drawn = attributes.curves(rows, view, along)
@@ -51,8 +51,10 @@ def authors() -> Slide:
         "an attack, beside guessing",
         table=_named(rows, view),
         facts=(
-            ("Data", f"{view.n_per_label} labelled passages of each author, "
-             f"{attributes.SOURCES[source]}"),
+            (
+                "Data",
+                f"{view.n_per_label} labelled passages of each, {attributes.SOURCES[source]}",
+            ),
             ("n", f"{one.n:,} texts"),
             ("Interval", "95 %, in brackets"),
             ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
@@ -60,8 +62,8 @@ def authors() -> Slide:
             *_topic(rows),
             *origin(row.provenance for row in rows),
         ),
-        commands=(command_of("attributes-novels"),),
-    )  # fmt: skip
+        commands=tuple(map(command_of, ("attributes-novels", "attributes-books"))),
+    )
 
 
 def _percent(score: Score) -> str:

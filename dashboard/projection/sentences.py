@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -15,7 +15,7 @@ from core.attacks.inversion.reconstruct.scores import score_sentences
 from core.jobs import JobState
 from core.projection.moves import chosen_rows
 from core.protocols import Vectors
-from core.results import Recovery
+from core.results import NO_INTERVAL, Recovery, Score
 from core.specs import AttackSpec
 from dashboard import markup, work
 from dashboard.inversion import answers
@@ -111,12 +111,19 @@ def said(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
     n = len(texts)
     part = f"{n} of {n_selected:,}, drawn at random" if n < n_selected else f"All {n}"
     n_exact = round(own["exact"].value * n / 100)
-    words = (
-        f"{part}: **{n_exact} of {n} are right word for word**. Words in their order, by ROUGE-L: "
-        f"{own['rouge_l'].said(0, is_bold=True)}; any sentence of that length, written without "
-        f"the vector, has {blind['rouge_l'].said(0)}."
+    return (
+        f"{part}, from the vectors as they are, without a defence: **{n_exact} of {n} right word "
+        f"for word**. Words in their order, by ROUGE-L: {_rouge(own, is_bold=True)}; any sentence "
+        f"of that length, written without the vector, has {_rouge(blind)}. So few texts say "
+        "little of others."
     )
-    return f"{words} So few texts say little of others." if n <= MOST else words
+
+
+def _rouge(found: Mapping[str, Score], *, is_bold: bool = False) -> str:
+    score = found["rouge_l"]
+    if score.n < 2:  # of one text no interval can be told
+        score = replace(score, ci95=NO_INTERVAL)
+    return score.said(0, is_bold=is_bold)
 
 
 def _beside(text: str, recovery: Recovery) -> str:
