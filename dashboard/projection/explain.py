@@ -22,7 +22,12 @@ def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None)
             "noise is the same draw at every strength, so that the strength alone moves the "
             "points. A selection is attacked twice, without and with it, by the same attack, which "
             "was trained on vectors without a defence; the noise is drawn anew for the "
-            "selection."
+            "selection.\n\n"
+            "**The sentences themselves.** Of at most five selected texts, drawn by chance, "
+            "`reconstruct` writes whole sentences from the vectors without a defence, each by as "
+            "many queries of the encoder as its settings on *Inversion* say. ROUGE-L is the F-measure of the longest words in "
+            "common that stand in the same order; beside it stands that of bundled sentences of "
+            "about the same length, drawn by chance."
         )
         if defence is not None:
             _defence(DEFENCES[defence.name])
