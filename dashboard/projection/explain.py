@@ -25,9 +25,10 @@ def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None)
             "selection.\n\n"
             "**The sentences themselves.** Of at most five selected texts, drawn by chance, "
             "`reconstruct` writes whole sentences from the vectors without a defence, each by as "
-            "many queries of the encoder as its settings on *Inversion* say. ROUGE-L is the F-measure of the longest words in "
-            "common that stand in the same order; beside it stands that of bundled sentences of "
-            "about the same length, drawn by chance."
+            "many queries of the encoder as its settings on *Inversion* say. ROUGE-L is the "
+            "F-measure of the longest run of words, gaps allowed, that both have in the same "
+            "order; beside it stands that of bundled sentences of about the same length, drawn "
+            "by chance."
         )
         if defence is not None:
             _defence(DEFENCES[defence.name])
