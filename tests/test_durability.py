@@ -17,11 +17,11 @@ import pytest
 from core.durable import Unfinished, make_folder, remove_leftovers, unfinished, write_whole
 from core.store import META, clear_leftovers, load_artifact, save_artifact
 from tools.faults.commands import COMMANDS
-from tools.faults.kept import Kept
 from tools.faults.runs import measure
 from tools.faults.shim import KINDS, Operation, why_not
 from tools.faults.table import markdown, write
 from tools.faults.tries import Outcome, Share, spread
+from tools.kept import Kept
 
 needs_faults = pytest.mark.skipif(bool(why_not()), reason=why_not())
 TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "5"))
@@ -85,19 +85,24 @@ def test_the_tries_are_shared_out_and_none_is_made_twice() -> None:
 
 
 def test_a_run_that_was_ended_goes_on_and_other_code_begins_anew(tmp_path: Path) -> None:
-    path = tmp_path / "faults.tries.jsonl"
-    Kept(path).add(outcome())
+    path, code = tmp_path / "faults.tries.jsonl", tmp_path / "code"
+    code.mkdir()
+    (code / "engine.py").write_text("1")
+
+    def kept() -> Kept[Outcome]:
+        return Kept(path, Outcome, [code])
+
+    kept().add(outcome())
     with path.open("a") as file:
         file.write('{"command": "fi')  # killed while it wrote
-    kept = Kept(path)
-    assert kept.outcomes == (outcome(),)
-    kept.add(outcome(at=2))
-    assert Kept(path).outcomes == (outcome(), outcome(at=2))
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(['{"code": "other"}', *lines[1:]]))
-    kept = Kept(path)
-    assert kept.outcomes == ()
-    kept.remove()
+    again = kept()
+    assert again.known == (outcome(),)
+    again.add(outcome(at=2))
+    assert kept().known == (outcome(), outcome(at=2))
+    (code / "engine.py").write_text("2")
+    other = kept()
+    assert other.known == ()
+    other.remove()
     assert not path.exists()
 
 

@@ -3,7 +3,8 @@
     python -m tools.mutate [NAME ...] [--jobs N] [--out FILE.json]
 
 Each mutant of `tools.mutants` is planted in a copy of the project, where the tests that have to
-notice it run. The table is written beside FILE.json as Markdown.
+notice it run. The table is written beside FILE.json as Markdown. What was tried is kept beside it
+as it comes, and the same command goes on there; where the code has changed since, it begins anew.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 
+from tools.kept import Kept
 from tools.mutant import Mutant
 from tools.mutants import MUTANTS
 
@@ -127,14 +130,50 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all by default")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--healthy", action="store_true",
+                        help="the tests are known to pass without a mutant: plant at once")  # fmt: skip
     parser.add_argument("--out", type=Path, default=OUT, help="FILE.json; .md beside")
     arguments = parser.parse_args()
-    chosen = [m for m in MUTANTS if not arguments.names or m.name in arguments.names]
+    if arguments.names:  # to be seen now, whatever came of them before
+        named = [mutant for mutant in MUTANTS if mutant.name in arguments.names]
+        verdicts = _tried(named, arguments.jobs, are_healthy=arguments.healthy)
+        return _ended(verdicts)
+    code = [ROOT / name for name in _COPIED if (ROOT / name).is_dir()]
+    kept = Kept(arguments.out.with_suffix(".tries.jsonl"), Verdict, code)
+    known = {verdict.name: verdict for verdict in kept.known}
+    left = [mutant for mutant in MUTANTS if mutant.name not in known]
+    found = _tried(left, arguments.jobs, kept.add, are_healthy=arguments.healthy)
+    known |= {verdict.name: verdict for verdict in found}
+    if len(known) < len(MUTANTS):
+        return 1
+    verdicts = [known[mutant.name] for mutant in MUTANTS]
+    arguments.out.write_text(
+        json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8"
+    )
+    arguments.out.with_suffix(".md").write_text(markdown(verdicts, MUTANTS), encoding="utf-8")
+    kept.remove()
+    return _ended(verdicts)
+
+
+def _ended(verdicts: Sequence[Verdict]) -> int:
+    n_killed = sum(v.is_killed for v in verdicts)
+    print(f"{n_killed} of {len(verdicts)} killed")
+    return 0 if n_killed >= 0.95 * max(len(verdicts), 1) else 1
+
+
+def _tried(
+    mutants: Sequence[Mutant],
+    jobs: int,
+    keep: Callable[[Verdict], None] = lambda _: None,
+    *,
+    are_healthy: bool = False,
+) -> list[Verdict]:
+    """Plant mutants side by side; none where their tests fail without any."""
+    adding = Lock()
     with tempfile.TemporaryDirectory() as folder:
         places: SimpleQueue[Path] = SimpleQueue()
-        copies = [_copy(Path(folder, str(i))) for i in range(arguments.jobs)]
-        for copy in copies:
-            places.put(copy)
+        for i in range(jobs):
+            places.put(_copy(Path(folder, str(i))))
 
         @contextmanager
         def a_place() -> Iterator[Path]:
@@ -153,23 +192,18 @@ def main() -> int:
                 verdict = run(mutant, place)
             print(f"{'killed  ' if verdict.is_killed else 'SURVIVED'} {verdict.name}: "
                   f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
+            with adding:
+                keep(verdict)
             return verdict
 
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            for healthy, told in pool.map(tested, dict.fromkeys(m.tests for m in chosen)):
+        with ThreadPoolExecutor(jobs) as pool:
+            to_see = () if are_healthy else dict.fromkeys(m.tests for m in mutants)
+            for healthy, told in pool.map(tested, to_see):
                 if healthy != _PASSED:
                     print(f"The tests fail without any mutant: {told}", file=sys.stderr)
                     pool.shutdown(cancel_futures=True)
-                    return 1
-            verdicts = list(pool.map(work, chosen))
-    if not arguments.names:
-        arguments.out.write_text(
-            json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8"
-        )
-        arguments.out.with_suffix(".md").write_text(markdown(verdicts, chosen), encoding="utf-8")
-    n_killed = sum(v.is_killed for v in verdicts)
-    print(f"{n_killed} of {len(verdicts)} killed")
-    return 0 if n_killed >= 0.95 * len(verdicts) else 1
+                    return []
+            return list(pool.map(work, mutants))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,16 @@ import sys
 from pathlib import Path
 
 from tools.faults.commands import COMMANDS
-from tools.faults.kept import Kept, in_order
 from tools.faults.runs import measure
 from tools.faults.shim import why_not
-from tools.faults.table import write
+from tools.faults.table import in_order, write
+from tools.faults.tries import Outcome
+from tools.kept import Kept
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "faults.json"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results" / "faults.json"
+CODE = (ROOT / "core", Path(__file__).parent)
+"""The engine, and what makes its faults."""
 
 
 def main() -> int:
@@ -33,8 +37,8 @@ def main() -> int:
     if why_not():
         print(f"error: {why_not()}.", file=sys.stderr)
         return 2
-    kept = Kept(arguments.out.with_suffix(".tries.jsonl"))
-    outcomes = list(kept.outcomes)
+    kept = Kept(arguments.out.with_suffix(".tries.jsonl"), Outcome, CODE)
+    outcomes = list(kept.known)
     for outcome in measure(arguments.only, arguments.most, known=outcomes, jobs=arguments.jobs):
         outcomes.append(outcome)
         kept.add(outcome)

@@ -12,7 +12,7 @@ from core.studies.tables import markdown_table
 from tools.faults.shim import KINDS
 from tools.faults.tries import Outcome
 
-__all__ = ["markdown", "write"]
+__all__ = ["in_order", "markdown", "write"]
 
 
 def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> None:
@@ -74,3 +74,9 @@ def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
         f"{len(outcomes):,} tries; {n_wrong} lost something. Repeat it: `{_command(most)}`.",
         "",
     ])  # fmt: skip
+
+
+def in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
+    """Return the outcomes of commands, command by command, as their operations follow."""
+    chosen = [each for each in outcomes if each.command in names]
+    return sorted(chosen, key=lambda each: (names.index(each.command), each.at))

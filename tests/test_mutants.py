@@ -1,0 +1,72 @@
+"""The planted faults: each can be planted where it says, and its tests are there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools import mutate
+from tools.mutant import Mutant
+from tools.mutants import MUTANTS
+from tools.mutate import Verdict, markdown, planted
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_there_are_enough_and_each_has_a_name_of_its_own() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) > 50
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_stands_where_it_says_and_its_tests_are_there(mutant: Mutant) -> None:
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    changed = planted(mutant, source)
+    ast.parse(changed)
+    assert changed != source
+    for test in mutant.tests:
+        if ".py" in test:  # and no option of pytest
+            path, *names = test.split("::")
+            found = (ROOT / path).read_text(encoding="utf-8")
+            assert all(name.partition("[")[0] in found for name in names), test
+
+
+def test_one_that_does_not_stand_once_is_refused() -> None:
+    mutant = MUTANTS[0]
+    for source in ("", mutant.old + mutant.old):
+        with pytest.raises(ValueError, match="does not stand once"):
+            planted(mutant, source)
+
+
+def test_a_survivor_is_told_with_its_excuse() -> None:
+    verdicts = [Verdict(MUTANTS[0].name, True, "tests/a.py::b", 1.0),
+                Verdict(MUTANTS[1].name, False, "", 1.0)]  # fmt: skip
+    table = markdown(verdicts, MUTANTS)
+    assert table.startswith("1 of 2 planted faults are noticed (50 %).")
+    assert "`tests/a.py::b`" in table and "**nobody**" in table
+
+
+def test_a_run_that_was_ended_plants_no_mutant_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def tried(
+        mutants: list[Mutant], jobs: int, keep: Callable[[Verdict], None], **_: bool
+    ) -> list[Verdict]:
+        asked.append([mutant.name for mutant in mutants])
+        ended = mutants[:1] if len(asked) == 1 else mutants
+        verdicts = [Verdict(mutant.name, True, "t", 1.0) for mutant in ended]
+        for verdict in verdicts:
+            keep(verdict)
+        return verdicts
+
+    monkeypatch.setattr(mutate, "_tried", tried)
+    monkeypatch.setattr("sys.argv", ["mutate", "--out", str(tmp_path / "mutants.json")])
+    assert mutate.main() == 1, "it did not come to its end"
+    assert not (tmp_path / "mutants.md").exists()
+    assert mutate.main() == 0
+    assert asked[0][1:] == asked[1] and (tmp_path / "mutants.md").exists()
+    assert not (tmp_path / "mutants.tries.jsonl").exists()
