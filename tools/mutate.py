@@ -130,8 +130,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all by default")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--healthy", action="store_true",
-                        help="the tests are known to pass without a mutant: plant at once")  # fmt: skip
+    known_well = "the tests are known to pass without a mutant: plant at once"
+    parser.add_argument("--healthy", action="store_true", help=known_well)
     parser.add_argument("--out", type=Path, default=OUT, help="FILE.json; .md beside")
     arguments = parser.parse_args()
     if arguments.names:  # to be seen now, whatever came of them before
