@@ -245,3 +245,13 @@ def test_stored_vectors_that_are_not_the_texts_are_refused(spoil: Any, says: str
     spoilt = spoil(encoder.encode(TEXTS))
     with pytest.raises(InvalidInputError, match=says):
         evaluate(attack, encoder, TEXTS, limit=2, vectors=spoilt)  # type: ignore[arg-type]
+
+
+def test_the_guess_beside_is_made_of_the_words_in_scope() -> None:
+    """One that guessed from all words would name the pear, which does not count here."""
+    known = Vocabulary(("pear", "apple"), (4, 1), 4, frozenset({"the"}))
+    texts = ["the pear and the apple", "the apple"]
+    scope = Vocabulary(("apple",), (1,), 4, frozenset({"the"}))
+    attack = ScriptedAttack([{"pear"}, {"pear"}], known)
+    found = evaluate(attack, RowEncoder(texts), texts, vocabulary=scope)
+    assert found.scores.token_set_f1 == 0 and found.baseline.token_set_f1 == 100

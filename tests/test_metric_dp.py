@@ -272,3 +272,16 @@ def test_candidates_of_a_mechanism_are_a_choice(minilm: TransformerEncoder) -> N
     whole = set(candidate_ids(minilm, "whole").tolist())
     privatizer = TextPrivatizer(minilm, 20.0, candidates="whole", rng=np.random.default_rng(0))
     assert set(privatizer.tokens(np.arange(5000, 5200)).tolist()) <= whole
+
+
+def test_the_noise_on_a_texts_vector_has_the_norms_of_its_eta() -> None:
+    class Zeros:
+        name, dimension, fingerprint = "zeros", 8, "f"
+
+        def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
+            return np.zeros((len(texts), 8), np.float32)
+
+    found = SequenceRepresentation(eta=5.0, seed=2).protect(Zeros()).encode(["a b"] * 4000)
+    norms = np.linalg.norm(found.astype(np.float64), axis=1)
+    assert stats.kstest(norms, stats.gamma(8, scale=1 / 5.0).cdf).pvalue > 0.001
+    assert norms.mean() == pytest.approx(8 / 5.0, rel=0.03)

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval, idf_weights, score_words, token_set_scores
+from core.metrics import (
+    bootstrap_interval,
+    idf_weights,
+    mean_over_seeds,
+    score_words,
+    spearman_correlation,
+    token_set_scores,
+)
+from core.results import Interval, Score
 
 SETS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
 
@@ -203,3 +211,22 @@ def test_bootstrap_interval_is_repeatable_and_narrows_with_the_level() -> None:
     assert bootstrap_interval(values, seed=3) != bootstrap_interval(values, seed=4)
     wide, narrow = bootstrap_interval(values), bootstrap_interval(values, level=0.5)
     assert wide.low < narrow.low < values.mean() < narrow.high < wide.high
+
+
+def test_a_mean_over_seeds_has_the_wider_of_both_errors() -> None:
+    # Standard errors 1 each; between the values 10 and 20 the variance is 50, of two means 25.
+    apart = [Score(v, Interval(v - 1.96, v + 1.96), 50) for v in (10.0, 20.0)]
+    found = mean_over_seeds(apart)
+    assert (found.ci95.low, found.ci95.high) == pytest.approx((15 - 9.8, 15 + 9.8))
+    alike = mean_over_seeds([apart[0], apart[0]])  # no spread: their own errors, halved
+    assert alike.ci95.high - 10 == pytest.approx(1.96 / math.sqrt(2))
+    together = mean_over_seeds(apart, is_same_sample=True)
+    assert together.ci95.high - 15 == pytest.approx(1.96 * math.sqrt(1 + 25))
+
+
+def test_a_correlations_interval_is_drawn_by_its_seed() -> None:
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=40)
+    two = one + rng.normal(size=40)
+    first, again, other = (spearman_correlation(one, two, seed=seed)[1] for seed in (3, 3, 4))
+    assert first == again != other

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from core.attacks.inversion.classifiers.mlc import MLCAttack
 from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from core.attacks.inversion.decision import best_count, best_counts
 
@@ -70,3 +71,19 @@ def test_expected_f1_is_maximised_by_hand():
 
 def test_at_least_one_word_is_answered():
     assert best_count(np.array([0.0, 0.0])) == 1
+
+
+def test_vectors_of_any_place_and_size_are_centred_and_scaled(small_texts):
+    class Far:
+        name, dimension, fingerprint = "far", 6, "f" * 64
+
+        def encode(self, texts, on_progress=None):
+            drawn = np.random.default_rng(len(texts)).normal(300.0, 50.0, (len(texts), 6))
+            return drawn.astype(np.float32)
+
+    attack = MLCAttack(vocabulary_size=20, epochs=1, substitutions=0, device="cpu")
+    encoder = Far()
+    vectors = encoder.encode(small_texts)
+    attack.fit(encoder, small_texts, vectors)
+    seen = attack.model_.features(torch.from_numpy(vectors))
+    assert seen.mean(0).abs().max() < 0.3 and 0.8 < seen.std(0).mean() < 1.25

@@ -145,7 +145,7 @@ MUTANTS: tuple[Mutant, ...] = (
            ("tests/test_studies.py", "-k", "slow")),
     Mutant("defaults are no part of a cell", "core/studies/attacks.py",
            'return {**given, "settings": _resolved(attack, settings)}',
-           'return {**given, "settings": settings}', ("tests/test_studies.py", "-k", "cells")),
+           'return {**given, "settings": settings}', ("tests/test_studies.py", "-k", "cell")),
     Mutant("texts of the weights' own training are attacked", "core/studies/attacks.py",
            "chain(auxiliary, shipped), near)", "chain(auxiliary), near)",
            ("tests/test_studies.py", "-k", "repeat")),

@@ -5,6 +5,7 @@
 Each mutant of `tools.mutants` is planted in a copy of the project, where the tests that have to
 notice it run. The table is written beside FILE.json as Markdown. What was tried is kept beside it
 as it comes, and the same command goes on there; where the code has changed since, it begins anew.
+Mutants that are named are tried whatever came of them before, and take their places in the table.
 """
 
 from __future__ import annotations
@@ -137,6 +138,7 @@ def main() -> int:
     if arguments.names:  # to be seen now, whatever came of them before
         named = [mutant for mutant in MUTANTS if mutant.name in arguments.names]
         verdicts = _tried(named, arguments.jobs, are_healthy=arguments.healthy)
+        _put_in(arguments.out, verdicts)
         return _ended(verdicts)
     code = [ROOT / name for name in _COPIED if (ROOT / name).is_dir()]
     kept = Kept(arguments.out.with_suffix(".tries.jsonl"), Verdict, code)
@@ -147,12 +149,24 @@ def main() -> int:
     if len(known) < len(MUTANTS):
         return 1
     verdicts = [known[mutant.name] for mutant in MUTANTS]
-    arguments.out.write_text(
-        json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8"
-    )
-    arguments.out.with_suffix(".md").write_text(markdown(verdicts, MUTANTS), encoding="utf-8")
+    _write(arguments.out, verdicts)
     kept.remove()
     return _ended(verdicts)
+
+
+def _write(path: Path, verdicts: Sequence[Verdict]) -> None:
+    path.write_text(json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(markdown(verdicts, MUTANTS), encoding="utf-8")
+
+
+def _put_in(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """Put verdicts in the place of those that a table has, where there is one of all mutants."""
+    if not path.exists():
+        return
+    known = {told["name"]: Verdict(**told) for told in json.loads(path.read_text("utf-8"))}
+    known |= {verdict.name: verdict for verdict in verdicts}
+    if known.keys() >= {mutant.name for mutant in MUTANTS}:
+        _write(path, [known[mutant.name] for mutant in MUTANTS])
 
 
 def _ended(verdicts: Sequence[Verdict]) -> int:
