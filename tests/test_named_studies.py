@@ -177,6 +177,19 @@ def test_one_file_as_both_domains_leaves_its_targets_unknown(
         assert found.targets and not set(found.targets) & set(found.auxiliary)
 
 
+def test_attackers_of_another_domain_know_no_sentence_of_the_one_attacked(
+    tmp_path: Path, small_texts: list[str]
+) -> None:
+    half = len(small_texts) // 2
+    path, other = tmp_path / "texts.csv", tmp_path / "other.csv"
+    path.write_text("text\n" + "\n".join(small_texts[:half]))
+    other.write_text("text\n" + "\n".join(small_texts[half:]))
+    known = {name: set(open_domain(str(path), str(other), name, 10_000, 20, 0).auxiliary)
+             for name in ("in", "cross")}  # fmt: skip
+    assert known["in"] and known["in"] <= set(small_texts[:half])
+    assert known["cross"] and known["cross"] <= set(small_texts[half:])
+
+
 def test_an_encoder_is_fitted_anew_where_another_file_lies(
     tmp_path: Path, small_texts: list[str]
 ) -> None:

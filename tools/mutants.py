@@ -159,7 +159,7 @@ MUTANTS: tuple[Mutant, ...] = (
            ("tests/test_leaks.py",)),
     Mutant("cross-domain attackers know the target's own texts", "core/studies/domains.py",
            'own = known_sentences.texts if domain == "in" or is_same else others',
-           "own = known_sentences.texts", ("tests/test_leaks.py",)),
+           "own = known_sentences.texts", ("tests/test_named_studies.py",)),
     Mutant("one file as both domains is known as a whole", "core/studies/domains.py",
            'own = known_sentences.texts if domain == "in" or is_same else others',
            'own = known_sentences.texts if domain == "in" else others or open_corpus(other).texts',
