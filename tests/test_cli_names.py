@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.studies import names
 from core.studies.names_tables import load_rows
 
 PEOPLE = ("Ada Quell", "Tom Orrin", "Eve Lind", "Max Tarrow", "Ida Fenn", "Ugo Marl")
@@ -69,6 +71,27 @@ def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
     assert len(load_rows(out)) == len(rows)
     cells = list((leakscope_home / "studies" / "names" / "cells").glob("*.json"))
     assert len(cells) == 6
+
+
+def test_no_training_text_holds_a_name_that_is_probed_for(
+    core: Any, news: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught, probed = list[str](), list[str]()
+    fit, probe = names._fitted_attack, names.probing_rows
+
+    def fitted(cell: Any, encoder: Any, texts: Sequence[str], folder: Path) -> Any:
+        taught.extend(texts)
+        return fit(cell, encoder, texts, folder)
+
+    def rows(attack: Any, encoder: Any, targets: Any, seen: Any, unseen: Any, cell: Any) -> Any:
+        probed.extend(name.surname for name in unseen)
+        return probe(attack, encoder, targets, seen, unseen, cell)
+
+    monkeypatch.setattr(names, "_fitted_attack", fitted)
+    monkeypatch.setattr(names, "probing_rows", rows)
+    core(*given(news, tmp_path / "names.json", "--sizes", "2", "--no-anonymous", "--json")).json()
+    assert taught and probed
+    assert not any(surname in text for surname in probed for text in taught)
 
 
 def test_names_may_be_found_and_written(core: Any, news: Path, tmp_path: Path) -> None:
