@@ -130,3 +130,44 @@ def test_a_checkpoint_that_lacks_the_extra_state_is_refused_by_folder(tmp_path: 
         run(loop_of(checkpoint_dir=tmp_path), stop_after(3))
     with pytest.raises(ArtifactError, match=str(tmp_path)):
         run(loop_of(checkpoint_dir=tmp_path, extra_state=Accountant()))
+
+
+def trained(
+    loop: Loop, scores: Sequence[float] = (), on_progress: OnProgress = no_progress
+) -> tuple[list[float], list[float]]:
+    """Train a number by noise alone; return it after each epoch, and what it ends with."""
+    torch.manual_seed(0)
+    module, seen, told = nn.Linear(1, 1, bias=False), list[float](), iter(scores)
+
+    def loss_of(rows: NDArray[np.int64]) -> torch.Tensor:
+        return module(torch.randn(len(rows), 1)).sum()
+
+    def score() -> float:
+        seen.append(module.weight.item())
+        return next(told, float(len(seen)))
+
+    train(module, torch.optim.SGD(module.parameters(), 0.1), loss_of, score, loop, on_progress)
+    return seen, [module.weight.item()]
+
+
+@pytest.mark.parametrize(("keep_best", "kept"), [(True, 1), (False, 3)])
+def test_the_epoch_of_the_best_score_is_kept(keep_best: bool, kept: int) -> None:
+    seen, ended = trained(loop_of(keep_best=keep_best), (1.0, 3.0, 2.0, 0.0))
+    assert ended == [seen[kept]] and len(set(seen)) == EPOCHS
+
+
+def test_a_run_that_goes_on_draws_the_numbers_that_it_would_have_drawn(tmp_path: Path) -> None:
+    _, whole = trained(loop_of())
+    loop = loop_of(checkpoint_dir=tmp_path / "run", checkpoint_seconds=1e9)
+    with pytest.raises(StoppedError):
+        trained(loop, on_progress=stop_after(5))
+    _, resumed = trained(loop)
+    assert resumed == whole
+
+
+def test_the_checkpoint_of_another_run_is_refused_by_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    trained(loop_of(checkpoint_dir=folder))
+    with pytest.raises(ArtifactError, match="the checkpoint of another run") as refused:
+        trained(loop_of(checkpoint_dir=folder, identity={"run": 2}))
+    assert str(folder) in str(refused.value)
