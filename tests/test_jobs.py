@@ -18,6 +18,7 @@ from processes import runs, wait_until
 from core.errors import InvalidInputError
 from core.jobs import Job, Jobs, JobState, Patience, running
 from core.jobs.entry import Entry, Pace
+from core.jobs.messages import Ended
 from core.jobs.turns import Turns
 
 LONG = 60.0
@@ -124,6 +125,15 @@ def test_work_that_is_stopped_may_hand_over_the_best_so_far(shared: Jobs, tmp_pa
     shared.stop(job_id)
     stopped = final(shared, job_id)
     assert stopped.state is JobState.STOPPED and stopped.result == ["the best so far"]
+
+
+def test_what_ended_by_itself_after_it_was_to_stop_is_stopped_and_hands_nothing_over() -> None:
+    entry = Entry("id", "kind", None, b"", "owner", must_stop=True)
+    entry.finish(Ended(state=JobState.DONE, result="found meanwhile"))
+    assert entry.state is JobState.STOPPED and entry.result is None
+    entry = Entry("id", "kind", None, b"", "owner")
+    entry.finish(Ended(state=JobState.DONE, result="found"))
+    assert entry.state is JobState.DONE and entry.result == "found"
 
 
 @pytest.mark.parametrize("work", [job_work.hold_the_interpreter, job_work.swallow_the_stop])
