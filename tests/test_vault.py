@@ -381,6 +381,17 @@ def test_a_truncated_encrypted_shard_is_refused_by_name(
         CachedEncoder(CountingEncoder(), tmp_path).encode(TEXTS)
 
 
+def test_what_an_encrypted_text_is_found_by_hangs_on_the_key_of_its_cache(
+    keyed: None, tmp_path: Path
+) -> None:
+    found = set[bytes]()
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        lock = find_lock(folder)
+        assert lock is not None
+        found.add(LockedShelf(folder, "e-float32", 4, "tfidf", lock).key(TEXTS[0]))
+    assert len(found) == 2 and text_key(TEXTS[0]) not in found
+
+
 def test_a_shard_opens_in_the_folder_of_its_encoder_alone(keyed: None, tmp_path: Path) -> None:
     lock = find_lock(tmp_path)
     assert lock is not None
