@@ -113,8 +113,7 @@ def markdown(verdicts: Sequence[Verdict], mutants: Sequence[Mutant]) -> str:
     """Return the table of mutants."""
     n_killed = sum(v.is_killed for v in verdicts)
     lines = [
-        f"{n_killed} of {len(verdicts)} planted faults are noticed "
-        f"({100 * n_killed / len(verdicts):.0f} %).",
+        f"{n_killed} of {len(verdicts)} planted faults are noticed.",
         "",
         "| fault | file | noticed by |",
         "|---|---|---|",
