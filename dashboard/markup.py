@@ -32,6 +32,7 @@ __all__ = [
     "sentence_steps",
     "token_legend",
     "written",
+    "written_from",
     "wrong_words",
 ]
 
@@ -171,11 +172,14 @@ def read_sentence(reading: Reading) -> str:
     found = reading.recovery.sentence
     if found is None:
         return ""
-    near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
     head = "The best sentence before it was stopped" if reading.is_unfinished else _AS_READ
-    return f"{label(f'{head}{near}; underlined: also in the right order')}" + (
-        written(found.text, reading.text) + _sureness(found)
-    )
+    return written_from(found, reading.text, head) + _sureness(found)
+
+
+def written_from(found: Sentence, true: str, head: str) -> str:
+    """Return a sentence that was written from a vector, and above it how near it came."""
+    near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
+    return label(f"{head}{near}; underlined: also in the right order") + written(found.text, true)
 
 
 def _sureness(found: Sentence) -> str:

@@ -11,13 +11,12 @@ import plotly.graph_objects as go
 from core.attacks.attributes.experiment import Guess
 from core.attacks.attributes.parts import Why
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.figures.style import BASELINE, BELOW, GRID, LEAKED, WRONG, error_bars, style
+from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, WRONG, error_bars, style
 from core.registry import look_of
 from core.studies.attribute_curves import ALONG, Curve
 
 __all__ = ["accuracy_figure", "confusion_figure", "guesses_figure", "reasons_figure"]
 
-_DASHES = ("solid", "dash", "dot", "dashdot")
 _TOPIC, _REST, _GUESS = "#0072B2", "#E69F00", "#56B4E9"
 _SHADES = (
     ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
@@ -78,7 +77,7 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str]) -> None
     colour, symbol = (BASELINE, "x") if curve.is_shuffled else (look.colour, look.symbol)
     if curve.is_shuffled:
         name = f"{name}, labels shuffled"
-    dash = _DASHES[encoders.index(curve.encoder) % 4] if curve.encoder else "longdash"
+    dash = DASHES[encoders.index(curve.encoder) % 4] if curve.encoder else "longdash"
     figure.add_scatter(
         x=curve.sizes,
         y=[score.value for score in curve.scores],

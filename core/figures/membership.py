@@ -9,13 +9,12 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from core.attacks.membership.drawn import RocPoint, ScoreShares
-from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, MISSED, error_bars, style
 from core.registry import Look
 from core.results import Score
 
 __all__ = ["decile_figure", "roc_figure", "score_figure"]
 
-_DASHES = ("solid", "dash", "dot", "dashdot")
 
 _LEAST = 1e-3
 """Least true-positive rate that the logarithmic axis shows: below, a curve is not drawn."""
@@ -151,7 +150,7 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
     drawn: Counter[str] = Counter()
     for title, look, points in lines:
         # Settings of one attack share its look, and differ in their stroke.
-        dash = _DASHES[drawn[look.colour] % len(_DASHES)]
+        dash = DASHES[drawn[look.colour] % len(DASHES)]
         drawn[look.colour] += 1
         figure.add_scatter(
             x=[decile for decile, _ in points],

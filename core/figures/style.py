@@ -17,6 +17,7 @@ from core.studies.provenance import Provenance, measured_said
 __all__ = [
     "BASELINE",
     "BELOW",
+    "DASHES",
     "GRID",
     "LEAKED",
     "MISSED",
@@ -35,6 +36,9 @@ LEAKED = "#D55E00"
 MISSED = "#009E73"
 WRONG = "#8A8F96"
 BASELINE = "#8A8F96"
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+"""Strokes of lines that share a colour."""
 
 GRID = "rgba(128,128,128,0.25)"
 

@@ -13,7 +13,7 @@ from core.results import Score
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Fact, Slide, Table
-from core.story.views_read import origin
+from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
 from core.studies.memorisation_summary import SHIPPED, load_memorisation
@@ -21,7 +21,6 @@ from core.studies.rows import Row
 
 __all__ = ["authors", "canaries", "members"]
 
-ENCODER = "minilm"
 _MOST_SHOWN = 6
 
 
@@ -56,7 +55,7 @@ def authors() -> Slide:
                 f"{view.n_per_label} labelled passages of each, {attributes.SOURCES[source]}",
             ),
             ("n", f"{one.n:,} texts"),
-            ("Interval", "95 %, in brackets"),
+            ("Interval", INTERVAL),
             ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
             ("Access", "vectors, and some texts whose author is known"),
             *_topic(rows),
@@ -125,7 +124,7 @@ def members() -> Slide:
         facts=(
             ("Data", best.data_title),
             ("n", f"{best.auc.n:,} {best.unit}, {best.n_draws} draws of who is a member"),
-            ("Interval", "95 %, in brackets"),
+            ("Interval", INTERVAL),
             ("Attacker", best.attack_title),
             ("Access", "the model's answers, and other texts like those that it learnt from"),
             *_weakest(weak),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -131,10 +130,5 @@ def _beside(text: str, recovery: Recovery) -> str:
     told = recovery.sentence
     if told is None:
         return ""
-    near = "" if math.isnan(told.cosine) else f", cosine {told.cosine:.3f} with the vector"
-    return (
-        markup.label("The text")
-        + markup.quoted(text)
-        + markup.label(f"As read{near}; underlined: also in the right order")
-        + markup.written(told.text, text)
-    )
+    own = markup.label("The text") + markup.quoted(text)
+    return own + markup.written_from(told, text, "As read")
