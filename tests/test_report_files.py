@@ -9,6 +9,7 @@ import zlib
 from typing import Any
 
 import pytest
+from pptx import Presentation
 
 from core.errors import MissingDependencyError
 from core.story import browser
@@ -30,8 +31,6 @@ def board() -> Deck:
 
 @pytest.fixture(scope="module")
 def show(board: Deck) -> Any:
-    from pptx import Presentation
-
     return Presentation(io.BytesIO(report_bytes(board, ".pptx")))
 
 
@@ -85,7 +84,7 @@ def test_powerpoint_has_native_text_tables_pictures_and_notes(board: Deck, show:
         assert len(pictures) == (page.figure is not None)
         assert all(p._element._nvXxPr.cNvPr.get("descr") == page.alt for p in pictures)
     cells = {
-        cell.text
+        cell.text.replace("\u00a0", " ")  # an interval is not broken
         for slide in show.slides
         for shape in slide.shapes
         if getattr(shape, "has_table", False) and shape.has_table
@@ -113,8 +112,6 @@ def inside(show: Any) -> None:
 
 
 def test_long_texts_and_tables_keep_within_their_slides(words: Deck) -> None:
-    from pptx import Presentation
-
     show = Presentation(io.BytesIO(pptx_report(words)))
     inside(show)
     for slide in show.slides:
@@ -127,6 +124,34 @@ def test_long_texts_and_tables_keep_within_their_slides(words: Deck) -> None:
     told = show.slides[1].notes_slide.notes_text_frame.text
     assert told.startswith("Say it")
     assert words.pages[0].body[0].text in told  # nothing is lost
+
+
+@pytest.mark.browser
+@needs_browser
+def test_figures_fill_their_place_and_their_letters_can_be_read_from_a_seat(show: Any) -> None:
+    figures = [s for slide in show.slides for s in slide.shapes if hasattr(s, "image")]
+    assert figures
+    for drawn in figures:
+        width, height = (part / 914400 for part in (drawn.width, drawn.height))
+        assert (width, height) == pytest.approx((7.63, 3.9), abs=0.02)
+        wide, high = drawn.image.size
+        assert wide / high == pytest.approx(width / height, abs=0.01), "it was stretched"
+        assert 12 * 2.5 * width / wide * 72 >= 8, "points of a letter of 12 pixels"
+
+
+def test_no_word_nor_interval_of_a_table_is_broken() -> None:
+    table = Table(
+        columns=("Page", "n", "F1", "Attacker"),
+        rows=(("Representations", "1,704", "28 [27, 30]", "a classifier of words " * 9),) * 3,
+    )
+    pin = Pin(page="inversion", slide=Slide(title="One", table=table))
+    shown = Presentation(io.BytesIO(pptx_report(make_deck(Story(title="T", pins=(pin,)), "2026"))))
+    (drawn,) = (s.table for slide in shown.slides for s in slide.shapes if s.has_table)
+    for row in drawn.rows:
+        for cell, column in zip(row.cells, drawn.columns, strict=True):
+            longest = max(cell.text.split(" "), key=len)
+            assert _lines(longest, column.width / 914400 - 0.15, 14) == 1, longest
+    assert drawn.cell(1, 2).text.split(" ") == ["28", "[27,\u00a030]"]
 
 
 def test_lines_are_counted_word_by_word() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,10 @@ __all__ = ["pptx_report"]
 
 _WIDTH, _HEIGHT, _EDGE = 13.333, 7.5, 0.5
 """Of a slide and its margin, in inches."""
-_PICTURE = (1000, 640)
-"""Pixels of a figure, before it is made sharper."""
+_FIGURE: _Box = (5.2, 1.45, _WIDTH - 2 * _EDGE - 4.7, 3.9)
+"""Beside the text of its slide."""
+_PICTURE = (800, 409)
+"""Pixels of a figure, before it is made sharper: of its box's shape, its letters 8 points high."""
 _LETTER = 0.0078
 """Inches that a letter is wide on average, by point: broad, so that nothing overflows."""
 _SPACING = 1.25
@@ -35,6 +38,9 @@ _INSET = 0.15
 """Inches between a text and the edges of its box, both sides together."""
 _CELL = 240
 """Letters of a cell of a table; what is longer stands in the other reports."""
+_CELL_SIZE = 14.0
+"""Points of the text of a cell, unless all rows have to stand on one slide."""
+_IN_INTERVAL = re.compile(r", (?=[^\[\]]*\])")
 _INK, _DIM = "1B1F24", "555B64"
 
 
@@ -54,7 +60,7 @@ def pptx_report(deck: Deck) -> bytes:
             "A report as PowerPoint needs python-pptx: pip install python-pptx"
         ) from error
     has_figures = any(page.figure for page in deck.pages)
-    pictures = draw_pictures(html_report(deck), *_PICTURE, 2) if has_figures else {}
+    pictures = draw_pictures(html_report(deck), *_PICTURE, 2.5) if has_figures else {}
     show = Presentation()
     show.slide_width, show.slide_height = Inches(_WIDTH), Inches(_HEIGHT)
     show.core_properties.title = deck.title
@@ -86,7 +92,7 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> None:
     left = page.table.rows if page.table else ()
     if picture is not None:
         cut = _write(slide, told, (_EDGE, 1.45, 4.5, middle))
-        _picture(slide, picture, page.alt, (5.2, 1.45, wide - 4.7, middle))
+        _picture(slide, picture, page.alt, _FIGURE)
     elif page.table is not None:
         cut = _write(slide, told, (_EDGE, 1.45, wide, 1.25))
         left = _table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
@@ -256,9 +262,8 @@ def _table(slide: Slide, table: Table, box: _Box) -> tuple[tuple[str, ...], ...]
 
     left, top, width, height = box
     texts = [[_clipped(cell) for cell in row] for row in (table.columns, *table.rows)]
-    asked = [min(max(len(row[i]) for row in texts), 60) + 3 for i in range(len(table.columns))]
-    widths = [width * part / sum(asked) for part in asked]
-    size = 14.0
+    widths = _widths(texts, width)
+    size = _CELL_SIZE
     while size > _LEAST and sum(_row(row, widths, size) for row in texts) > height:
         size -= 0.5
     while len(texts) > 2 and sum(_row(row, widths, size) for row in texts) > height:
@@ -279,8 +284,21 @@ def _table(slide: Slide, table: Table, box: _Box) -> tuple[tuple[str, ...], ...]
     return table.rows[len(texts) - 1 :]
 
 
+def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
+    """Return the widths of columns: no word is broken where all have room, then the long ones."""
+    columns = list(zip(*texts, strict=True))
+    words = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
+    least = [_LETTER * _CELL_SIZE * n + _INSET for n in words]
+    longer = [min(max(map(len, texts)), 60) - n for texts, n in zip(columns, words, strict=True)]
+    wanted = [1 + max(n, 0) for n in longer]
+    spare = max(width - sum(least), 0.0)
+    asked = [a + spare * b / sum(wanted) for a, b in zip(least, wanted, strict=True)]
+    return [width * part / sum(asked) for part in asked]
+
+
 def _clipped(cell: str) -> str:
-    line = " ".join(cell.split())
+    """Return a cell on one line, of bounded length, an interval of it in one piece."""
+    line = _IN_INTERVAL.sub(",\u00a0", " ".join(cell.split()))
     return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
 
 
