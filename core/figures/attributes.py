@@ -26,6 +26,7 @@ _SHADES = (
 _INK = ("#1B1F24", "#E8EBEE")
 _FRAME = ("#0072B2", "#56B4E9")
 _LETTERS = 14
+_CONTROL = "labels shuffled"
 
 
 def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
@@ -40,8 +41,9 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     """
     figure = go.Figure()
     encoders = list(dict.fromkeys(c.encoder for c in curves if c.encoder))
+    controls = [curve for curve in curves if curve.is_shuffled]
     for curve in curves:
-        _add_curve(figure, curve, encoders)
+        _add_curve(figure, curve, encoders, is_named=curve not in controls[1:])
     longest = max(curves, key=lambda curve: len(curve.sizes))
     figure.add_scatter(
         x=longest.sizes,
@@ -69,19 +71,24 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     return figure
 
 
-def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str]) -> None:
+def _add_curve(
+    figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_named: bool
+) -> None:
+    """Draw a curve; controls, which lie on each other, share one entry of the legend."""
     look = look_of(ATTRIBUTE_ATTACKS, curve.attack)
     name = ATTRIBUTE_ATTACKS[curve.attack].title
     if len(encoders) > 1 and curve.encoder:
         name = f"{name}, {curve.encoder}"
     colour, symbol = (BASELINE, "x") if curve.is_shuffled else (look.colour, look.symbol)
     if curve.is_shuffled:
-        name = f"{name}, labels shuffled"
+        name = f"{name}, {_CONTROL}"
     dash = DASHES[encoders.index(curve.encoder) % 4] if curve.encoder else "longdash"
     figure.add_scatter(
         x=curve.sizes,
         y=[score.value for score in curve.scores],
-        name=name,
+        name=_CONTROL if curve.is_shuffled else name,
+        legendgroup=_CONTROL if curve.is_shuffled else name,
+        showlegend=is_named,
         mode="markers" if curve.is_shuffled else "lines+markers",
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": symbol, "size": 10},
