@@ -149,15 +149,16 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
     """Average the scores of runs that differ in their seed alone.
 
     The squared standard error is the greater of the mean squared error within seeds and the
-    variance between them, over their number: three seeds say little of their own spread. The
-    interval of a single seed stays as it is.
+    variance between them, over their number: three seeds say little of their own spread. Where
+    the spread between them decides, it was estimated from as many values as there are seeds:
+    Student's t stands in for 1.96. The interval of a single seed stays as it is.
 
     Parameters
     ----------
     is_same_sample : bool
-        Whether all runs were tested on the same samples. Then their errors do not average out: the
-        squared standard error is the mean within seeds plus the variance between them over their
-        number.
+        Whether all runs were tested on the same samples, or on draws of one pool. Then their errors
+        do not average out: what is added to the mean squared error within seeds is the variance
+        between them over their number, with Student's t.
 
     Raises
     ------
@@ -179,11 +180,13 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
     widths = np.array([score.ci95.high - score.ci95.low for score in scores])
     within = float(np.mean((widths / (2 * 1.96)) ** 2))
     between = float(values.var(ddof=1))
+    known = 1.96**2 * within
+    estimated = float(stdtrit(len(values) - 1, 0.975)) ** 2 * between / len(values)
     if is_same_sample:
-        n, squared = scores[0].n, within + between / len(values)
+        n, squared = scores[0].n, known + estimated
     else:
-        squared = max(within, between) / len(values)
-    half = 1.96 * float(np.sqrt(squared))
+        squared = estimated if between > within else known / len(values)
+    half = float(np.sqrt(squared))
     return Score(mean, Interval(mean - half, mean + half), n, chance, len(scores))
 
 

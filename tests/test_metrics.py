@@ -215,13 +215,26 @@ def test_bootstrap_interval_is_repeatable_and_narrows_with_the_level() -> None:
 
 def test_a_mean_over_seeds_has_the_wider_of_both_errors() -> None:
     # Standard errors 1 each; between the values 10 and 20 the variance is 50, of two means 25.
+    # Student's t with one degree of freedom, 97.5 %: 12.706.
     apart = [Score(v, Interval(v - 1.96, v + 1.96), 50) for v in (10.0, 20.0)]
     found = mean_over_seeds(apart)
-    assert (found.ci95.low, found.ci95.high) == pytest.approx((15 - 9.8, 15 + 9.8))
+    assert found.ci95.high - 15 == pytest.approx(12.706 * 5, rel=1e-4)
+    assert found.ci95.low + found.ci95.high == pytest.approx(30)
     alike = mean_over_seeds([apart[0], apart[0]])  # no spread: their own errors, halved
     assert alike.ci95.high - 10 == pytest.approx(1.96 / math.sqrt(2))
     together = mean_over_seeds(apart, is_same_sample=True)
-    assert together.ci95.high - 15 == pytest.approx(1.96 * math.sqrt(1 + 25))
+    assert together.ci95.high - 15 == pytest.approx(math.hypot(1.96, 12.706 * 5), rel=1e-4)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 10.0])
+def test_intervals_over_three_seeds_hold_the_truth_as_often_as_they_say(spread: float) -> None:
+    rng, n = np.random.default_rng(7), 2000
+    drawn = rng.normal(size=(n, 3)) + spread * rng.normal(size=(n, 3))
+    found = [
+        mean_over_seeds([Score(v, Interval(v - 1.96, v + 1.96), 50) for v in run]) for run in drawn
+    ]
+    held = sum(score.ci95.low <= 0 <= score.ci95.high for score in found) / n
+    assert 0.92 <= held <= 0.98, "by 1.96 it would be .82 where seeds differ much"
 
 
 def test_a_correlations_interval_is_drawn_by_its_seed() -> None:

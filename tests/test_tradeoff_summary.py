@@ -56,10 +56,10 @@ def test_seeds_are_averaged_with_the_greater_of_two_errors(path: Path) -> None:
     assert found.facts == told
     useful, leak = found.undefended.utility["MR"], found.undefended.leakage
     assert (useful.value, useful.n, useful.n_seeds) == (82.0, 300, 3)
-    # Between seeds the variance is 4, within it is 1: standard error √(4/3).
-    assert useful.ci95.high == pytest.approx(82 + 1.96 * (4 / 3) ** 0.5)
+    # Between seeds the variance is 4, within it is 1: √(4/3), times Student's t of 2 degrees.
+    assert useful.ci95.high == pytest.approx(82 + 4.3027 * (4 / 3) ** 0.5, abs=1e-3)
     # Between seeds the variance is 36.
-    assert leak.ci95.low == pytest.approx(40 - 1.96 * (36 / 3) ** 0.5)
+    assert leak.ci95.low == pytest.approx(40 - 4.3027 * (36 / 3) ** 0.5, abs=1e-3)
     other = found.points[1]
     # Within a seed the error is 2, its square as great as the variance between seeds.
     assert other.utility["MR"].ci95.high == pytest.approx(72 + 1.96 * (4 / 3) ** 0.5)

@@ -71,9 +71,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     return figure
 
 
-def _add_curve(
-    figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_named: bool
-) -> None:
+def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_named: bool) -> None:
     """Draw a curve; controls, which lie on each other, share one entry of the legend."""
     look = look_of(ATTRIBUTE_ATTACKS, curve.attack)
     name = ATTRIBUTE_ATTACKS[curve.attack].title

@@ -14,7 +14,7 @@ from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
 __all__ = ["ALONG", "FILES", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows",
-           "load_shipped", "mean_at", "offered", "strongest", "table", "views_of",
+           "load_shipped", "mean_at", "of_seeds", "offered", "strongest", "table", "views_of",
            "with_mixed"]  # fmt: skip
 
 SHIPPED = ASSETS / "attributes"
@@ -111,11 +111,20 @@ def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
                     and r["is_shuffled"] == is_shuffled]  # fmt: skip
             sizes = sorted({int(row[along]) for row in same})
             scores = [
-                mean_row_score([row for row in same if row[along] == size], f"top{view.k}")
+                of_seeds([row for row in same if row[along] == size], f"top{view.k}")
                 for size in sizes
             ]
             found.append(Curve(attack, encoder, tuple(sizes), tuple(scores), is_shuffled))
     return found
+
+
+def of_seeds(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean of a score over seeds, which draw labels and texts out of one pool.
+
+    Where all labels take part, each seed is tested on the same works: what those works have in
+    common does not average out.
+    """
+    return mean_row_score(rows, measure, is_same_sample=True)
 
 
 def _kind(row: Row) -> tuple[str, str]:
@@ -135,7 +144,7 @@ def mean_at(
         == (view.source, view.n_labels, view.n_per_label)
         and measure in row.scores
     ]
-    return mean_row_score(own, measure) if own else None
+    return of_seeds(own, measure) if own else None
 
 
 def strongest(rows: Sequence[Row], view: View, encoder: str) -> str:

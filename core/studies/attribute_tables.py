@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.results import Score
-from core.studies.rows import Row, mean_row_score
+from core.studies.attribute_curves import of_seeds
+from core.studies.rows import Row
 from core.studies.tables import markdown_table
 
 __all__ = ["by_size", "gain_over", "markdown", "mean_of"]
@@ -50,7 +51,7 @@ def _key(row: Row) -> Key:
 def mean_of(rows: Sequence[Row], measure: str) -> Score | None:
     """Return the mean over seeds of a score, None where no row has it."""
     having = [row for row in rows if measure in row.scores]
-    return mean_row_score(having, measure) if having else None
+    return of_seeds(having, measure) if having else None
 
 
 def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key, float]]:
@@ -86,7 +87,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _line(key: Key, rows: Sequence[Row]) -> tuple[object, ...]:
     split, source, _, _, n_labels, n_per_label, _ = key
-    scores = [mean_row_score(rows, measure) for measure in ("top1", "top5")]
+    scores = [of_seeds(rows, measure) for measure in ("top1", "top5")]
     told = [cell for score in scores for cell in (score.said(3), f"{score.chance:.3f}")]
     head = (split, _SOURCES.get(source, source), _attack_said(key))
     return (*head, n_labels, n_per_label, scores[0].n, *told)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.studies.rows import Row, bounded, failures, mean_row_score
+from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
 __all__ = ["ALGORITHMS", "PAPER", "markdown"]
@@ -101,7 +101,7 @@ def _cell(rows: Sequence[Row], chosen: Callable[[Row], bool], measure: str = "au
     found = [row for row in own if measure in row.scores]
     if not found:
         return "not resolvable" if own and measure.startswith("tpr") else "–"
-    return bounded(mean_row_score(found, measure)).said(3)
+    return mean_row_score(found, measure).said(3)
 
 
 def _paper_table(rows: Sequence[Row]) -> list[str]:

@@ -22,7 +22,7 @@ from core.registry import Entry
 from core.results import Score
 from core.studies.membership_classifier_rows import RATE_NAMES
 from core.studies.provenance import Provenance
-from core.studies.rows import Row, bounded, mean_row_score
+from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
 __all__ = ["FILES", "SHIPPED", "Decile", "Measured", "load_measured", "strongest", "verdict"]
@@ -149,8 +149,7 @@ class Measured:
 
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
         is_same = self.study != "membership-classifiers"  # all draws are of one corpus
-        score = mean_row_score(rows, measure, is_same_sample=is_same)
-        return bounded(score, -1.0 if measure == "advantage" else 0.0)
+        return mean_row_score(rows, measure, is_same_sample=is_same)
 
 
 def _n_units(row: Row, study: str, side: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval, Score
 from core.studies.provenance import Provenance
 
-__all__ = ["CHANCE", "Cell", "Row", "bounded", "failures", "mean_row_score"]
+__all__ = ["CHANCE", "Cell", "Row", "failures", "mean_row_score"]
 
 Cell = dict[str, Any]
 """What a measurement depends on; JSON-able."""
@@ -173,8 +174,18 @@ def failures(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.error]
 
 
-def bounded(score: Score, least: float = 0.0, most: float = 1.0) -> Score:
-    """Return a share with its interval cut: that of a mean over draws knows no bounds."""
+_ENDS = (
+    (re.compile(r"(control_)?auc|tpr_at_.*|top\d(_rest|_topic)?"), (0.0, 1.0)),
+    (re.compile(r"advantage"), (-1.0, 1.0)),
+    (re.compile(r"\w+_f1|rouge_l|bleu_\d|token_inversion"), (0.0, 100.0)),
+)
+"""Measures, and what they are at least and at most."""
+
+
+def _bounded(score: Score, least: float, most: float) -> Score:
+    """Return a score with its interval cut: that of a mean over draws knows no bounds."""
+    if not score.has_interval:
+        return score
     ends = Interval(max(least, score.ci95.low), min(most, score.ci95.high))
     return replace(score, ci95=ends)
 
@@ -182,7 +193,8 @@ def bounded(score: Score, least: float = 0.0, most: float = 1.0) -> Score:
 def mean_row_score(rows: Sequence[Row], measure: str, *, is_same_sample: bool = False) -> Score:
     """Return the mean of a score over rows that differ in their seed alone.
 
-    `is_same_sample` says that all were tested on the same texts; see `mean_over_seeds`.
+    `is_same_sample` says that all were tested on the same texts; see `mean_over_seeds`. The
+    interval is cut where the score can go no further.
 
     Raises
     ------
@@ -194,4 +206,6 @@ def mean_row_score(rows: Sequence[Row], measure: str, *, is_same_sample: bool = 
     scores = [row.scores[measure] for row in rows if measure in row.scores]
     if not scores:
         raise InvalidInputError(f"No row holds {measure}.")
-    return mean_over_seeds(scores, is_same_sample=is_same_sample)
+    kind = measure.partition(": ")[0]
+    ends = next((ends for named, ends in _ENDS if named.fullmatch(kind)), (-math.inf, math.inf))
+    return _bounded(mean_over_seeds(scores, is_same_sample=is_same_sample), *ends)
