@@ -149,16 +149,14 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
     """Average the scores of runs that differ in their seed alone.
 
     The squared standard error is the greater of the mean squared error within seeds and the
-    variance between them, over their number: three seeds say little of their own spread. Where
-    the spread between them decides, it was estimated from as many values as there are seeds:
-    Student's t stands in for 1.96. The interval of a single seed stays as it is.
+    variance between them, over their number; where the latter decides, Student's t stands in for
+    1.96, since few values tell little of it. The interval of a single seed stays as it is.
 
     Parameters
     ----------
     is_same_sample : bool
-        Whether all runs were tested on the same samples, or on draws of one pool. Then their errors
-        do not average out: what is added to the mean squared error within seeds is the variance
-        between them over their number, with Student's t.
+        Whether all were tested on the same samples, or draws of one pool, so that their errors do
+        not average out: the mean within seeds, and the variance between them over their number.
 
     Raises
     ------
@@ -178,14 +176,12 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
     mean, chance = float(values.mean()), float(np.mean([score.chance for score in scores]))
     n = sum(score.n for score in scores)
     widths = np.array([score.ci95.high - score.ci95.low for score in scores])
-    within = float(np.mean((widths / (2 * 1.96)) ** 2))
-    between = float(values.var(ddof=1))
-    known = 1.96**2 * within
+    known, between = float(np.mean((widths / 2) ** 2)), float(values.var(ddof=1))
     estimated = float(stdtrit(len(values) - 1, 0.975)) ** 2 * between / len(values)
     if is_same_sample:
         n, squared = scores[0].n, known + estimated
     else:
-        squared = estimated if between > within else known / len(values)
+        squared = estimated if between > known / 1.96**2 else known / len(values)
     half = float(np.sqrt(squared))
     return Score(mean, Interval(mean - half, mean + half), n, chance, len(scores))
 

@@ -93,6 +93,9 @@ def test_a_text_on_two_sides_is_refused() -> None:
 def test_too_few_texts_are_told(files: tuple[Path, Path]) -> None:
     with pytest.raises(InvalidInputError, match="0 of 2 labels have 9,000 texts"):
         part_texts(examples_of(files), Sizes(2, 6000, 6000, 6000), 0)
+    few = Examples("few", tuple(f"text {i} of it" for i in range(100)), ("a",) * 50 + ("b",) * 50)
+    with pytest.raises(InvalidInputError, match="3 are needed"):
+        part_texts(few, Sizes(2, 40, 40, 20), 0)
 
 
 class Seen:

@@ -553,3 +553,24 @@ def test_a_map_of_too_few_texts_is_refused() -> None:
         TopicMap().fit(["the and"] * 30, np.zeros((30, 2)))
     with pytest.raises(InvalidInputError, match="two groups"):
         cross_fitted(["river"] * 30, np.zeros((30, 2)), ["one"] * 30)
+
+
+def test_labels_of_which_no_target_is_left_come_last() -> None:
+    own = {f"user {i}": [f"{word} {i} says {word} {n} of it" for n, word in enumerate(WORDS)]
+           for i in range(4)}  # fmt: skip
+    for stock in ("user 0", "user 1"):  # whoever they are attacked by, it is a stock phrase
+        own[stock] = ["the very same phrase as ever"] * len(WORDS)
+    texts = [text for said in own.values() for text in said]
+    labels = [user for user, said in own.items() for _ in said]
+    for seed in range(6):  # some order of chance begins with them
+        drawn = draw(Examples("users", tuple(texts), tuple(labels)), Plan(n_per_label=3, seed=seed))
+        assert set(drawn.labels) == set(own) and set(drawn.labels[2:]) == {"user 0", "user 1"}
+        assert len(drawn.tested(2)) > 0
+        assert [labels[i] for i in drawn.targets] == [drawn.labels[j] for j in drawn.truth]
+        known = drawn.known["row"]
+        assert [[labels[i] for i in rows] for rows in known] == [
+            [name] * 3 for name in drawn.labels
+        ]
+
+
+WORDS = ("river", "garden", "letter", "bridge", "market", "window", "forest", "dinner", "ticket")

@@ -33,7 +33,7 @@ from core.attacks.membership.memorisation.memorise import (
 from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.tokens import ByteTokens
-from core.errors import InvalidInputError, MissingDependencyError, StoppedError
+from core.errors import CoreError, InvalidInputError, MissingDependencyError, StoppedError
 from core.results import NO_INTERVAL, Interval, Score
 from core.store import load_artifact
 
@@ -104,7 +104,26 @@ def test_large_r_is_sampled_and_estimated(texts: list[str]) -> None:
     assert found.exposure.n == 200 and 3 < found.exposure.value <= np.log2(10_000)
 
 
+def test_what_stands_in_the_canarys_place_must_fit_as_well(texts: list[str]) -> None:
+    canary = make_canary("the door {words:2}", texts, 3)
+    longest = "".join(max(part, key=len) for part in canary.parts)
+    assert len(longest) > len(canary.text)
+    settings = replace(SMALL, model="transformer", max_length=len(longest.encode()) - 1)
+    with pytest.raises(InvalidInputError, match="could stand in its place"):
+        run_planted(texts, [canary], settings, 0)
+
+
 # Kill and resume
+
+
+def test_epochs_that_measured_another_canary_are_not_taken_over(
+    texts: list[str], tmp_path: Path
+) -> None:
+    settings = replace(SMALL, insertions=0, epochs=1)  # the same training, whatever is measured
+    first, second = (make_canary(told, texts, 3) for told in ("pin {digits:2}", "x {digits:1}"))
+    run_planted(texts, [first], settings, 0, checkpoint_dir=tmp_path)
+    with pytest.raises(CoreError):
+        run_planted(texts, [second], settings, 0, checkpoint_dir=tmp_path)
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
@@ -280,6 +299,8 @@ def test_the_command_refuses_in_a_line(core: Any, tmp_path: Path, corpus: Path) 
 def test_training_with_privacy_keeps_to_its_epsilon(texts: list[str]) -> None:
     pytest.importorskip("opacus")
     settings = replace(SMALL, model="transformer", epochs=3, hidden=16, batch_size=16)
+    with pytest.raises(InvalidInputError, match="costs ε as well"):
+        audit_model(texts, replace(settings, tokens="words"), AuditPlan(epsilon=4.0), 0)
     found = audit_model(texts, settings, AuditPlan(epsilon=4.0, n_canaries=60, n_guesses=30), 0)
     assert found.privacy is not None and 3.5 < found.privacy.epsilon <= 4.0
     assert found.found.epsilon <= found.privacy.epsilon and found.found.delta == 1e-5

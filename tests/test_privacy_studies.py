@@ -60,7 +60,7 @@ def test_constrained_rows_tell_all_that_they_are_held_against(
     assert text.scores["change_by_noise"] == text.scores["change"], "word pieces: that is the same"
     assert (text["eta"], text["paper_eta"]) == (65.0, 100)
     said = constrained.markdown(rows)
-    assert "text to text is above token representation at" in said and "| 65 |" in said
+    assert "text to text is surely above token representation at" in said and "| 65 |" in said
     fitted: list[int] = []
     monkeypatch.setattr(tuned_networks, "_tune", lambda *given: fitted.append(1))
     assert run_study("constrained", study, tmp_path) == rows and not fitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from core.figures.style import LEAKED, MISSED
 from core.figures.training import trap_figure
 from core.figures.training_noise import adapted_figure, loss_figure, utility_figure
 from core.figures.training_private import exposure_figure, private_figure
+from core.results import Interval
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
 from core.studies.private_points import PrivateTraining
 from core.studies.rows import Row
@@ -127,6 +129,44 @@ def test_a_defence_that_holds_springs_no_trap_and_one_without_training_has_none(
     found = load_part("adversarial", ship(tmp_path, "adversarial", rows=plain))
     assert isinstance(found, Adversarial) and found.trap("minilm", "words") is None
     assert trap_figure(found.of("minilm", "words"), found.families).data
+
+
+def test_a_stronger_attacker_alone_is_no_trap(adversarial: Adversarial) -> None:
+    trap = adversarial.trap("minilm", "words")
+    assert trap is not None and trap.control is not None and trap.is_sprung
+    assert not replace(trap, control=None).is_sprung, "nothing is claimed without the control"
+    # Afterwards 30 more are read than in training, under λ = 0 as well: nothing was taken off.
+    before, after = trap.promised, trap.read
+    same = replace(trap.control, during=(before,), after={"tuned": after})
+    assert after.value > before.value and not replace(trap, control=same).is_sprung
+    # In training 4 less than the control, afterwards as much: within the doubt of four scores.
+    up = replace(before, value=before.value + 4, ci95=Interval(before.value, before.value + 8))
+    hardly = replace(trap.control, during=(up,), after={"tuned": after})
+    assert not replace(trap, control=hardly).is_sprung
+
+
+def test_a_weight_that_ran_away_under_a_seed_is_neither_trap_nor_verdict(tmp_path: Path) -> None:
+    rows = adversarial_rows(encoders=("minilm",), holds=True)
+    whole = load_part("adversarial", ship(tmp_path / "a", "adversarial", rows=rows))
+    assert isinstance(whole, Adversarial)
+    best = whole.trap("minilm", "words")
+    assert best is not None and best.setting.weight == 3.0
+    ran = [replace(row, scores={}, facts={**row.facts, "when": "stopped", "stopped": "Ran away"})
+           if (row["hides"], row["weight"], row["seed"]) == ("words", 3.0, 1) else row
+           for row in rows]  # fmt: skip
+    found = load_part("adversarial", ship(tmp_path / "b", "adversarial", rows=ran))
+    assert isinstance(found, Adversarial)
+    trap, verdict = found.trap("minilm", "words"), found.verdict("minilm", "words")
+    assert trap is not None and trap.setting.weight == 0.3
+    assert verdict is not None
+    named = [verdict.met, verdict.best, verdict.least, verdict.unclear]
+    assert all(each.weight != 3.0 for each in named if each is not None)
+
+
+def test_texts_are_counted_that_were_there_and_not_those_asked_for(
+    adversarial: Adversarial,
+) -> None:
+    assert (adversarial.n_known, adversarial.n_targets) == (6000, 600)
 
 
 def test_the_trap_shows_what_was_promised_below_what_is_read(adversarial: Adversarial) -> None:

@@ -217,9 +217,8 @@ def private_rows(*, target: str = "letters.txt", **more: Any) -> list[Row]:
         bits = 13.0 if not epsilon else 1.5 + 0.1 * epsilon
         canaries = [SimpleNamespace(exposure=Score(bits + i)) for i in range(3)]
         controls = tuple(1.4 + 0.1 * i for i in range(-3, 4))
-        return SimpleNamespace(canaries=canaries, controls=controls, bits_a_token=2.5), (
-            _privacy(epsilon)
-        )
+        found = SimpleNamespace(canaries=canaries, controls=controls, bits_a_token=2.5)
+        return found, _privacy(epsilon), 1800
 
     ridge = Hits(np.arange(500) < 445, 50.0)
     patches: dict[str, Any] = {

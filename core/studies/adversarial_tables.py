@@ -171,7 +171,7 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
 
 
 def _verdicts(settings: Sequence[Setting]) -> Iterator[Verdict]:
-    whole = [s for s in settings if s.after and "mean" in s.changes]
+    whole = [s for s in settings if s.after and "mean" in s.changes and not s.stopped]
     for plain in whole:
         if plain.kind != "none":
             continue

@@ -125,15 +125,21 @@ def part_texts(examples: Examples, sizes: Sizes, seed: int, near: float = THRESH
     Raises
     ------
     InvalidInputError
-        Too few labels with enough texts.
+        Too few labels with enough texts, or too few texts of one that is drawn.
     """
     rng = np.random.default_rng([seed, 31])
     chosen = _labels_of(examples, sizes, rng)
     quota = [-(-n // len(chosen)) for n in (sizes.n_defence, sizes.n_known, sizes.n_targets)]
     runs: dict[str, list[list[int]]] = {"defence": [], "known": [], "targets": []}
     seen = set[str]()
-    for rows in chosen.values():
+    for label, rows in chosen.items():
         shuffled = [list(run) for run in _runs(examples, rows, seen)]
+        if len(shuffled) < len(runs):
+            raise InvalidInputError(
+                f"{examples.name}: the texts of {label!r} make {len(shuffled)} runs of texts that "
+                f"stand together, and {len(runs)} are needed: for the defence, for the attacker, "
+                "and under attack. Give more texts, or ask for fewer labels."
+            )
         order = [shuffled[i] for i in rng.permutation(len(shuffled))]
         half = len(order) // 2
         # A quarter of the attacker's runs can be attacked: neighbours of none that is known.

@@ -284,7 +284,7 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
     canaries = [make_canary(told, texts, cell["seed"] + 1000 * i)
                 for i, told in enumerate(cell["formats"])]  # fmt: skip
     begun = time.monotonic()
-    found, privacy = run_private(
+    found, privacy, n_known = run_private(
         texts, canaries, settings, cell["seed"], epsilon=cell["epsilon"], delta=cell["delta"],
         checkpoint_dir=checkpoint,
     )  # fmt: skip
@@ -297,7 +297,7 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
                                   len(controls), chance),
     }  # fmt: skip
     facts = {
-        "n_train": len(texts), "bits_a_token": found.bits_a_token, "exposures": values.tolist(),
+        "n_train": n_known, "bits_a_token": found.bits_a_token, "exposures": values.tolist(),
         "training_minutes": (time.monotonic() - begun) / 60, **accounted(privacy),
         "epsilon_canary": None if privacy is None else privacy.of_copies(settings.insertions),
     }  # fmt: skip

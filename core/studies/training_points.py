@@ -5,6 +5,7 @@ Where Qu et al. (2021) print a figure, it stands beside ours as `theirs`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from core.results import Score
@@ -27,9 +28,16 @@ Provenances = tuple[Provenance | None, ...]
 
 @dataclass(frozen=True)
 class Trap:
-    """The setting that hides most by what is read in training, and what is read afterwards."""
+    """The setting that hides most by what is read in training, and what is read afterwards.
+
+    Attributes
+    ----------
+    control : Setting or None
+        The same training without pressure.
+    """
 
     setting: Setting
+    control: Setting | None = None
 
     @property
     def promised(self) -> Score:
@@ -43,8 +51,17 @@ class Trap:
 
     @property
     def is_sprung(self) -> bool:
-        """Whether a fresh attacker surely reads more than training promised."""
-        return self.read.value > self.promised.value and self.read.is_resolved_from(self.promised)
+        """Whether training surely took more off what its own adversary reads than off the rest.
+
+        Both beside the same training without pressure: the adversary is another attacker, on other
+        texts, and reads another share even where nothing is hidden. Without it nothing is claimed.
+        """
+        if self.control is None or not self.control.during or not self.control.after:
+            return False
+        before, afterwards = self.control.during[-1], self.control.strongest[1]
+        taken = (before.value - self.promised.value) - (afterwards.value - self.read.value)
+        ends = [each.ci95 for each in (before, self.promised, afterwards, self.read)]
+        return taken > math.hypot(*((each.high - each.low) / 2 for each in ends))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +100,9 @@ class Trial:
     @property
     def trap(self) -> Trap:
         """What was promised, and what is read."""
-        return Trap(self.settings[-1])
+        setting = self.settings[-1]
+        controls = (each for each in self.settings if each.is_control)
+        return Trap(setting, next(controls, None) if setting.weight else None)
 
 
 @dataclass(frozen=True)
@@ -130,9 +149,14 @@ class Adversarial:
         return sorted(own, key=lambda s: (order.get(s.kind, 1), s.weight))
 
     def trap(self, encoder: str, hides: str) -> Trap | None:
-        """Return the λ under which the adversary in training read least; None without any."""
-        own = [s for s in self.of(encoder, hides) if s.weight and s.during and s.after]
-        return Trap(min(own, key=lambda s: s.during[-1].value)) if own else None
+        """Return the λ under which the adversary in training read least; None without any.
+
+        A λ that ran away under a seed is none that anybody could choose.
+        """
+        own = [s for s in self.of(encoder, hides)
+               if s.weight and s.during and s.after and not s.stopped]  # fmt: skip
+        control = self.control(encoder, hides)
+        return Trap(min(own, key=lambda s: s.during[-1].value), control) if own else None
 
     def control(self, encoder: str, hides: str) -> Setting | None:
         """Return the same training without pressure; None where it was not measured.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from core.assets import ASSETS
@@ -66,6 +67,10 @@ def _adversarial(rows: Sequence[Row]) -> Adversarial:
     after = [row for row in rows if row["when"] == "after"]
     first = rows[0]
     sizes = {name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")}
+    # Asked for were so many; labels may have fewer, and near-duplicates are not attacked.
+    for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
+        found_here = [int(row[counted]) for row in after if counted in row]
+        sizes[name] = round(fmean(found_here)) if found_here else sizes[name]
     found = Adversarial(
         settings=tuple(settings_in(rows)),
         verdicts=tuple(verdicts(rows)),

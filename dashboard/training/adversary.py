@@ -67,7 +67,7 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
     slot.title(
         sprung
         if trap.is_sprung
-        else "Fresh attackers do not surely read more than the adversary in training did",
+        else "What training hid from its own adversary was not surely left to others",
         anchor=False,
     )  # fmt: skip
     name, _ = trap.setting.strongest
@@ -82,11 +82,12 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         f"{promised.chance:.1f} there and {read.chance:.1f} here."
     )
     slot.markdown(f"{told}{_twin(found, trap)}{_beside(settings, hides)}")
+    n = read.n_seeds
     slot.caption(
-        f"95 % intervals in brackets; means over {found.n_seeds} "
-        f"seed{'s' * (found.n_seeds != 1)}. Defences were trained on {found.n_defence:,} texts of "
-        f"{found.n_labels} labels, attackers on {found.n_known:,} others; {found.n_targets:,} that "
-        "neither saw are under attack."
+        f"95 % intervals in brackets, in training by text alone; {n} seed{'s' * (n != 1)}. "
+        f"Defences were trained on at most {found.n_defence:,} texts of {found.n_labels} labels, "
+        f"attackers on {found.n_known:,} others; {found.n_targets:,} that neither saw are under "
+        "attack."
     )
 
 

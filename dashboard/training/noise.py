@@ -62,7 +62,8 @@ def show(slot: Any, found: UnderNoise) -> None:
 def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
     at = {(point.mechanism, point.eta): point for point in points}
     etas = sorted({eta for mechanism, eta in at if mechanism == _TEXT and (_TOKEN, eta) in at})
-    above = [e for e in etas if at[_TEXT, e].accuracy.value > at[_TOKEN, e].accuracy.value]
+    told_apart = [e for e in etas if at[_TEXT, e].accuracy.is_resolved_from(at[_TOKEN, e].accuracy)]
+    above = [e for e in told_apart if at[_TEXT, e].accuracy.value > at[_TOKEN, e].accuracy.value]
     slot.title(_title(etas, above), anchor=False)
     null = next((point for point in points if math.isinf(point.eta)), None)
     noisy = [point for point in points if math.isfinite(point.eta)]
@@ -76,9 +77,12 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said = f"{DEFENCES[mechanism].title}: **{low.accuracy.said()}** at η {low.eta:g}"
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
-    missed = [eta for eta in etas if eta not in above]
-    if missed:
-        told.append(f"Not above at η {', '.join(f'{eta:g}' for eta in missed)}.")
+    open_at = [eta for eta in etas if eta not in told_apart]
+    below = [eta for eta in told_apart if eta not in above]
+    if open_at:
+        told.append(f"Not told apart at η {', '.join(f'{eta:g}' for eta in open_at)}.")
+    if below:
+        told.append(f"Below at η {', '.join(f'{eta:g}' for eta in below)}.")
     slot.markdown(f"{plain(task_said(task))}: {' '.join(told)}")
     some = points[0]
     slot.caption(
@@ -94,7 +98,7 @@ def _title(etas: Sequence[float], above: Sequence[float]) -> str:
     if len(above) == len(etas):
         return "Replacing words costs less than moving their vectors, at every η measured"
     if not above:
-        return "Replacing words costs no less than moving their vectors, at any η measured"
+        return "Replacing words costs not surely less than moving their vectors, at any η measured"
     return f"Replacing words costs less than moving their vectors at {len(above)} of {len(etas)} η"
 
 

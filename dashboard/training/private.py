@@ -63,8 +63,9 @@ def _finding(slot: Any, found: PrivateTraining, heads: Sequence[PrivateHead]) ->
         f"Classifiers on frozen vectors, trained by DP-SGD on {some.n_train:,} texts and tested on "
         f"{some.accuracy.n:,}; δ = {found.delta:g}. Members: of a classifier of the same recipe on "
         f"{some.n_members:,} texts, by the strongest attack on single texts, chosen against us by "
-        f"that very AUC. {some.n_seeds} seed{'s' * (some.n_seeds != 1)}; 95 % intervals in "
-        "brackets."
+        "that very AUC. Of the classifiers, with units between and without, the one is told that "
+        f"loses least on the texts tested. {some.n_seeds} seed{'s' * (some.n_seeds != 1)}; 95 % "
+        "intervals in brackets."
     )
 
 

@@ -244,7 +244,11 @@ def _some(rows: Rows, n: int, rng: np.random.Generator) -> Rows:
 def _without_repetitions(
     examples: Examples, plan: Plan, parted: Mapping[str, _Parted], n_left_out: int
 ) -> Draw:
-    """Return the draw without targets that nearly repeat what is labelled, whatever its label."""
+    """Return the draw without targets that nearly repeat what is labelled, whatever its label.
+
+    Labels of which no target is left come last: they can be answered, and however few labels take
+    part, somebody is attacked.
+    """
     texts = examples.texts
     targets = [row for part in parted.values() for row in part.held]
     truth = [i for i, part in enumerate(parted.values()) for _ in part.held]
@@ -258,13 +262,16 @@ def _without_repetitions(
             f"{examples.name}: each of the {len(targets):,} texts that could be attacked nearly "
             "repeats a labelled one. Give other texts."
         )
-    sources = next(iter(parted.values())).known
+    has_targets = {truth[i] for i in kept}
+    order = sorted(range(len(parted)), key=lambda label: label not in has_targets)
+    place = {label: new for new, label in enumerate(order)}
+    names, parts = ([each[i] for i in order] for each in (list(parted), list(parted.values())))
     of_group = examples.groups
     return Draw(
-        tuple(parted),
-        {s: np.array([p.known[s] for p in parted.values()], np.int64) for s in sources},
+        tuple(names),
+        {s: np.array([p.known[s] for p in parts], np.int64) for s in parts[0].known},
         np.array([targets[i] for i in kept], np.int64),
-        np.array([truth[i] for i in kept], np.int64),
+        np.array([place[truth[i]] for i in kept], np.int64),
         None if of_group is None else tuple(of_group[targets[i]] for i in kept),
         n_left_out,
         len(repeated),

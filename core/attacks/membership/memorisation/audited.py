@@ -110,10 +110,15 @@ def audit_model(
     MissingDependencyError
         opacus is not installed, and ε was asked for.
     InvalidInputError
-        Numbers that do not fit together, or too few texts.
+        Numbers that do not fit together, too few texts, or words as tokens where ε was asked for.
     """
     check_settings(settings)
     plan.check()
+    if plan.epsilon and settings.tokens != "bytes":
+        raise InvalidInputError(
+            f"Private training reads 'bytes', got {settings.tokens!r}: a vocabulary that is "
+            "counted in the texts costs ε as well."
+        )
     known, held_out = split_held_out(checked(list(texts)), seed)
     rng = np.random.default_rng([seed, 42])
     is_in, anew = rng.random(plan.n_canaries) < 0.5, rng.random(plan.n_canaries) < 0.5

@@ -22,7 +22,11 @@ from core.attacks.membership.memorisation.private import train_model
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.texts import check_settings, checked, split_held_out
 from core.attacks.membership.memorisation.tokens import Tokens, make_tokens
-from core.attacks.membership.memorisation.training import bits_a_token, train_network
+from core.attacks.membership.memorisation.training import (
+    bits_a_token,
+    digest_texts,
+    train_network,
+)
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.results import Interval, Score
@@ -118,7 +122,8 @@ def run_planted(
     n_drawn = settings.n_generated
     share = 0.8 if n_drawn else 1.0
     network, found = train_network(
-        planted, held_out, tokens, settings, seed, measure=scoring.measured, said=_said,
+        planted, held_out, tokens, settings, seed, measure=scoring.measured,
+        measured=digest_texts([repr((each.parts, each.secret)) for each in canaries]), said=_said,
         checkpoint_dir=checkpoint_dir and checkpoint_dir / "model",
         on_progress=_part(on_progress, 0.0, share),
     )  # fmt: skip
@@ -145,11 +150,12 @@ def run_private(
     delta: float,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
-) -> tuple[EpochFound, Privacy | None]:
+) -> tuple[EpochFound, Privacy | None, int]:
     """Plant canaries, train with differential privacy, and measure the model at the end.
 
-    A canary that is planted m times is m texts. Of all of them together less is promised than ε,
-    and less than m·ε: `Privacy.of_copies` tells what.
+    Returned last is how many private sentences it was trained on, canaries not counted. A canary
+    that is planted m times is m texts. Of all of them together less is promised than ε, and less
+    than m·ε: `Privacy.of_copies` tells what.
 
     Parameters
     ----------
@@ -177,7 +183,7 @@ def run_private(
     )  # fmt: skip
     bits = bits_a_token(network, tokens, held_out, settings.max_length)
     found = {"bits_a_token": bits, **scoring.measured(network)}
-    return _epoch_of(settings.epochs, found), privacy
+    return _epoch_of(settings.epochs, found), privacy, len(known)
 
 
 def _prepared(
@@ -195,12 +201,17 @@ def _prepared(
 
 
 def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> None:
-    longest = max((len(tokens.encode(canary.text)) for canary in canaries), default=0)
-    if longest > most:
-        raise InvalidInputError(
-            f"The canary has {longest} tokens, and the model reads {most} of a text. Shorten it, "
-            "or raise max_length."
-        )
+    def n_tokens(text: str) -> int:
+        return len(tokens.encode(text))
+
+    for canary in canaries:
+        filled = "".join(max(part, key=n_tokens) for part in canary.parts)
+        longest = max(n_tokens(canary.text), n_tokens(filled))  # all of them are measured whole
+        if longest > most:
+            raise InvalidInputError(
+                f"The canary, or what could stand in its place, has {longest} tokens, and the "
+                f"model reads {most} of a text. Shorten it, or raise max_length."
+            )
 
 
 def _limit(canary: Canary, settings: MemorisationSettings) -> int:

@@ -72,6 +72,7 @@ def train_network(
     seed: int,
     *,
     measure: Callable[[Network], dict[str, Any]] = lambda network: {},
+    measured: str = "",
     said: Callable[[Sequence[dict[str, Any]]], str] | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
@@ -82,6 +83,8 @@ def train_network(
     ----------
     measure : callable
         What is measured of the model after an epoch, JSON-able.
+    measured : str
+        A digest of what that depends on: another run's epochs are not taken for this one's.
     said : callable, optional
         Tells in words what was measured so far.
 
@@ -110,6 +113,8 @@ def train_network(
         return (said and said(record.epochs)) or f"{-score:.2f} bits a token held out"
 
     apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
+    if measured:
+        apart["measured"] = measured
     loop = Lengths(
         n=len(rows), lengths=np.array([len(row) for row in rows]), epochs=settings.epochs,
         batch_size=settings.batch_size, seed=seed, patience=settings.epochs, extra_state=record,
