@@ -265,7 +265,8 @@ def _without_repetitions(
     has_targets = {truth[i] for i in kept}
     order = sorted(range(len(parted)), key=lambda label: label not in has_targets)
     place = {label: new for new, label in enumerate(order)}
-    names, parts = ([each[i] for i in order] for each in (list(parted), list(parted.values())))
+    names, parts = list(parted), list(parted.values())
+    names, parts = [names[i] for i in order], [parts[i] for i in order]
     of_group = examples.groups
     return Draw(
         tuple(names),
