@@ -237,6 +237,15 @@ def test_figures_show_hostile_labels_as_text_and_mark_the_truth() -> None:
     assert "<i>" not in str(mixed.layout.xaxis.ticktext)
 
 
+def test_draws_of_the_same_books_are_one_sample() -> None:
+    rows = [row(0.4, seed=seed) for seed in range(5)]
+    score = mean_at(rows, View("group", 4, 5), "linear", "top1", "minilm")
+    one = rows[0].scores["top1"]
+    assert score is not None and (score.n, score.n_seeds) == (one.n, 5)
+    width = score.ci95.high - score.ci95.low
+    assert width == pytest.approx(one.ci95.high - one.ci95.low), "five draws are not five times"
+
+
 def test_accuracy_has_control_guessing_and_a_shape_of_its_own_for_each_attack() -> None:
     rows = [
         row(0.4), row(0.3, attribute_attack="words", encoder=""), row(0.2, is_shuffled=True),

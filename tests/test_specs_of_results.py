@@ -81,7 +81,9 @@ def test_its_table_has_the_rows_that_it_asks_for(
     monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
     for asks in (module, "core.studies.tradeoff_cells"):
-        monkeypatch.setattr(f"{asks}.contents_of", lambda *texts: [], raising=False)
+        monkeypatch.setattr(
+            f"{asks}.contents_of", lambda *texts: ["" for _ in texts[0]], raising=False
+        )
     monkeypatch.setattr("core.studies.tradeoff_cells.auxiliary_digest", lambda reference: "")
     table = path.with_name(path.name.replace(".spec", ""))
     asked = [{k: v for k, v in cell.items() if k not in ASIDE} for cell in study.cells()]

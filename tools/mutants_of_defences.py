@@ -46,6 +46,12 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
     Mutant("a training that diverged goes on from its checkpoint", "core/training/watch.py",
            "            (folder / META).unlink(missing_ok=True)\n", "",
            ("tests/test_watch.py",)),
+    Mutant("a trap is claimed where nothing was hidden", "core/studies/training_points.py",
+           "(before.value - self.promised.value) - (afterwards.value - self.read.value)",
+           "self.read.value - self.promised.value", ("tests/test_training_summary.py",)),
+    Mutant("a training that ran away is judged by the seeds that did not",
+           "core/studies/adversarial_tables.py", " and not s.stopped]", "]",
+           ("tests/test_training_summary.py",)),
     # Under noise
     Mutant("the first perturbation of a set stands for all",
            f"{_TRAINED}/under_noise/objectives.py",
