@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["TASK_NAMES", "task_said"]
 
 TASK_NAMES: dict[str, str] = {
@@ -12,18 +14,28 @@ TASK_NAMES: dict[str, str] = {
     "MPQA": "phrases from news: for or against",
     "CR": "product reviews: content or not",
     "STS-b": "two sentences: how alike",
+    "MRPC": "two sentences: do they say the same",
     "QQP": "search: the same question in other words",
 }
 """Data sets that the field knows by their short names."""
 
 
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+_BY_LETTERS = {_letters(name): name for name in TASK_NAMES}
+
+
 def task_said(name: str) -> str:
     """Return what a task is about, with its short name; the name alone where no words are known.
 
+    However it is spelt: capitals and hyphens do not count.
+
     Examples
     --------
-    >>> task_said("TREC"), task_said("minister")
-    ('questions: what kind of answer (TREC)', 'minister')
+    >>> task_said("TREC"), task_said("trec"), task_said("minister")
+    ('questions: what kind of answer (TREC)', 'questions: what kind of answer (TREC)', 'minister')
     """
-    said = TASK_NAMES.get(name)
-    return f"{said} ({name})" if said else name
+    known = _BY_LETTERS.get(_letters(name))
+    return f"{TASK_NAMES[known]} ({known})" if known else name
