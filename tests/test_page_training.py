@@ -279,3 +279,15 @@ def test_each_part_can_be_pinned_with_its_figure(opened: Open, rows: Path, part:
     ((slide,),) = ([each.pin.slide] for each in page.session_state["_story_pins"])
     assert slide.title and slide.figure["data"] and slide.alt and slide.caveat
     assert any(words in slide.body for words in ("95 % intervals", "intervals"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_command_of_a_part_names_the_specification_of_what_ships(part: str) -> None:
+    spec = ROOT / command_of(part).split("--spec ")[1].split(" ")[0]
+    study = json.loads(spec.read_text())["study"]
+    assert study == STUDIES[part]
+    shipped = SHIPPED / FILES[study]
+    assert spec.parent.name == ("results" if shipped.exists() else "presets")
+    if shipped.exists():
+        measured = spec.with_name(spec.name.replace(".spec", ""))
+        assert json.loads(measured.read_text())["rows"] == json.loads(shipped.read_text())["rows"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.studies import training_summary
 from core.studies.training_summary import FILES
 from dashboard.training.state import PARTS, STUDIES
 
@@ -24,10 +25,11 @@ _ASKS = {
 
 
 def command_of(part: str) -> str:
-    """Return the command that measures a part of the page."""
+    """Return the command that measures a part of the page, or repeats what ships of it."""
     study = STUDIES[part]
+    folder = "results" if (training_summary.SHIPPED / FILES[study]).exists() else "presets"
     return (
-        f"python -m core study {study} --spec docs/presets/{study}.spec.json --files DATA "
+        f"python -m core study {study} --spec docs/{folder}/{study}.spec.json --files DATA "
         f"--out assets/training/{FILES[study]}"
     )
 

@@ -83,7 +83,7 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         told.append(f"Not told apart at η {', '.join(f'{eta:g}' for eta in open_at)}.")
     if below:
         told.append(f"Below at η {', '.join(f'{eta:g}' for eta in below)}.")
-    slot.markdown(f"{plain(task_said(task))}: {' '.join(told)}")
+    slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
     some = points[0]
     slot.caption(
         f"Trained on {some.n_train:,} texts and tested on {some.accuracy.n:,}, under noise that is "

@@ -53,7 +53,7 @@ def show(slot: Any, found: PrivateTraining) -> None:
 def _finding(slot: Any, found: PrivateTraining, heads: Sequence[PrivateHead]) -> None:
     promised = [head for head in heads if math.isfinite(head.epsilon)]
     slot.title(_title(promised), anchor=False)
-    slot.markdown(f"{plain(task_said(heads[0].task))}, {_head_said(_best(heads))}:")
+    slot.markdown(f"**{plain(task_said(heads[0].task))}**, {_head_said(_best(heads))}:")
     slot.markdown("\n".join(_lines(heads)))
     goals = list(_goals(promised))
     if goals:
