@@ -12,6 +12,7 @@ from core.results import Score
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
+from core.studies.training_points import by_order
 
 __all__ = ["adaptive_markdown", "constrained_markdown"]
 
@@ -73,10 +74,8 @@ def _text_above_token(rows: Sequence[Row]) -> list[str]:
         at = {key: _mean(same, "accuracy") for key, same in _by(found, "defence", "eta")}
         pairs = {eta: (at[_TEXT, eta], at[_TOKEN, eta]) for _, eta in at
                  if (_TEXT, eta) in at and (_TOKEN, eta) in at}  # fmt: skip
-        apart = [eta for eta, (text, token) in pairs.items() if text.is_resolved_from(token)]
-        above = [eta for eta in apart if pairs[eta][0].value > pairs[eta][1].value]
-        rest = {"not told apart": [eta for eta in pairs if eta not in apart],
-                "below": [eta for eta in apart if eta not in above]}  # fmt: skip
+        rest = by_order(pairs)
+        above = rest.pop("above")
         if pairs:
             missed = "".join(f"; {how} at η {', '.join(f'{eta:g}' for eta in etas)}"
                              for how, etas in rest.items() if etas)  # fmt: skip
@@ -148,7 +147,7 @@ def _order(rows: Sequence[Row]) -> Iterator[str]:
         known = [name for name in reversed(OBJECTIVE_ORDER) if name in mean]
         if len(known) > 1:
             said = ", ".join(f"{OBJECTIVES[name].title} {mean[name]:.1f}" for name in known)
-            falls = all(mean[a] >= mean[b] for a, b in pairwise(known))  # by the means
+            falls = all(mean[a] >= mean[b] for a, b in pairwise(known))
             yield f"- η {eta:g}: {said}: {'' if falls else 'not '}in the order of the paper."
 
 

@@ -6,6 +6,7 @@ Where Qu et al. (2021) print a figure, it stands beside ours as `theirs`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.results import Score
@@ -21,7 +22,20 @@ __all__ = [
     "Trial",
     "TrialRequest",
     "UnderNoise",
+    "by_order",
 ]  # fmt: skip
+
+
+def by_order(pairs: Mapping[float, tuple[Score, Score]]) -> dict[str, list[float]]:
+    """Return at which η the first of two scores is surely above the second, or below it."""
+    apart = [eta for eta, (one, two) in pairs.items() if one.is_resolved_from(two)]
+    above = [eta for eta in apart if pairs[eta][0].value > pairs[eta][1].value]
+    return {
+        "above": above,
+        "not told apart": [eta for eta in pairs if eta not in apart],
+        "below": [eta for eta in apart if eta not in above],
+    }
+
 
 Provenances = tuple[Provenance | None, ...]
 

@@ -81,7 +81,7 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         f"trained afterwards, {_READS[hides].format(read.said(is_bold=True))}. Guessing reaches "
         f"{promised.chance:.1f} there and {read.chance:.1f} here."
     )
-    slot.markdown(f"{told}{_twin(found, trap)}{_beside(settings, hides)}")
+    slot.markdown(f"{told}{_twin(trap)}{_beside(settings, hides)}")
     n = read.n_seeds
     slot.caption(
         f"95 % intervals in brackets, in training by text alone; {n} seed{'s' * (n != 1)}. "
@@ -95,9 +95,9 @@ def _said(hides: str, score: Score) -> str:
     return _UNIT[hides].format(score.said(is_bold=True))
 
 
-def _twin(found: Adversarial, trap: Trap) -> str:
+def _twin(trap: Trap) -> str:
     """Return what is read where the same training presses on nothing, as a sentence."""
-    twin = found.control(trap.setting.encoder, trap.setting.hides)
+    twin = trap.control
     if twin is None:
         return ""
     hides = twin.hides

@@ -12,7 +12,7 @@ from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.figures.training_noise import utility_figure
-from core.studies.training_points import Constrained, UnderNoise
+from core.studies.training_points import Constrained, UnderNoise, by_order
 from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -62,9 +62,8 @@ def show(slot: Any, found: UnderNoise) -> None:
 def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
     at = {(point.mechanism, point.eta): point for point in points}
     etas = sorted({eta for mechanism, eta in at if mechanism == _TEXT and (_TOKEN, eta) in at})
-    told_apart = [e for e in etas if at[_TEXT, e].accuracy.is_resolved_from(at[_TOKEN, e].accuracy)]
-    above = [e for e in told_apart if at[_TEXT, e].accuracy.value > at[_TOKEN, e].accuracy.value]
-    slot.title(_title(etas, above), anchor=False)
+    rest = by_order({e: (at[_TEXT, e].accuracy, at[_TOKEN, e].accuracy) for e in etas})
+    slot.title(_title(etas, rest.pop("above")), anchor=False)
     null = next((point for point in points if math.isinf(point.eta)), None)
     noisy = [point for point in points if math.isfinite(point.eta)]
     told = []
@@ -77,12 +76,9 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said = f"{DEFENCES[mechanism].title}: **{low.accuracy.said()}** at η {low.eta:g}"
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
-    open_at = [eta for eta in etas if eta not in told_apart]
-    below = [eta for eta in told_apart if eta not in above]
-    if open_at:
-        told.append(f"Not told apart at η {', '.join(f'{eta:g}' for eta in open_at)}.")
-    if below:
-        told.append(f"Below at η {', '.join(f'{eta:g}' for eta in below)}.")
+    for how, where in rest.items():
+        if where:
+            told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")
     slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
     some = points[0]
     slot.caption(

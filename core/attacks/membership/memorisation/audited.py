@@ -17,7 +17,12 @@ from core.attacks.membership.memorisation.one_run import OneRun, audit
 from core.attacks.membership.memorisation.perplexity import log_perplexities
 from core.attacks.membership.memorisation.private import CLIP_NORM, train_model
 from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.texts import check_settings, checked, split_held_out
+from core.attacks.membership.memorisation.texts import (
+    check_private_tokens,
+    check_settings,
+    checked,
+    split_held_out,
+)
 from core.attacks.membership.memorisation.tokens import make_tokens
 from core.attacks.membership.memorisation.training import train_network
 from core.attacks.membership.roc import Ranking, auc
@@ -114,11 +119,8 @@ def audit_model(
     """
     check_settings(settings)
     plan.check()
-    if plan.epsilon and settings.tokens != "bytes":
-        raise InvalidInputError(
-            f"Private training reads 'bytes', got {settings.tokens!r}: a vocabulary that is "
-            "counted in the texts costs ε as well."
-        )
+    if plan.epsilon:
+        check_private_tokens(settings)
     known, held_out = split_held_out(checked(list(texts)), seed)
     rng = np.random.default_rng([seed, 42])
     is_in, anew = rng.random(plan.n_canaries) < 0.5, rng.random(plan.n_canaries) < 0.5

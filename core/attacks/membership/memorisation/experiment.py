@@ -20,7 +20,12 @@ from core.attacks.membership.memorisation.network import Network
 from core.attacks.membership.memorisation.perplexity import log_perplexities
 from core.attacks.membership.memorisation.private import train_model
 from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.texts import check_settings, checked, split_held_out
+from core.attacks.membership.memorisation.texts import (
+    check_private_tokens,
+    check_settings,
+    checked,
+    split_held_out,
+)
 from core.attacks.membership.memorisation.tokens import Tokens, make_tokens
 from core.attacks.membership.memorisation.training import (
     bits_a_token,
@@ -170,8 +175,7 @@ def run_private(
     MissingDependencyError
         opacus is not installed, and ε was asked for.
     """
-    if settings.tokens != "bytes":
-        raise InvalidInputError(f"Private training reads 'bytes', got {settings.tokens!r}.")
+    check_private_tokens(settings)
     known, held_out, tokens, scoring = _prepared(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
     promise = None

@@ -88,6 +88,15 @@ def split_held_out(texts: list[str], seed: int) -> tuple[list[str], list[str]]:
     return [texts[i] for i in sorted(order[n:])], [texts[i] for i in order[:n]]
 
 
+def check_private_tokens(settings: MemorisationSettings) -> None:
+    """Raise InvalidInputError for words, whose vocabulary is counted in the texts: that costs ε."""
+    if settings.tokens != "bytes":
+        raise InvalidInputError(
+            f"Private training reads 'bytes', got {settings.tokens!r}: a vocabulary that is "
+            "counted in the texts costs ε as well."
+        )
+
+
 def check_settings(settings: MemorisationSettings) -> MemorisationSettings:
     """Return the settings, or raise InvalidInputError where one is out of its range."""
     validate_settings(settings)

@@ -103,9 +103,9 @@ def scored_apart(
 
     All that is not labelled is scored by an attack fitted on all labelled pairs. Labelled pairs,
     which a threshold is chosen on, are scored by one fitted on other labelled books, a quarter of
-    these at a time: an attack is surer of what it learned of. Where
-    a quarter leaves one kind alone, all labelled books are fitted on: of few books a threshold, and
-    with it the advantage, is then worth less.
+    these at a time: an attack is surer of what it learned of. Where a quarter leaves one kind
+    alone, all labelled books are fitted on: of few books a threshold, and with it the advantage,
+    is then worth less.
     """
     first, second = vectors[pairs.first], vectors[pairs.second]
 
