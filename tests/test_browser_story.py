@@ -116,9 +116,10 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     sync_api.expect(place).to_have_text(f"3 of {n}")
     sync_api.expect(notes.locator("#text")).not_to_have_text("No notes.")
     notes.close()
+    shown.keyboard.press("PageUp")
     with page.context.expect_page() as live:
         shown.keyboard.press("o")
-    assert "/inversion" in live.value.url
+    assert "/inversion?text=Martin" in live.value.url, "the sentence of the slide"
     live.value.close()
     shown.keyboard.press("Escape")
     shown.wait_for_function("() => !document.body.classList.contains('presenting')")

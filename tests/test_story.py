@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import plotly.graph_objects as go
 import pytest
@@ -171,10 +172,17 @@ def test_a_pin_opens_where_it_was_pinned() -> None:
     assert live_address(mine) == "/inversion?attack=msp&text=a%26b%3Dc"
     assert live_address(rows) == "/tradeoff?task=TREC"
     assert live_address(Pin(page="nowhere", slide=seen())) == ""
-    mechanism = Pin(
-        page="tradeoff", shows="mechanism", parameters=(("defence", "x"), ("task", "MR"))
-    )
-    assert live_address(mechanism) == "/tradeoff?task=MR"
+
+
+def test_a_mechanism_opens_at_the_eta_that_its_slide_names() -> None:
+    """The page knows no parameter `defence`: it would open at a setting of another."""
+    asked = (("defence", "text_to_text"), ("task", "MR"))
+    pin = Pin(page="tradeoff", shows="mechanism", parameters=asked)
+    (page,) = make_deck(Story(title="t", pins=(pin,)), "2026-03-01").pages
+    named = re.search(r"up to η (\S+),", page.heading)
+    assert named
+    kept = dict(parse_qsl(urlsplit(page.live).query))
+    assert kept == {"task": "MR", "point": f"text_to_text:eta={named[1]}"}
 
 
 def test_a_view_that_there_is_not_leaves_a_slide_that_says_so() -> None:
@@ -198,7 +206,7 @@ def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
         return
     assert slide.commands
     assert slide.figure is None or slide.alt
-    assert slide.figure is not None or slide.table is not None
+    assert slide.figure is not None or slide.table is not None or slide.sentence
     assert "Interval" in facts
     if name != "pages":  # there each row of the table has its own
         assert {"Data", "n"} <= facts.keys()

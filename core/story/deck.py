@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -163,20 +163,21 @@ def _page(pin: Pin, slide: Slide) -> Page:
         facts=slide.facts,
         caveat=blocks(slide.caveat),
         commands=slide.commands,
-        live=live_address(pin),
+        live=live_address(pin, slide.live),
     )
 
 
-def live_address(pin: Pin) -> str:
-    """Return where a pin opens live, such as `/tradeoff?task=TREC`; empty where nowhere."""
+def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
+    """Return where a pin opens live, such as `/tradeoff?task=TREC`; empty where nowhere.
+
+    Parameters
+    ----------
+    parameters : sequence of (str, str)
+        Those of the page that show the same; the pin's own where there are none.
+    """
     page = VIEWS[pin.shows].page if pin.shows in VIEWS else pin.page
     if page not in PAGES:
         return ""
-    accepted = _ACCEPTED.get(pin.shows)
-    kept = [each for each in pin.parameters if accepted is None or each[0] in accepted]
+    kept = parameters or pin.parameters
     place = "/" if page == "overview" else f"/{page}"  # which is where the pages begin
     return place + (f"?{urlencode(kept)}" if kept else "")
-
-
-_ACCEPTED = {"mechanism": ("task",)}
-"""Parameters of a view that its page has, too, where it does not have all."""

@@ -66,6 +66,9 @@ class Slide:
         What it does not say.
     commands : tuple of str
         What repeats it.
+    live : tuple of (str, str)
+        With which parameters its page shows the same, where the pin's own are not the page's; told
+        anew with the slide, and so in no file.
     """
 
     title: str
@@ -77,6 +80,7 @@ class Slide:
     facts: tuple[Fact, ...] = ()
     caveat: str = ""
     commands: tuple[str, ...] = ()
+    live: tuple[Fact, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form, without what is empty."""

@@ -47,6 +47,11 @@ VIEWS: Mapping[str, View] = {
         "What each attack that ships reads of sentences kept from it",
         f"{_READ}:shipped",
     ),
+    "example": View(
+        "inversion",
+        "An invented sentence, with the words marked that are read from its vector",
+        "core.story.example:example",
+    ),
     "news": View(
         "inversion", "What the strongest attacks read of news, strange to them", f"{_READ}:news"
     ),

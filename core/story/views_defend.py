@@ -16,7 +16,12 @@ from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, c
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import attack_said, told_of, use_said
-from core.studies.tradeoff_setting import entry_shown, milliseconds_said, promise_said
+from core.studies.tradeoff_setting import (
+    entry_shown,
+    milliseconds_said,
+    promise_said,
+    setting_name,
+)
 from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
 from core.tasks.names import task_said
 
@@ -180,6 +185,7 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
         for eta, p in kept.items()
     ]  # fmt: skip
     rows.append(("no defence", "100%", base.utility[task].said(0), base.leakage.said(0), "–"))
+    said_of = kept[_eta_told(kept, base)]
     return Slide(
         title=_eta_title(kept, title, base),
         body=f"{title}, at each η that was measured. {_between(kept, base)} The scale of η is this "
@@ -194,6 +200,7 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
             *origin(each for p in kept.values() for each in p.provenances),
         ),
         commands=(command_of("tradeoff"),),
+        live=(("task", task), ("point", setting_name(defence, dict(said_of.settings)))),
     )
 
 
@@ -208,12 +215,21 @@ def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:
 
 def _eta_title(kept: dict[float, Point], title: str, base: Point) -> str:
     """Say from which η on more is read than without noise is worth, or that less is."""
-    less = [eta for eta, p in kept.items() if p.leakage.ci95.high < base.leakage.ci95.low]
+    less = _less_read(kept, base)
     if not less:
         return f"{title}: at no η measured is surely less read"
     if len(less) == len(kept):
         return f"{title}: less is read at every η measured, and less stays useful"
     return f"{title}: up to η {max(less):g}, surely less is read"
+
+
+def _less_read(kept: dict[float, Point], base: Point) -> list[float]:
+    return [eta for eta, p in kept.items() if p.leakage.ci95.high < base.leakage.ci95.low]
+
+
+def _eta_told(kept: dict[float, Point], base: Point) -> float:
+    """Return the η that the title names, or the largest where it names none."""
+    return max(_less_read(kept, base) or kept)
 
 
 def _between(kept: dict[float, Point], base: Point) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.story.deck import Page, live_address, today
+from core.story.deck import Page, today
 from core.story.format import PAGES, Story
 from core.story.html import content_policy, html_report
 from core.story.prose import Block
@@ -111,7 +111,7 @@ def own_story() -> None:
 
 def _pin(each: Placed, page: Page, i: int, n: int) -> None:
     st.subheader(f"{i + 1}. {plain(page.heading)}", anchor=False)
-    _buttons(each, i, n)
+    _buttons(each, page.live, i, n)
     with st.expander("Heading, remark and notes", icon=":material/edit_note:"):
         _texts(each)
     shown = st.expander(
@@ -125,7 +125,7 @@ def _pin(each: Placed, page: Page, i: int, n: int) -> None:
             _shown(each, page)
 
 
-def _buttons(each: Placed, i: int, n: int) -> None:
+def _buttons(each: Placed, live: str, i: int, n: int) -> None:
     number = each.number
     with st.container(horizontal=True, gap="xsmall"):
         for label, icon, by, stands in (
@@ -149,7 +149,7 @@ def _buttons(each: Placed, i: int, n: int) -> None:
             on_click=state.remove,
             args=(number,),
         )
-        if live := live_address(each.pin):
+        if live:
             st.link_button(
                 "Open live",
                 f"{base()}{live}",
