@@ -10,8 +10,6 @@ from dashboard import downloads, state, way
 from dashboard.calm import calm
 from dashboard.controls import leave_button
 
-IS_DARK = st.context.theme.type == "dark"
-
 
 def _page(name: str, title: str, icon: str, tip: str) -> StreamlitPage:
     """Return a page, which its file names."""
@@ -118,7 +116,8 @@ st.set_page_config(
 )
 st.html(ROOT / "dashboard" / "style.css")
 page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
-st.logo(str(ASSETS / f"logo-{'dark' if IS_DARK else 'light'}.svg"), size="large")
+# It takes the colours of the theme by itself, also of one that is chosen while the page is open.
+st.logo(str(ASSETS / "logo.svg"), size="large")
 
 downloads.forget_place()
 if state.is_presenting():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from browsing import Visit, sync_api
+from PIL import Image
 
 from core.studies import (
     attribute_curves,
@@ -57,6 +60,13 @@ def test_no_page_breaks_a_rule(visit: Visit, name: str) -> None:
     bad = told(page, "light")
     visit.turn_dark()
     assert bad + told(page, "dark") == []
+    assert brightest(page.get_by_test_id("stHeaderLogo")) > 200, "the logo stayed dark"
+
+
+def brightest(shown: sync_api.Locator) -> int:
+    """Return how bright (0 to 255) the brightest two in a hundred pixels of an element are."""
+    picture = Image.open(BytesIO(shown.screenshot())).convert("L")
+    return int(np.percentile(np.asarray(picture), 98))
 
 
 def told(page: Any, theme: str) -> list[str]:
