@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,9 +92,14 @@ def _slide(found: dict[str, Any]) -> Slide:
             ("Cost", f"taught by {found['n_texts']:,} sentences; {found['n_queries']} queries"),
             ("Measured", measured_said([_provenance(found)]).removeprefix("measured ")),
         ),
-        commands=("python -m core.story.example",),
+        commands=(_command(str(found["of"]["text"])),),
         live=(("text", str(found["of"]["text"])), ("attack", ATTACK)),
     )
+
+
+def _command(text: str) -> str:
+    asked = ("invert", "--encoder", ENCODER, "--attack", ATTACK, "--text", text)
+    return shlex.join(["python", "-m", "core", *asked])
 
 
 def _provenance(found: dict[str, Any]) -> Provenance:
