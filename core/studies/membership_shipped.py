@@ -209,7 +209,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
         row = own[0]
         entry = CLASSIFIER_ATTACKS[row["attack"]]
         told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
-        learned = "all texts of some users" if row["split"] == "user" else "some texts of all"
+        learned = "some users' texts" if row["split"] == "user" else "some texts of all users"
         found.append(
             Measured(
                 study="membership-classifiers",
@@ -217,8 +217,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
                 data="-".join(str(row[name]) for name in ("corpus", "label", "split")),
                 attack="-".join([str(row["attack"]), *told]),
                 model_title=TARGETS[row["classifier"]].title,
-                data_title=f"{_CALLED.get(row['corpus'], row['corpus'])} sorted by {row['label']}, "
-                f"learned from {learned}",
+                data_title=f"{_CALLED.get(row['corpus'], row['corpus'])} by {row['label']}, {learned}",
                 attack_title=_titled(entry, [setting_said(each) for each in told]),
                 unit="users" if row["level"] == "user" else "texts",
                 entry=entry,
