@@ -209,6 +209,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
         row = own[0]
         entry = CLASSIFIER_ATTACKS[row["attack"]]
         told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
+        corpus = _CALLED.get(row["corpus"], row["corpus"])
         learned = "some users' texts" if row["split"] == "user" else "some texts of all users"
         found.append(
             Measured(
@@ -217,7 +218,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
                 data="-".join(str(row[name]) for name in ("corpus", "label", "split")),
                 attack="-".join([str(row["attack"]), *told]),
                 model_title=TARGETS[row["classifier"]].title,
-                data_title=f"{_CALLED.get(row['corpus'], row['corpus'])} by {row['label']}, {learned}",
+                data_title=f"{corpus} by {row['label']}, {learned}",
                 attack_title=_titled(entry, [setting_said(each) for each in told]),
                 unit="users" if row["level"] == "user" else "texts",
                 entry=entry,
