@@ -66,3 +66,14 @@ def test_what_is_of_another_sentence_or_damaged_is_refused(
     with pytest.raises(ArtifactError, match="does not exist"):
         example.example()
     assert read_json(example.SAMPLES)[0]["text"] == kept["of"]["text"]
+
+
+@pytest.mark.parametrize("held", ["[]", "{}", '[{"title": "no text"}]'])
+def test_samples_without_a_sentence_are_refused(
+    held: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "samples.json"
+    path.write_text(held, encoding="utf-8")
+    monkeypatch.setattr(example, "SAMPLES", path)
+    with pytest.raises(ArtifactError, match="holds no sentence"):
+        example.sample_text()

@@ -29,8 +29,18 @@ _REMEDY = "Make it anew: python -m core.story.example"
 
 
 def sample_text() -> str:
-    """Return the sentence that the overview opens with, too."""
-    return str(read_json(SAMPLES)[0]["text"])
+    """Return the sentence that the overview opens with, too.
+
+    Raises
+    ------
+    ArtifactError
+        The file of samples is missing, damaged, or holds no sentence.
+    """
+    samples = read_json(SAMPLES)
+    try:
+        return str(samples[0]["text"])
+    except UNFIT as error:
+        raise ArtifactError(f"{SAMPLES} holds no sentence ({error!r}). Restore it.") from error
 
 
 def packed(reading: Reading, encoder: Encoder) -> dict[str, Any]:
