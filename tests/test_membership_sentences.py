@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from core.attacks.membership.roc import Ranking, auc
+from core.attacks.membership.roc import Ranking, auc, best_threshold
 from core.attacks.membership.sentences.learned import (
     LearnedSimilarity,
     PairSimilarity,
@@ -135,6 +135,27 @@ def test_nothing_is_scored_by_an_attack_that_learned_of_it() -> None:
     assert seen and all(not knows & asked for knows, asked in seen)
     assert all(knows <= set(range(12)) for knows, _ in seen), "it learns of labelled books alone"
     assert set().union(*(asked for _, asked in seen)) == set(range(16))
+
+
+def test_a_threshold_holds_for_attacks_of_other_scales() -> None:
+    """Each fit has a scale and an offset of its own, as trainings of few labels have."""
+    vectors, pairs, members = hidden(40)
+    labelled = pairs.documents < 12
+    truth = {tuple(row): kind for row, kind in zip(vectors[pairs.first], members, strict=True)}
+    scales = iter([0.01, 1.0, 50.0, 3.0, 1000.0])
+
+    class Scaled:
+        def fit(self, first: Vectors, second: Vectors, inside: NDArray) -> Scaled:
+            self.scale = next(scales)
+            return self
+
+        def score(self, first: Vectors, second: Vectors) -> NDArray[np.float64]:
+            told = np.array([float(truth[tuple(row)]) for row in first])
+            return self.scale * (told + np.linspace(0, 0.1, len(told)) + 7)
+
+    scores = scored_apart(Scaled, vectors, pairs, members, labelled)
+    threshold = best_threshold(scores[labelled], members[labelled])
+    assert ((scores > threshold) == members)[~labelled].all()
 
 
 def test_pairs_of_rare_words_are_rare() -> None:

@@ -221,6 +221,7 @@ STUDIES: dict[str, StudyEntry] = {
         "which pairs of sentences and which books dual encoders were trained on",
         "Song & Raghunathan (2020), Fig. 5",
         "core.studies.membership_sentences:MembershipSentencesStudy",
+        version=2,
     ),
 }
 

@@ -106,22 +106,44 @@ def scored_apart(
     these at a time: an attack is surer of what it learned of. Where a quarter leaves one kind
     alone, all labelled books are fitted on: of few books a threshold, and with it the advantage,
     is then worth less.
+
+    Each of these attacks has a scale of its own, so that a threshold chosen on the scores of some
+    would say nothing of those of another. All are told in one unit: how many interquartile ranges
+    above the median of the pairs under attack, whose labels that takes none of.
     """
     first, second = vectors[pairs.first], vectors[pairs.second]
 
-    def scores(knows: NDArray[np.bool_], asked: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def scores(
+        knows: NDArray[np.bool_], asked: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         fitted = attack().fit(first[knows], second[knows], members[knows])
-        found: NDArray[np.float64] = fitted.score(first[asked], second[asked])
-        return found
+        under_attack = fitted.score(first[~labelled], second[~labelled])
+        own = fitted.score(first[asked], second[asked]) if asked.any() else under_attack[:0]
+        return _in_unit(under_attack, under_attack), _in_unit(own, under_attack)
 
     found = np.empty(len(members))
-    found[~labelled] = scores(labelled, ~labelled)
+    found[~labelled], _ = scores(labelled, np.zeros(len(members), dtype=bool))
     folds = _folds(pairs.documents, members, labelled)
     for fold in np.unique(folds[labelled]):
         asked = labelled & (folds == fold)
         knows = labelled & (folds != fold)
         is_of_both = members[knows].any() and not members[knows].all()
-        found[asked] = scores(knows if is_of_both else labelled, asked)
+        _, found[asked] = scores(knows if is_of_both else labelled, asked)
+    return found
+
+
+def _in_unit(scores: NDArray[np.float64], under_attack: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far scores lie above the median of those under attack, in their spread.
+
+    Examples
+    --------
+    >>> _in_unit(np.array([7.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
+    [2.0, 0.0]
+    """
+    if not len(under_attack):
+        return scores
+    low, middle, high = np.percentile(under_attack, [25, 50, 75])
+    found: NDArray[np.float64] = (scores - middle) / max(float(high - low), 1e-12)
     return found
 
 
