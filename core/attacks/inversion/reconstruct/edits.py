@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.effects import Effects
@@ -38,8 +41,7 @@ class Step:
     """Whether its edits are in line."""
 
 
-@dataclass(frozen=True, eq=False)
-class Edit:
+class Edit(NamedTuple):
     """A change of a sentence: tokens first … end − 1 give way to others.
 
     A move is one whose tokens stood elsewhere; `to` is then before which of the others.
@@ -145,7 +147,10 @@ class Proposer:
     def __call__(
         self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Step]]
     ) -> list[Expansion]:
-        """Return the expansions of states, their effects computed side by side.
+        """Return the expansions of states, computed side by side.
+
+        The compiled loops and the matrix products let go of the interpreter; there are as many
+        threads as torch has.
 
         Parameters
         ----------
@@ -155,10 +160,8 @@ class Proposer:
             return []
         missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
-        return [
-            self._expand(target, heard, step, pull)
-            for (target, heard, step), pull in zip(states, pulls, strict=True)
-        ]
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            return list(pool.map(self._expand, *zip(*states, strict=True), pulls))
 
     def _expand(
         self,
@@ -180,7 +183,7 @@ class Proposer:
         )
         n, m = len(tokens), len(candidates)
         top = _best(values, _MOST_EDITS)
-        edits = [(float(values[at]), _edit(int(at), n, m, candidates)) for at in top]
+        edits = list(zip(values[top].tolist(), _edits(top, n, m, candidates), strict=True))
         edits += self._cuts(tokens, outlook) + self._pairs(tokens, outlook)
         edits.sort(key=lambda pair: -pair[0])
         return Expansion(edits[:_MOST_EDITS], self._moves(tokens))
@@ -262,16 +265,29 @@ def _best(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
     return finite
 
 
-def _edit(at: int, n: int, m: int, candidates: NDArray[np.int32]) -> Edit:
-    """Return the edit that stands at a place of insertions, replacements and deletions."""
-    if at < (n + 1) * m:
-        i, k = divmod(at, m)
-        return Edit(i, i, (int(candidates[k]),))
-    at -= (n + 1) * m
-    if at < n * m:
-        i, k = divmod(at, m)
-        return Edit(i, i + 1, (int(candidates[k]),))
-    return Edit(at - n * m, at - n * m + 1)
+def _edits(places: NDArray[np.int64], n: int, m: int, candidates: NDArray[np.int32]) -> list[Edit]:
+    """Return the edits that stand at places of (n + 1)·m insertions, n·m replacements, deletions.
+
+    Examples
+    --------
+    >>> for edit in _edits(np.array([1, 4, 6]), n=1, m=2, candidates=np.array([7, 9])):
+    ...     print(edit.first, edit.end, edit.tokens)
+    0 0 (9,)
+    0 1 (7,)
+    0 1 ()
+    """
+    n_inserted, n_all = (n + 1) * m, (2 * n + 1) * m
+    is_new, is_deleted = places < n_inserted, places >= n_all
+    first, k = np.divmod(places - np.where(is_new, 0, n_inserted), max(m, 1))
+    first = np.where(is_deleted, places - n_all, first)
+    end = first + ~is_new
+    words = candidates[np.where(is_deleted, 0, k)] if m else k
+    return [
+        Edit(at, to, () if empty else (word,))
+        for at, to, word, empty in zip(
+            first.tolist(), end.tolist(), words.tolist(), is_deleted.tolist(), strict=True
+        )
+    ]
 
 
 _MOVES: dict[int, NDArray[np.int32]] = {}
