@@ -11,6 +11,9 @@ import pytest
 from browsing import Visit, sync_api
 from PIL import Image
 
+from core.story.deck import make_deck
+from core.story.html import html_report
+from core.story.shipped import open_story
 from core.studies import (
     attribute_curves,
     membership_shipped,
@@ -61,6 +64,19 @@ def test_no_page_breaks_a_rule(visit: Visit, name: str) -> None:
     visit.turn_dark()
     assert bad + told(page, "dark") == []
     assert brightest(page.get_by_test_id("stHeaderLogo")) > 200, "the logo stayed dark"
+
+
+def test_no_report_breaks_a_rule_or_asks_another_host(visit: Visit, tmp_path: Path) -> None:
+    report, story = tmp_path / "report.html", open_story("safe-to-store")
+    report.write_text(html_report(make_deck(story, "2026-03-01")), encoding="utf-8")
+    page, asked = visit.page.context.new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.add_init_script(path=AXE)
+    page.goto(report.as_uri())
+    sync_api.expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    assert told(page, "report") == []
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
+    page.close()
 
 
 def brightest(shown: sync_api.Locator) -> int:

@@ -10,12 +10,18 @@ from typing import Any
 from core.assets import ASSETS
 from core.attacks.inversion.reading import Mark, Reading, prior_words, read_vector
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import open_attack, shipped_digest
+from core.attacks.inversion.shipped import (
+    n_taught_by,
+    open_attack,
+    shipped_digest,
+    shipped_folder,
+)
 from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.protocols import Encoder
 from core.store import UNFIT, read_json, read_sealed, write_sealed
 from core.story.format import Slide
+from core.story.views_read import F1_TOLD
 from core.studies.provenance import Provenance, Stopwatch, measured_said
 
 __all__ = ["ATTACK", "EXAMPLE", "SAMPLES", "example", "main", "packed", "sample_text"]
@@ -60,7 +66,7 @@ def packed(reading: Reading, encoder: Encoder) -> dict[str, Any]:
         "f1": reading.scores.f1,
         "prior_f1": reading.prior.f1,
         "n_queries": reading.recovery.n_queries,
-        "n_texts": reading.training.get("n_texts", 0),
+        "n_texts": n_taught_by(shipped_folder(encoder, reading.attack)),
         "dimension": encoder.dimension,
     }
 
@@ -90,8 +96,8 @@ def _slide(found: dict[str, Any]) -> Slide:
         title=f"Of {found['n_words']} words, the attacker reads {found['n_recovered']}",
         body=f"An invented e-mail became {found['dimension']:,} numbers, and nothing else was "
         f"kept. From these alone, the {entry.title.lower()} reads the marked words.{beside} "
-        f"Whoever guesses without the numbers reaches an F1 of {found['prior_f1']:.0f}; this "
-        f"attack reaches **{found['f1']:.0f}**.",
+        f"It reaches **{found['f1']:.0f}**, and whoever guesses without the numbers "
+        f"{found['prior_f1']:.0f} ({F1_TOLD}).",
         sentence=tuple((str(piece), Mark(mark).value) for piece, mark in found["pieces"]),
         facts=(
             ("Data", "one invented sentence, an example"),

@@ -34,7 +34,7 @@ __all__ = ["encoders", "names", "news", "pages", "shipped", "unnamed"]
 
 ENCODER = "minilm"
 INTERVAL = "95 %, in brackets"
-_F1 = "F1 of the words read: 0 is no word, 100 every word and no other"
+F1_TOLD = "F1 of the words read: 0 is no word, 100 every word and no other"
 
 
 def shipped() -> Slide:
@@ -56,7 +56,7 @@ def shipped() -> Slide:
         title=f"From vectors alone, an attacker reads {share}",
         body=f"Averaged over {top.n:,} sentences that no attack was trained on, nor on any that "
         f"nearly repeats them, the {INVERSION_ATTACKS[best].title.lower()} reaches "
-        f"**{top.said(0)}** ({_F1}). An attacker who never sees the vector reaches "
+        f"**{top.said(0)}** ({F1_TOLD}). An attacker who never sees the vector reaches "
         f"**{guess:.0f}**.",
         figure=plain_figure(shipped_scores(scores)),
         alt=f"F1 by attack: {_listed(scores)}; guessing alone {guess:.0f}",
@@ -119,7 +119,7 @@ def news() -> Slide:
     return Slide(
         title="Texts of a kind that the attacker never saw are read, too",
         body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
-        f"{INVERSION_ATTACKS[best].title.lower()} reaches **{top.said(0)}** ({_F1}). Guessing "
+        f"{INVERSION_ATTACKS[best].title.lower()} reaches **{top.said(0)}** ({F1_TOLD}). Guessing "
         f"without the vector reaches **{top.chance:.0f}**.",
         table=_news_table(rows),
         figure=plain_figure(shipped_scores(scores)),
@@ -249,7 +249,7 @@ def encoders(domain: str = "cross", view: str = "sentences") -> Slide:
         title=_verdict(best),
         body=f"Of {best.n_compared} encoders compared, {len(best.as_useful)} are as useful as the "
         f"best. **{name}** sorts {view} of news with a macro-F1 of **{useful.said(0)}**, and of "
-        f"its words **{leak.f1.said(0)}** are read ({_F1}); guessing reaches "
+        f"its words **{leak.f1.said(0)}** are read ({F1_TOLD}); guessing reaches "
         f"{leak.f1.chance:.0f}.",
         figure=plain_figure(representations_figure(points, view=f"{view} of news ")),
         alt=f"Words recovered against usefulness, a point for each of {best.n_compared} encoders "

@@ -41,9 +41,10 @@ def authors() -> Slide:
     return Slide(
         title=f"The vector alone gives away the {rows[0].get('label', 'label')} of "
         f"{100 * one.value:.0f} % of the texts",
-        body=f"Of {view.n_labels} of them, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
-        f"**{one.in_percent().value:.0f} %** at once (95 % interval "
-        f"{one.in_percent().ci95.said(0)}); guessing reaches {100 * one.chance:.0f} %. The table "
+        body=f"Among {view.n_labels} {rows[0].get('label', 'label')}s, the "
+        f"{ATTRIBUTE_ATTACKS[attack].title.lower()} names the right one of "
+        f"**{one.in_percent().value:.0f} %** of the texts at its first try (95 % interval "
+        f"{one.in_percent().ci95.said(0)}); guessing of {100 * one.chance:.0f} %. The table "
         "has the other attacks, those on the raw text beside those on the vector.",
         figure=plain_figure(accuracy_figure(drawn, along, view.k)),
         alt="Share of texts whose author is named, by how many of each the attacker has, a line "

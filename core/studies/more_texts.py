@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.attacks.inversion import shipped
 from core.errors import ArtifactError
-from core.store import META, read_record, write_json
+from core.store import META, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows, table_of
 
@@ -59,7 +59,7 @@ def collect(results: Path, encoder: str = "minilm") -> list[Row]:
 
 
 def _row(encoder: str, row: Row) -> Row:
-    n_texts = row["n_auxiliary"] or _n_texts(encoder, row["attack"])
+    n_texts = row["n_auxiliary"] or shipped.n_taught_by(_meta(encoder, row["attack"]).parent)
     facts = {
         "attack": row["attack"],
         "encoder": encoder,
@@ -76,13 +76,6 @@ def _row(encoder: str, row: Row) -> Row:
 
 def _meta(encoder: str, attack: str) -> Path:
     return Path(shipped.WEIGHTS) / encoder / attack / META
-
-
-def _n_texts(encoder: str, attack: str) -> int:
-    """Return how many texts shipped weights learnt from: their own, or those they are built on."""
-    training = read_record(_meta(encoder, attack), training=dict)["training"]
-    base = training.get("built_on")
-    return max(int(training["n_texts"]), _n_texts(encoder, base) if base else 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,12 +19,13 @@ from core.errors import ArtifactError, CoreError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.registry import name_of
 from core.specs import AttackSpec, settings_of
-from core.store import UNFIT, load_artifact, read_record, save_artifact
+from core.store import META, UNFIT, load_artifact, read_record, save_artifact
 from core.text import Vocabulary
 
 __all__ = [
     "WEIGHTS",
     "load_attack",
+    "n_taught_by",
     "open_attack",
     "save_attack",
     "shipped_digest",
@@ -119,7 +120,7 @@ def load_attack(folder: Path) -> TrainedAttack:
 
 def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
     """Return the vocabulary of the weights that ship for `encoder`, or of the bundled corpora."""
-    path = shipped_folder(encoder, "probe_mlc") / "model.json"
+    path = shipped_folder(encoder, "probe_mlc") / META
     if path.exists():
         return Vocabulary.from_dict(read_record(path, state=dict)["state"]["vocabulary"])
     from core.corpora import bundled_sentences
@@ -129,16 +130,24 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
 
 def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
     """Return the settings of the attack that ships for `encoder`; none where none ships."""
-    path = shipped_folder(encoder, attack) / "model.json"
+    path = shipped_folder(encoder, attack) / META
     return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def shipped_digest(encoder: Named, attack: str) -> str:
     """Return the SHA-256 of the weights of the attack that ships; empty where none ships."""
-    path = shipped_folder(encoder, attack) / "model.json"
+    path = shipped_folder(encoder, attack) / META
     if not path.exists():
         return ""
     return str(read_record(path, arrays_sha256=str)["arrays_sha256"])
+
+
+def n_taught_by(folder: Path) -> int:
+    """Return how many texts taught the attack in a folder: its own, or those of its base."""
+    training = read_record(folder / META, training=dict)["training"]
+    base = training.get("built_on")
+    own = int(training.get("n_texts") or 0)
+    return max(own, n_taught_by(folder.with_name(str(base)))) if base else own
 
 
 def shipped_held_out(encoder: Named) -> frozenset[str]:
@@ -181,7 +190,7 @@ def open_attack(
     spec = AttackSpec(name=spec) if isinstance(spec, str) else spec
     fresh = make_attack(spec)
     folder = shipped_folder(encoder, spec.name)
-    if (folder / "model.json").exists():
+    if (folder / META).exists():
         attack = load_attack(folder)
         overrides = dict(spec.settings)
         names = {f.name for f in dataclasses.fields(type(attack))}  # type: ignore[arg-type]
