@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.effects import Effects
@@ -147,10 +145,7 @@ class Proposer:
     def __call__(
         self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Step]]
     ) -> list[Expansion]:
-        """Return the expansions of states, computed side by side.
-
-        The compiled loops and the matrix products let go of the interpreter; there are as many
-        threads as torch has.
+        """Return the expansions of states, their effects computed side by side.
 
         Parameters
         ----------
@@ -160,8 +155,10 @@ class Proposer:
             return []
         missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-            return list(pool.map(self._expand, *zip(*states, strict=True), pulls))
+        return [
+            self._expand(target, heard, step, pull)
+            for (target, heard, step), pull in zip(states, pulls, strict=True)
+        ]
 
     def _expand(
         self,
