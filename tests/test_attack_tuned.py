@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.classifiers.tuned import paired, tune
+from core.attacks.inversion.classifiers.tuned import paired, taught, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
@@ -86,6 +90,65 @@ def test_training_on_that_only_spoils_is_undone(
     np.testing.assert_allclose(
         spoiled.model_.probabilities(tried), plain.model_.probabilities(tried), atol=1e-3
     )
+
+
+def test_a_teacher_tells_what_stands_in_the_texts_of_wrong_labels(
+    tiny_encoder: TransformerEncoder, plain: ProbeMLCAttack, parts: Any
+) -> None:
+    known, held, _ = parts
+    clean, seen = tiny_encoder.encode(known), tiny_encoder.encode(held)
+    turned = np.ascontiguousarray(clean[:, ::-1]), np.ascontiguousarray(seen[:, ::-1])
+    pairs = paired(plain.vocabulary_, (known, [turned[0]]), (held, turned[1]))
+    order = np.random.default_rng(0).permutation(len(pairs.rows))
+    wrong = replace(pairs, rows=[pairs.rows[i] for i in order])
+
+    often = copy.copy(plain)
+    often.batch_size = 16
+
+    def f1(teacher: Any) -> float:
+        tuned = tune(often, tiny_encoder, wrong, epochs=30, learning_rate=1e-2, teacher=teacher)
+        return max(tuned.log_.validation)
+
+    assert f1(taught(plain, known, clean)) > f1(None) + 3
+
+
+def test_a_teacher_answers_for_every_copy_of_a_text_and_for_no_other(
+    tiny_encoder: TransformerEncoder, plain: ProbeMLCAttack, parts: Any
+) -> None:
+    known, held, _ = parts
+    clean = tiny_encoder.encode(known)
+    kept = [i for i, row in enumerate(plain.vocabulary_.rows(known)) if len(row)]
+    teacher = taught(plain, known, clean)
+    assert len(teacher) == len(kept)
+    expected = plain.model_.probabilities(clean[kept])
+    for rows in (np.arange(5), np.arange(5) + len(kept)):
+        np.testing.assert_allclose(teacher.probabilities(rows).numpy(), expected[:5], atol=2e-2)
+    pairs = paired(plain.vocabulary_, (known, [clean]), (held, tiny_encoder.encode(held)))
+    with pytest.raises(InvalidInputError, match="vectors of the same texts"):
+        tune(
+            plain, tiny_encoder, pairs, epochs=1, learning_rate=1e-3,
+            teacher=taught(plain, known[:-9], clean[:-9]),
+        )  # fmt: skip
+
+
+def test_the_loss_of_taught_targets_is_that_of_their_mean() -> None:
+    torch.manual_seed(0)
+    start = np.random.default_rng(0).standard_normal((7, 4)).astype(np.float32)
+    model = WordClassifier(start, np.zeros(7), np.zeros(4, np.float32), scale=1.0)
+    vectors, answers = torch.randn(3, 4), torch.rand(3, 7)
+    rows = [np.array([0, 2], np.int32), np.array([1], np.int32), np.array([6], np.int32)]
+    hard = torch.zeros(3, 7)
+    for i, row in enumerate(rows):
+        hard[i, row.tolist()] = 1
+    loss = word_bce(model, vectors, rows, answers)
+    loss.backward()  # type: ignore[no-untyped-call]
+    logits = (vectors @ model.words.detach().T).requires_grad_()
+    mean = 0.2 * hard + 0.8 * answers
+    wanted = torch.nn.functional.binary_cross_entropy_with_logits(logits, mean, reduction="sum") / 3
+    wanted.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None and model.words.grad is not None
+    assert loss.item() == pytest.approx(wanted.item(), rel=2e-2)  # products in bfloat16
+    torch.testing.assert_close(model.words.grad, logits.grad.T @ vectors, rtol=2e-2, atol=2e-2)
 
 
 def test_copies_of_noise_have_the_words_of_their_texts(

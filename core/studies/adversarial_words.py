@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.classifiers.tuned import paired, tune
+from core.attacks.inversion.classifiers.tuned import paired, taught, tune
 from core.attacks.inversion.evaluation import evaluate, restrict
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.registry import make_attack
@@ -158,13 +158,16 @@ class _Scene:
         """What ships, trained on behind a linear map."""
         known, held = self._parts
         shipped: Any = load_attack(shipped_folder(self.base, "probe_mlc"))
-        changed = self.protected.encode(known)
-        lift = Lift.fit(changed, self.base.encode(known))
+        changed, clean = self.protected.encode(known), self.base.encode(known)
+        lift = Lift.fit(changed, clean)
         led_back = LiftedEncoder(self.base, self.protected, lift)
         pairs = paired(
             shipped.vocabulary_, (known, (lift(changed),)), (held, led_back.encode(held))
         )
-        attack = tune(shipped, self.base, pairs, epochs=EPOCHS, learning_rate=LEARNING_RATE)
+        attack = tune(
+            shipped, self.base, pairs, epochs=EPOCHS, learning_rate=LEARNING_RATE,
+            teacher=taught(shipped, known, clean),
+        )  # fmt: skip
         asked = LiftedEncoder(self.base, self.asked, lift)
         return _Classifier(
             attack, asked, LiftedAttack(attack, lift, self.base, self.protected), lift

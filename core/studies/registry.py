@@ -187,7 +187,7 @@ STUDIES: dict[str, StudyEntry] = {
         "defences: what each costs and what it saves",
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
-        version=2,
+        version=3,
         beside=("search", "retrieval"),
     ),
     "adversarial": StudyEntry(
@@ -195,7 +195,7 @@ STUDIES: dict[str, StudyEntry] = {
         "what an adversary reads while an encoder is trained against it, and fresh ones after it",
         "Song & Raghunathan (2020), §7, Fig. 6 and 7; Belrose et al. (2023)",
         "core.studies.adversarial:AdversarialStudy",
-        version=2,
+        version=3,
         beside=("search", "msp"),
     ),
     "membership-classifiers": StudyEntry(

@@ -3,7 +3,8 @@
 All are judged by `evaluate` on the same targets and words:
 
 - `tuned`: the classifier that ships for the encoder, or one trained anew, trained on with protected
-  vectors of the auxiliary texts, which a linear map has led back to the encoder's own space;
+  vectors of the auxiliary texts, which a linear map has led back to the encoder's own space; what
+  ships answers to their unprotected vectors is what it learns by;
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
@@ -27,7 +28,7 @@ import numpy as np
 
 from core.attacks.fitted import bind
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.classifiers.tuned import paired, tune
+from core.attacks.inversion.classifiers.tuned import paired, taught, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.posterior import PosteriorReader, TokenPrior
@@ -217,7 +218,9 @@ def _tuned(cell: Cell, scene: _Scene) -> ProbeMLCAttack:
     shipped = _shipped(scene.own)
     pairs = paired(shipped.vocabulary_, (known, scene.copies), (held, scene.attacked.encode(held)))
     epochs = -(-EPOCHS // len(scene.copies))
-    return tune(shipped, scene.own, pairs, epochs=epochs, learning_rate=LEARNING_RATE)
+    teacher = taught(shipped, known, scene.own.encode(known))
+    return tune(shipped, scene.own, pairs, epochs=epochs, learning_rate=LEARNING_RATE,
+                teacher=teacher)  # fmt: skip
 
 
 def _shipped(encoder: Encoder) -> ProbeMLCAttack:

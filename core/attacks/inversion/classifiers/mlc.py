@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
-from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
+from core.attacks.inversion.classifiers.network import Teacher, WordClassifier, word_bce
 from core.attacks.inversion.decision import best_counts
 from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from core.attacks.inversion.sparse_input import (
@@ -148,6 +148,7 @@ class MLCAttack:
         checkpoint_dir: str | None,
         *,
         counts_start: bool = False,
+        teacher: Teacher | None = None,
     ) -> TrainingLog:
         model = self.model_
         batch_of = training_input(model.entry, pairs.vectors, model.words.device)
@@ -155,7 +156,8 @@ class MLCAttack:
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
             model.train()
-            return word_bce(model, batch_of(rows), [pairs.rows[i] for i in rows])
+            taught = None if teacher is None else teacher.probabilities(rows)
+            return word_bce(model, batch_of(rows), [pairs.rows[i] for i in rows], taught)
 
         identity = {
             "attack": type(self).__name__,

@@ -17,7 +17,11 @@ from core.attacks.inversion.sparse_input import network_input
 from core.protocols import Vectors
 from core.training.devices import fast_dtype
 
-__all__ = ["WordClassifier", "word_bce"]
+__all__ = ["Teacher", "WordClassifier", "word_bce"]
+
+
+TRUST = 0.8
+"""How much of a target is what a teacher answers; the rest is what stands in the text."""
 
 
 class _ResidualMLP(nn.Module):
@@ -125,16 +129,25 @@ class _WordBCE(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, words: Tensor, bias: Tensor, where: tuple[Tensor, Tensor]
+        ctx: Any,
+        features: Tensor,
+        words: Tensor,
+        bias: Tensor,
+        where: tuple[Tensor, Tensor],
+        taught: Tensor | None,
     ) -> Tensor:
         fast = fast_dtype(words.device)
         f, w = features.to(fast), words.to(fast)
         logits = (f @ w.T).float().add_(bias)
-        positive = logits[where].sum()
+        own = 1.0 if taught is None else 1.0 - TRUST
+        positive = own * logits[where].sum()
         gradient = torch.sigmoid(logits)
+        if taught is not None:
+            positive = positive + TRUST * (logits * taught).sum()
+            gradient -= TRUST * taught
         # log(1 + e^x) = x − log σ(x), summed in float32.
         loss = (torch.nn.functional.softplus(logits).sum() - positive) / len(features)
-        gradient[where] -= 1
+        gradient[where] -= own
         ctx.save_for_backward(f, w, gradient.div_(len(features)))
         return loss
 
@@ -147,23 +160,70 @@ class _WordBCE(torch.autograd.Function):
             (g.T @ f).float() * upstream,
             gradient.sum(0) * upstream,
             None,
+            None,
         )
 
 
-def word_bce(model: WordClassifier, vectors: Tensor, targets: list[NDArray[np.int32]]) -> Tensor:
+class Teacher:
+    """What a trained classifier answers to vectors as they were before they were changed.
+
+    Whoever learns to read changed vectors e′ is to answer P(w | e′), which is the mean of
+    P(w | e) over the vectors e that e′ may come from. A classifier that learned P(w | e) from far
+    more texts tells that better than whether w stands in this one text: the same mean, less
+    scatter about it.
+
+    Parameters
+    ----------
+    model : WordClassifier
+        Copied as it stands: it may itself be trained on.
+    vectors : ndarray of float32, shape (n, d)
+        Unchanged, of the texts in the order in which they are trained on.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, model: WordClassifier, vectors: Vectors) -> None:
+        device = model.words.device
+        model.eval()
+        parts = (torch.from_numpy(vectors[i : i + 4096]) for i in range(0, len(vectors), 4096))
+        fast = fast_dtype(device)
+        self._features = torch.cat([model.features(part.to(device)).to(fast) for part in parts])
+        self._words, self._bias = model.words.to(fast, copy=True), model.bias.clone()
+
+    def __len__(self) -> int:
+        """Return the number of texts that it answers for."""
+        return len(self._features)
+
+    @torch.inference_mode()
+    def probabilities(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return P(word in text) of some of the texts, shape (B, |V|)."""
+        features = self._features[torch.from_numpy(rows % len(self))]
+        return torch.sigmoid((features @ self._words.T).float().add_(self._bias))
+
+
+def word_bce(
+    model: WordClassifier,
+    vectors: Tensor,
+    targets: list[NDArray[np.int32]],
+    taught: Tensor | None = None,
+) -> Tensor:
     """Return Eq. 8 of Song & Raghunathan (2020), averaged over the batch.
 
     L = −Σ_w [y_w log ŷ_w + (1 − y_w) log(1 − ŷ_w)].
+    Differs from the paper: where a teacher is given, y_w is (1 − t)·[w in text] + t·p_w, with its
+    p_w and t = `TRUST`.
 
     Parameters
     ----------
     vectors : Tensor, shape (B, d)
     targets : list of B int arrays
         Positions in V of the words that each text holds.
+    taught : Tensor, shape (B, |V|), optional
+        What a `Teacher` answers for each.
     """
     row = np.repeat(np.arange(len(targets)), [len(t) for t in targets])
     column = np.concatenate(targets).astype(np.int64)
     device = vectors.device
     where = (torch.from_numpy(row).to(device), torch.from_numpy(column).to(device))
-    loss: Tensor = _WordBCE.apply(model.features(vectors), model.words, model.bias, where)
+    features = model.features(vectors)
+    loss: Tensor = _WordBCE.apply(features, model.words, model.bias, where, taught)
     return loss

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.inversion.classifiers.network import Teacher
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.pairs import TrainingPairs
 from core.errors import InvalidInputError
@@ -15,7 +16,7 @@ from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.specs import settings_of
 from core.text import Vocabulary
 
-__all__ = ["paired", "tune"]
+__all__ = ["paired", "taught", "tune"]
 
 WORD_RATE = 0.1
 """Of the learning rate, for the word vectors: they know their words from far more texts."""
@@ -62,6 +63,18 @@ def _with_words(
     return [rows[i] for i in kept] * len(copies), np.concatenate([c[kept] for c in copies])
 
 
+def taught(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) -> Teacher:
+    """Return the answers of a trained classifier to vectors as they were, to tune by.
+
+    Parameters
+    ----------
+    texts, vectors : sequence of str, ndarray of float32, shape (n, d)
+        The known texts of `paired`, and their vectors without what changes these.
+    """
+    _, unchanged = _with_words(attack.vocabulary_.rows(texts), [vectors])
+    return Teacher(attack.model_, unchanged)
+
+
 def tune(
     attack: ProbeMLCAttack,
     encoder: Encoder,
@@ -69,6 +82,7 @@ def tune(
     *,
     epochs: int,
     learning_rate: float,
+    teacher: Teacher | None = None,
     on_progress: OnProgress = no_progress,
 ) -> ProbeMLCAttack:
     """Return a copy of a trained classifier that was trained on with other pairs.
@@ -80,7 +94,19 @@ def tune(
     ----------
     encoder : Encoder
         That `attack` was fitted on; its vocabulary is that of the pairs.
+    teacher : Teacher, optional
+        Of the same texts in the same order (`taught`).
+
+    Raises
+    ------
+    InvalidInputError
+        The teacher answers for another number of texts.
     """
+    if teacher is not None and len(pairs.rows) % len(teacher):
+        raise InvalidInputError(
+            f"The teacher answers for {len(teacher):,} texts, and {len(pairs.rows):,} are to be "
+            "trained on. Give it the vectors of the same texts."
+        )
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     settings |= {"epochs": epochs, "learning_rate": learning_rate}
     tuned = ProbeMLCAttack(**settings).load_state(*attack.state())
@@ -88,5 +114,5 @@ def tune(
     model = tuned.model_
     if model.residual is not None:
         model.residual.dropout.p = tuned.dropout
-    tuned.log_ = tuned._train(pairs, encoder, on_progress, None, counts_start=True)
+    tuned.log_ = tuned._train(pairs, encoder, on_progress, None, counts_start=True, teacher=teacher)
     return tuned
