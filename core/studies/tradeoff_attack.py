@@ -83,7 +83,7 @@ SENTENCES = "reconstruct"
 N_SENTENCES, N_SENTENCE_QUERIES = 30, 500
 """Texts that it attacks at most, and how often it may encode for each."""
 
-N_COPIES = 3
+N_COPIES = 6
 """Times that noise on vectors is drawn anew for every auxiliary text: that costs no query."""
 N_CALIBRATION = 200
 """Texts that the search learns its judgement from."""
