@@ -129,8 +129,14 @@ CHOSEN = (
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
-        "module core.studies.tradeoff_attack", {"N_COPIES": 3, "N_CALIBRATION": 200},
-        "200 and 300 such sentences", "[trade-off](results/tradeoff.md)",
+        "module core.attacks.inversion.classifiers.network", {"TRUST": 0.8},
+        "1,000 such sentences, behind truncation to 96 dimensions",
+        "[trade-off](results/tradeoff.md)",
+        f"{_DECISIONS}0015-the-trade-offs-attacker.md",
+    ),
+    Chosen(
+        "module core.studies.tradeoff_attack", {"N_COPIES": 6, "N_CALIBRATION": 200},
+        "1,000 and 200 such sentences", "[trade-off](results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
