@@ -67,7 +67,9 @@ class Row(Mapping[str, Any]):
     def said(self, measure: str, decimals: int = 1, *, is_bold: bool = False) -> str:
         """Return a score in a few characters, or nothing where the row has none."""
         score = self.scores.get(measure)
-        return "" if score is None else score.said(decimals, is_bold=is_bold)
+        if score is None:
+            return ""
+        return _bounded(score, *_ends(measure, [score])).said(decimals, is_bold=is_bold)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the flat, JSON-able form."""
@@ -177,9 +179,22 @@ def failures(rows: Sequence[Row]) -> list[Row]:
 _ENDS = (
     (re.compile(r"(control_)?auc|tpr_at_.*|top\d(_rest|_topic)?"), (0.0, 1.0)),
     (re.compile(r"advantage"), (-1.0, 1.0)),
-    (re.compile(r"\w+_f1|rouge_l|bleu_\d|token_inversion"), (0.0, 100.0)),
-)
+    (re.compile(r"\w+_f1|rouge_l|bleu_\d|token_inversion|precision|recall(@1)?|exact|hits_\d"),
+     (0.0, 100.0)),
+    (re.compile(r"kendall_tau|spearman"), (-100.0, 100.0)),
+)  # fmt: skip
 """Measures, and what they are at least and at most."""
+
+_ACCURACY = re.compile(r"(\w+_)?accuracy")
+"""Attacks on members tell it as a share, tasks in per cent."""
+
+
+def _ends(measure: str, scores: Sequence[Score]) -> tuple[float, float]:
+    """Return what a measure is at least and at most."""
+    kind = measure.partition(": ")[0]
+    if _ACCURACY.fullmatch(kind):
+        return 0.0, 1.0 if all(score.value <= 1 for score in scores) else 100.0
+    return next((ends for named, ends in _ENDS if named.fullmatch(kind)), (-math.inf, math.inf))
 
 
 def _bounded(score: Score, least: float, most: float) -> Score:
@@ -206,6 +221,5 @@ def mean_row_score(rows: Sequence[Row], measure: str, *, is_same_sample: bool = 
     scores = [row.scores[measure] for row in rows if measure in row.scores]
     if not scores:
         raise InvalidInputError(f"No row holds {measure}.")
-    kind = measure.partition(": ")[0]
-    ends = next((ends for named, ends in _ENDS if named.fullmatch(kind)), (-math.inf, math.inf))
-    return _bounded(mean_over_seeds(scores, is_same_sample=is_same_sample), *ends)
+    mean = mean_over_seeds(scores, is_same_sample=is_same_sample)
+    return _bounded(mean, *_ends(measure, scores))
