@@ -12,7 +12,7 @@ import pytest
 
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift
-from core.attacks.inversion.shipped import text_mark
+from core.attacks.inversion.shipped import load_attack, shipped_folder, text_mark
 from core.corpora.near_duplicates import near_duplicates
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
@@ -290,5 +290,19 @@ def test_a_sentence_is_read_behind_a_defence_on_as_many_texts_as_are_told(
 
 
 def test_who_reads_sentences_is_refused_without_the_texts_that_were_held_out() -> None:
-    with pytest.raises(InvalidInputError, match=r"reconstruct.*--auxiliary none"):
-        cell_of("none", ("tuned", "reconstruct"))
+    for name in ("reconstruct", "shipped"):
+        with pytest.raises(InvalidInputError, match=f"{name} .*--auxiliary none"):
+            cell_of("none", ("tuned", name))
+
+
+def test_the_search_as_it_ships_reads_as_much_as_it_does_elsewhere(
+    minilm: TransformerEncoder, bundled: list[str]
+) -> None:
+    short = [text for text in dict.fromkeys(bundled) if 6 <= len(text.split()) <= 14]
+    texts = AttackersTexts(tuple(short[:500]), tuple(short[500:540]), tuple(short[540:552]))
+    cell = cell_of("none") | {"attackers": ["shipped"], "start": "as it ships"}
+    scores, told = attack_scores(cell, minilm, texts)
+    shipped = load_attack(shipped_folder(minilm, "search"))
+    expected = evaluate(shipped, minilm, texts.targets).scores.token_set_f1
+    assert scores["token_set_f1: shipped"].value == pytest.approx(expected, abs=3)
+    assert told["attackers_told"]["shipped"]["family"] == "re-embedding search"

@@ -28,6 +28,7 @@ __all__ = ["attacker_said", "tradeoff_figure"]
 _ATTACKERS = {
     "tuned": "tuned classifier",
     "search": "re-embedding search",
+    "shipped": "re-embedding search as it ships",
     "reconstruct": "reconstruction of the sentence",
     "tokens": "reader of released tokens",
     "posterior": "reader who knows the mechanism",

@@ -7,6 +7,8 @@ All are judged by `evaluate` on the same targets and words:
   ships answers to their unprotected vectors is what it learns by;
 - `search`: the re-embedding search over that classifier, with the defence between it and the
   vectors: what is certain of the defence is applied to the words that it tries, noise is not;
+- `shipped`: the re-embedding search as it ships, on vectors that the linear map has led back; only
+  where it is named: what the others learned anew is held against it;
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
 - `posterior`: those of the likeliest tokens under what is released, by what the mechanism does and
   how tokens are used in the attacker's own texts;
@@ -58,6 +60,7 @@ from core.studies.trained_defences import Remembered
 from core.text import Vocabulary
 
 __all__ = [
+    "AS_SHIPPED",
     "ATTACKERS",
     "FRESH",
     "OF_TOKENS",
@@ -76,6 +79,9 @@ ATTACKERS = ("tuned", "search", *OF_TOKENS)
 
 FRESH = "retrieval"
 """Of another family than the adversary of any defence; read of what was defended alone."""
+
+AS_SHIPPED = "shipped"
+"""Learns nothing of a defence but the way back from its vectors."""
 
 SENTENCES = "reconstruct"
 """Takes seconds for each text, so that it comes where it is asked for."""
@@ -150,6 +156,9 @@ def _ready(
             yield "tuned", scene.on_protected(base, scene.own), *seen
         if "search" in asked:
             yield "search", _search(cell, scene, base), *seen
+        if AS_SHIPPED in asked:
+            search = load_attack(shipped_folder(scene.own, "search"))
+            yield AS_SHIPPED, scene.on_protected(search, scene.queried), *seen
         if SENTENCES in asked:
             yield SENTENCES, _reconstruct(scene, vocabulary), *seen
         if FRESH in asked:

@@ -29,6 +29,7 @@ from core.studies.defence_grid import (
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
 from core.studies.tradeoff_attack import (
+    AS_SHIPPED,
     ATTACKERS,
     FRESH,
     N_SENTENCE_QUERIES,
@@ -133,12 +134,18 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
         raise InvalidInputError(
             f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
         )
-    known = (*ATTACKERS, SENTENCES, FRESH)
+    known = (*ATTACKERS, AS_SHIPPED, SENTENCES, FRESH)
     for name in asked.attackers:
         if name not in known:
             raise InvalidInputError(
                 f"--attackers must be of {', '.join(known)}, got {name!r}." + similar(name, known)
             )
+    if AS_SHIPPED in asked.attackers and not _start(asked):
+        raise InvalidInputError(
+            f"--attackers {AS_SHIPPED} needs an encoder that weights ship for, such as minilm, and "
+            "--auxiliary, a file that holds the sentences held out from them; got --encoder "
+            f"{asked.encoder} and --auxiliary {asked.auxiliary or 'none'}."
+        )
     attackers = list(asked.attackers)
     if trained_stage(spec.name) and FRESH not in attackers:
         attackers.append(FRESH)

@@ -16,6 +16,7 @@ _SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind 
 _TOLD: Mapping[str, tuple[str, str]] = {
     "tuned": ("residual classifier", Access.PAIRS.needs),
     "search": ("re-embedding search", Access.QUERIES.needs),
+    "shipped": ("re-embedding search", Access.QUERIES.needs),
     "reconstruct": ("search for the sentence", Access.QUERIES.needs),
     "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
     "posterior": ("reader of tokens", "what is released, the mechanism and texts of its own"),

@@ -39,8 +39,9 @@ class TradeoffSettings:
     )
     attackers: tuple[str, ...] = setting(
         ATTACKERS,
-        "who attacks each defence, knowing it; `retrieval` comes to trained ones too, and "
-        "`reconstruct`, named here, reads sentences of some of the texts",
+        "who attacks each defence, knowing it; `retrieval` comes to trained ones too; "
+        "named here, `shipped` is the search as it ships, and `reconstruct` reads sentences of "
+        "some of the texts",
     )
     attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
     auxiliary: str = setting(
