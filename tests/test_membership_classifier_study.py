@@ -15,11 +15,18 @@ from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
 from core.errors import InvalidInputError
+from core.results import Interval, Score
 from core.specs import settings_of
-from core.studies import classed_texts, membership_classifiers, trained_classifiers
+from core.studies import (
+    classed_texts,
+    membership_classifier_tables,
+    membership_classifiers,
+    trained_classifiers,
+)
 from core.studies.classed_texts import ClassedTexts, named_apart
 from core.studies.membership_classifier_tables import ALGORITHMS, PAPER
 from core.studies.membership_classifiers import MembershipClassifierStudy
+from core.studies.membership_shipped import Measured
 from core.studies.registry import cells_of, run_study
 from core.studies.rows import Row
 from core.studies.trained_classifiers import Trained, trained_for
@@ -261,3 +268,16 @@ def test_the_command_runs_it_from_its_specification(
 
 def test_its_settings_say_what_they_are() -> None:
     assert all(f.metadata["help"] for f in settings_of(MembershipClassifierStudy).values())
+
+
+def test_draws_of_one_corpus_are_one_sample() -> None:
+    """What its users have in common does not average out, however often members are dealt."""
+    at = Interval(0.7, 0.8)
+    rows = [Row(facts={"seed": seed}, scores={"auc": Score(0.75, at, 300, 0.5)}) for seed in (0, 1)]
+    assert membership_classifier_tables._cell(rows, lambda row: True) == "0.750 [0.700, 0.800]"
+    measured = Measured(
+        study=NAME, model="", data="", attack="", model_title="", data_title="", attack_title="",
+        unit="users", entry=CLASSIFIER_ATTACKS["threshold"], rows=tuple(rows),
+    )  # fmt: skip
+    assert (measured.auc.ci95.low, measured.auc.ci95.high) == pytest.approx((0.7, 0.8))
+    assert measured.auc.n == 300

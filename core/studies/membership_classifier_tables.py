@@ -101,7 +101,7 @@ def _cell(rows: Sequence[Row], chosen: Callable[[Row], bool], measure: str = "au
     found = [row for row in own if measure in row.scores]
     if not found:
         return "not resolvable" if own and measure.startswith("tpr") else "–"
-    return mean_row_score(found, measure).said(3)
+    return mean_row_score(found, measure, is_same_sample=True).said(3)  # draws of one corpus
 
 
 def _paper_table(rows: Sequence[Row]) -> list[str]:

@@ -148,8 +148,7 @@ class Measured:
         return RATE_NAMES[rate] if is_classifier else f"tpr_at_{rate:g}"
 
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
-        is_same = self.study != "membership-classifiers"  # all draws are of one corpus
-        return mean_row_score(rows, measure, is_same_sample=is_same)
+        return mean_row_score(rows, measure, is_same_sample=True)  # all draws are of one corpus
 
 
 def _n_units(row: Row, study: str, side: str) -> int:
