@@ -1,0 +1,65 @@
+"""Each study has a test that a split which leaks would fail, or a reason why it needs none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.studies.registry import STUDIES
+
+_BY_HEART = "test_leaks.py::test_what_is_known_by_heart_is_not_attacked"
+
+LEAK_TESTS = {
+    "encoders": _BY_HEART,
+    "attacks": _BY_HEART,
+    "reconstruct": _BY_HEART,
+    "paragraphs": _BY_HEART,
+    "eos": _BY_HEART,
+    "scaling": _BY_HEART,
+    "layers": _BY_HEART,
+    "classification":
+        "test_leaks.py::test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
+    "names": "test_cli_names.py::test_no_training_text_holds_a_name_that_is_probed_for",
+    "memorisation":
+        "test_memorisation.py::test_exposure_rises_with_insertions_and_is_chance_without",
+    "attributes":
+        "test_attributes.py::"
+        "test_an_attack_that_knows_groups_by_heart_finds_nothing_where_groups_are_others",
+    "constrained": "test_constrained.py::test_a_table_of_pairs_is_read_with_its_official_split",
+    "adaptive": "test_constrained.py::test_a_table_of_pairs_is_read_with_its_official_split",
+    "tradeoff": "test_tradeoff_leaks.py::test_who_knows_by_heart_reads_no_more_than_a_guess",
+    "adversarial":
+        "test_adversarial_study.py::test_the_attacker_s_texts_are_new_and_targets_nobody_s",
+    "membership-classifiers":
+        "test_membership_classifier_study.py::test_a_split_that_leaks_measures_nothing",
+    "private-training":
+        "test_private_training_study.py::"
+        "test_no_head_learns_from_a_test_text_and_shadows_say_nothing_of_the_targets_half",
+    "membership-words":
+        "test_membership_studies.py::test_windows_that_stand_in_both_halves_are_not_scored",
+    "membership-sentences":
+        "test_membership_studies.py::test_pairs_that_were_held_out_of_training_are_no_members",
+}  # fmt: skip
+
+NEEDS_NONE = {
+    "deniability": "Nothing is learnt from texts: it counts what a mechanism, whose law is public, "
+    "makes of each token.",
+    "audit": "No text is attacked: mechanisms are run, and one half of the runs chooses what the "
+    "other is tested on (test_audit_pairs.py).",
+}
+
+
+def test_every_study_has_a_leak_test_or_a_reason() -> None:
+    assert LEAK_TESTS.keys() | NEEDS_NONE.keys() == STUDIES.keys()
+    assert not LEAK_TESTS.keys() & NEEDS_NONE.keys()
+    assert all(len(reason.split()) > 8 for reason in NEEDS_NONE.values())
+
+
+@pytest.mark.parametrize("study", LEAK_TESTS)
+def test_the_leak_test_is_there(study: str) -> None:
+    file, _, name = LEAK_TESTS[study].partition("::")
+    source = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    assert f"\ndef {name}(" in source
+    if LEAK_TESTS[study] == _BY_HEART:
+        assert f'    "{study}": study_' in source
