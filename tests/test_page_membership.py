@@ -25,9 +25,10 @@ from core.errors import ArtifactError, InvalidInputError
 from core.figures.membership import decile_figure, roc_figure, score_figure
 from core.registry import Look
 from core.results import Interval, Score
+from core.story.views_told import members
 from core.studies import membership_shipped
 from core.studies.membership_classifiers import MembershipClassifierStudy
-from core.studies.membership_shipped import FILES, Measured, load_measured, strongest
+from core.studies.membership_shipped import FILES, Measured, load_measured, strongest, verdict
 from core.studies.registry import run_study
 from core.studies.tables import write_rows
 from dashboard import cache
@@ -400,6 +401,26 @@ def test_tenths_have_symbols_of_their_own() -> None:
 def test_what_is_shipped_of_rare_words_is_told_with_them(opened: Open) -> None:
     page = opened(ASSETS / "membership", model="word2vec")
     assert "Of the rarest tenth of words it is right **9" in told(page)
+
+
+def test_what_the_year_tells_is_shown_and_is_no_headline(opened: Open) -> None:
+    shipped = load_measured(ASSETS / "membership")
+    by_year = [one for one in shipped if one.is_by_year]
+    assert by_year and strongest(by_year) in by_year
+    best = strongest(shipped)
+    assert best not in by_year
+    assert max(one.auc.ci95.low for one in by_year) > best.auc.ci95.low, "or it proves nothing"
+    page = opened(ASSETS / "membership")
+    assert page.session_state[state.DATA_KEY] == best.data
+    (data,) = [box for box in page.selectbox if box.key == state.DATA_KEY]
+    assert any("by year" in option for option in data.options)
+    assert "who was there" not in told(page)
+    page = opened(ASSETS / "membership", data=by_year[0].data)
+    assert "a year says who was there" in told(page)
+    slide = members()
+    assert slide.title == verdict(best) and slide.table is not None
+    assert any("by year" in row[1] for row in slide.table.rows)
+    assert any(name == "By year" for name, _ in slide.facts)
 
 
 def test_what_is_downloaded_is_json_without_texts() -> None:

@@ -128,6 +128,7 @@ def members() -> Slide:
             ("Interval", INTERVAL),
             ("Attacker", best.attack_title),
             ("Access", "the model's answers, and other texts like those that it learnt from"),
+            *_years(shown),
             *_weakest(weak),
             *origin(best.provenances),
         ),
@@ -146,6 +147,13 @@ def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     least = left_out[-1]
     told = f"{len(left_out)} weaker ones, down to an AUC of {_auc(least)}"
     return (("Not in the table", f"{told} ({least.model_title}, {least.data_title})"),)
+
+
+def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
+    """Return why what is told apart by year makes no headline, where some of it is shown."""
+    if not any(one.is_by_year for one in shown):
+        return ()
+    return (("By year", "in the table alone: the year says who was there, whatever is kept"),)
 
 
 def canaries() -> Slide:

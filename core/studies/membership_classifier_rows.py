@@ -15,7 +15,15 @@ from core.attacks.membership.roc import Ranking, curve
 from core.results import Score
 from core.studies.rows import Row
 
-__all__ = ["N_BUCKETS", "RATE_NAMES", "class_entropies", "entropy_rows", "row_of"]
+__all__ = [
+    "N_BUCKETS",
+    "RATE_NAMES",
+    "class_entropies",
+    "class_said",
+    "entropy_rows",
+    "is_by_year",
+    "row_of",
+]
 
 N_BUCKETS = 10
 """Of users by the entropy of their classes (Shejwalkar et al. 2021, Fig. 6)."""
@@ -23,7 +31,26 @@ N_BUCKETS = 10
 RATE_NAMES = {0.1: "tpr_at_10", 0.01: "tpr_at_1", 0.001: "tpr_at_0_1"}
 """What rows call the true-positive rate at so many false accusations."""
 
+_DATED = ("date", "year")
+"""Columns of classes that say when: of dates the class is the year."""
+
 _CURVE_RATES = np.logspace(-3, 0, 25)
+
+
+def is_by_year(label: str) -> bool:
+    """Return whether classes are years, which tell by themselves who was there to write."""
+    return label in _DATED
+
+
+def class_said(label: str) -> str:
+    """Return what a column of classes tells apart.
+
+    Examples
+    --------
+    >>> class_said("date"), class_said("newsgroup")
+    ('year', 'newsgroup')
+    """
+    return "year" if is_by_year(label) else label
 
 
 def row_of(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.studies.membership_classifier_rows import class_said, is_by_year
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -82,13 +83,16 @@ def _heading(group: tuple[str, ...], rows: Sequence[Row]) -> str:
     drawn = "users" if split == "user" else "texts one by one"
     control = mean_row_score(rows[:1], "control_auc")
     return (
-        f"**{corpus}**, class `{label}`, {classifier}, members drawn by {drawn}: "
+        f"**{corpus}**, class `{class_said(label)}`, {classifier}, members drawn by {drawn}: "
         f"{_mean(rows, 'n_members'):,.0f} members of {_mean(rows, 'n_member_users'):,.0f} users, "
         f"{first['n_classes']} classes; right on {_mean(rows, 'train_accuracy'):.3f} of members "
         f"and {_mean(rows, 'test_accuracy'):.3f} of others, a gap of "
         f"{_mean(rows, 'generalisation_error'):.3f}; membership dealt by lot: AUC "
-        f"{control.said(3)}."
+        f"{control.said(3)}.{_YEARS if is_by_year(label) else ''}"
     )
+
+
+_YEARS = " The year says who was there: part of what is found is when people wrote, not how."
 
 
 def _mean(rows: Sequence[Row], fact: str) -> float:
@@ -161,7 +165,13 @@ def _entropy_table(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     lines = [
-        (*group, f"{_mean(those, 'class_entropy'):.2f}", _cell(those, lambda row: True, _RIGHT))
+        (
+            group[0],
+            class_said(group[1]),
+            *group[2:],
+            f"{_mean(those, 'class_entropy'):.2f}",
+            _cell(those, lambda row: True, _RIGHT),
+        )
         for group, those in _grouped(rows, ("corpus", "label", "classifier", "bucket"))
     ]
     head = ("corpus", "class", "classifier", "bucket", "entropy of classes, nats", "accuracy")
@@ -190,7 +200,9 @@ def _ablations(rows: Sequence[Row]) -> list[str]:
             same = [row for row in both if _value(row, group[4]) == value]
             found.append(
                 (
-                    *group,
+                    group[0],
+                    class_said(group[1]),
+                    *group[2:],
                     value or "all",
                     f"{_mean(same, 'test_accuracy'):.3f}",
                     f"{_mean(same, 'generalisation_error'):.3f}",

@@ -20,7 +20,7 @@ from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.registry import Entry
 from core.results import Score
-from core.studies.membership_classifier_rows import RATE_NAMES
+from core.studies.membership_classifier_rows import RATE_NAMES, class_said, is_by_year
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
@@ -63,6 +63,8 @@ class Measured:
         Of everything with membership dealt by lot, where rows of their own tell it.
     is_control : bool
         Nobody is a member: what is found is no leak.
+    is_by_year : bool
+        Classes are years: who was there when tells users apart, whatever the model keeps of them.
     """
 
     study: str
@@ -78,6 +80,7 @@ class Measured:
     by_decile: tuple[tuple[Row, ...], ...] = ()
     by_lot: tuple[Row, ...] = ()
     is_control: bool = False
+    is_by_year: bool = False
 
     @cached_property
     def auc(self) -> Score:
@@ -184,8 +187,13 @@ def load_measured(folder: Path = SHIPPED) -> list[Measured]:
 
 
 def strongest(found: Sequence[Measured]) -> Measured:
-    """Return what is surely found most often: by the lower end of its interval."""
+    """Return what is surely found most often: by the lower end of its interval.
+
+    Controls are left out, and so are years, which are confounded with who was there, unless
+    nothing else is there.
+    """
     real = [one for one in found if not one.is_control] or list(found)
+    real = [one for one in real if not one.is_by_year] or real
     return max(real, key=lambda one: one.auc.ci95.low)
 
 
@@ -217,11 +225,12 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
                 data="-".join(str(row[name]) for name in ("corpus", "label", "split")),
                 attack="-".join([str(row["attack"]), *told]),
                 model_title=TARGETS[row["classifier"]].title,
-                data_title=f"{corpus} by {row['label']}, {learned}",
+                data_title=f"{corpus} by {class_said(row['label'])}, {learned}",
                 attack_title=_titled(entry, [setting_said(each) for each in told]),
                 unit="users" if row["level"] == "user" else "texts",
                 entry=entry,
                 rows=tuple(own),
+                is_by_year=is_by_year(row["label"]),
             )
         )
     return found

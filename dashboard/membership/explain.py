@@ -50,7 +50,8 @@ def caveats() -> None:
             "- A verdict is a statement about many, never proof about one person: the line on "
             "what it is worth says how many of those accused would be members.\n"
             "- Members and non-members must be drawn alike. Where they differ in anything else, "
-            "such as the year, an attack finds that difference and it looks like a leak.\n"
+            "such as the year, an attack finds that difference and it looks like a leak: what "
+            "is told apart by year is shown, and is never the page's first answer.\n"
             "- The models were trained here on small collections; how much another one gives away "
             "depends on its training, above all on how often it saw each text."
         )

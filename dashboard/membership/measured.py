@@ -126,13 +126,17 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
     control = "" if one.control is None else (
         f" With membership dealt by lot it is {100 * one.control.value:.0f} %."
     )  # fmt: skip
+    years = (
+        " The classes are years, and a year says who was there: part of what is found is when "
+        "people wrote, not how, so this stands in no headline."
+    ) if one.is_by_year else ""  # fmt: skip
     slot.markdown(
         f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
         f"{plain(one.data_title)}: an AUC of **{_hundred(auc)}** per cent, 95 % interval in "
         f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control}"
         f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
         f"is a member. It is one of {n_tried} attacks that were tried on the same."
-        f"{_of_the_rarest(one)}"
+        f"{_of_the_rarest(one)}{years}"
     )
 
 
