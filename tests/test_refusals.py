@@ -193,6 +193,17 @@ def test_numbers_that_cannot_be_counted_with_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("seed", [MANY, "-1", f"-{MANY}"])
+@pytest.mark.parametrize("command", [["tune", "--attack", "mlc", "--seed"],
+                                     ["study", "encoders", "--seeds"]])  # fmt: skip
+def test_the_range_of_a_seed_is_told_whichever_end_is_passed(
+    core: Any, corpus: Path, tmp_path: Path, command: list[str], seed: str
+) -> None:
+    *words, option = command
+    given = [*words, "--target", corpus, "--out", tmp_path / "out.json", f"{option}={seed}"]
+    assert f"must lie in [0, 4294967295], got '{seed}'" in core(*given).refusal()
+
+
 @pytest.mark.parametrize("out", ["no/such/folder/private.txt", "."])
 def test_a_place_that_cannot_be_written_is_told_before_the_work(
     core: Any, corpus: Path, tmp_path: Path, out: str

@@ -42,25 +42,20 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def whole_number(text: str) -> int:
+def whole_number(text: str, low: int = -MOST_WHOLE, high: int = MOST_WHOLE) -> int:
     """Read a whole number of a size that can be counted with."""
     try:
         value = int(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {_cut(text)!r}") from error
-    if abs(value) > MOST_WHOLE:
-        raise argparse.ArgumentTypeError(
-            f"must lie in [-{MOST_WHOLE}, {MOST_WHOLE}], got {_cut(text)!r}"
-        )
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"must lie in [{low}, {high}], got {_cut(text)!r}")
     return value
 
 
 def seed_number(text: str) -> int:
     """Read a seed: a whole number from 0."""
-    value = whole_number(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must lie in [0, {MOST_WHOLE}], got {value}")
-    return value
+    return whole_number(text, low=0)
 
 
 def _cut(text: str) -> str:

@@ -6,10 +6,11 @@ import argparse
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING
+from functools import partial
 from typing import Any
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.cli.arguments import read_value
+from core.cli.arguments import read_value, whole_number
 from core.cli.study_files import bare, held, with_files
 from core.errors import InvalidInputError, similar
 from core.specs import settings_of, validate_settings
@@ -39,12 +40,18 @@ def _shape(hint: Any, meta: Any) -> dict[str, Any]:
         return {"action": argparse.BooleanOptionalAction}
     shape: dict[str, Any] = {"choices": meta["choices"]} if meta["choices"] else {}
     if typing.get_origin(hint) is not tuple:
-        return {"type": hint, **shape}
+        return {"type": _read(hint, meta), **shape}
     inner, *rest = typing.get_args(hint)
     if typing.get_origin(inner) is tuple:  # pairs of a name and a value
         return {"action": "append", "metavar": "NAME=VALUE"}
     is_open = rest == [Ellipsis]
-    return {"type": inner, "nargs": "+" if is_open else 1 + len(rest), **shape}
+    return {"type": _read(inner, meta), "nargs": "+" if is_open else 1 + len(rest), **shape}
+
+
+def _read(kind: Any, meta: Any) -> Any:
+    """Return what reads one word: of a whole number it knows the range."""
+    ends = {end: meta[end] for end in ("low", "high") if meta[end] is not None}
+    return partial(whole_number, **ends) if kind is int and ends else kind
 
 
 def _said(value: Any) -> str:
