@@ -152,6 +152,25 @@ def test_what_cannot_be_is_refused_in_one_line(
     assert not table.with_name("out.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.jsonl", b'{"id": "1", "text": "the garden"}\n{"id": "\\ud800", "text": "a river"}\n',
+         "line 2: 'id' holds a broken character (lone surrogate). Write it again as UTF-8."),
+        ("b.jsonl", b'{"text": "the garden", "more": {"deep": ["\\udfff"]}}\n',
+         "line 1: 'more' holds a broken character"),
+        ("c.csv", b"id,text\n\xed\xa0\x80,the garden bridge\n", "line 2: is not UTF-8 (byte 1)"),
+    ],
+)  # fmt: skip
+def test_half_a_character_in_another_column_is_refused(
+    core: Any, tiny_bert: Path, tmp_path: Path, name: str, content: bytes, told: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    asked = run(core, tiny_bert, tmp_path / name, "--eta", "1", "--text-column", "text")
+    assert told in asked.refusal()
+    assert not (tmp_path / name).with_stem("out").exists()
+
+
 def test_an_audit_takes_an_epsilon(core: Any) -> None:
     given = ("audit-mechanism", "--mechanism", "tem", "--no-processes")
     answer = core(*given, "--epsilon", "3", "--json").json()

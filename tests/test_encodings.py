@@ -114,6 +114,7 @@ def test_undefined_bytes_are_kept(tmp_path: Path) -> None:
         ("text\na\0b\n".encode("utf-16"), "line 2: holds a null byte"),
         (b"\xff\xfe\x00\xd8a", "is not UTF-16"),
         ("text\nnaïve\né".encode() + b"\xe9\n", "line 3: is not UTF-8"),
+        (b"id,text\n1,one\n\xed\xa0\x80,two\n", "line 3: is not UTF-8"),
     ],
 )
 def test_what_is_no_text_is_refused(content: bytes, told: str, tmp_path: Path) -> None:

@@ -81,7 +81,11 @@ def _chunks(raw: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_utf8(raw: BinaryIO) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    """Whether all is UTF-8, but for half characters written like whole ones: no cp1252 has those.
+
+    Whoever reads the file refuses them.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogatepass")
     try:
         for chunk in _chunks(raw):
             # ASCII needs no decoder, unless the chunk before ended within a character.

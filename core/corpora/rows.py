@@ -15,7 +15,7 @@ from core.corpora.documents import check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
 from core.errors import similar
 
-__all__ = ["Columns", "Row", "check_rows", "documents_of", "is_empty", "row_of"]
+__all__ = ["Columns", "Row", "check_rows", "check_whole", "documents_of", "is_empty", "row_of"]
 
 _OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -181,9 +181,20 @@ def _name(source: Source, row: Row, value: Any) -> str | None:
     if value is None or value != value or value == "":
         return None
     told = str(value)
-    if _SURROGATE.search(told):
-        raise refusal(source, row.place, f"a label {_BROKEN}")
+    check_whole(source, row.place, "a label", told)
     return told
+
+
+def check_whole(source: Source, place: str, name: str, told: str) -> None:
+    """Check that what stands in a cell can be written as UTF-8.
+
+    Raises
+    ------
+    InvalidInputError
+        It holds half a character.
+    """
+    if _SURROGATE.search(told):
+        raise refusal(source, place, f"{name} {_BROKEN}")
 
 
 def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:

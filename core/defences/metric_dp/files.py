@@ -20,7 +20,7 @@ from core.corpora.guess import facts_of
 from core.corpora.memory_file import File
 from core.corpora.parquet_table import BATCH_ROWS, ParquetTable, values_of
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
-from core.corpora.rows import Columns
+from core.corpora.rows import Columns, check_whole
 from core.corpora.tables import CsvTable, JsonTable, kind_of, open_table
 from core.durable import unfinished
 from core.errors import InvalidInputError
@@ -179,25 +179,18 @@ def _jsonl(
             ):
                 if record[column] is not None:
                     record[column] = answer
-                file.write(_json_of(record) + "\n")
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_rows += len(batch)
             on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
     return n_rows
 
 
-def _json_of(record: dict[str, Any]) -> str:
-    """Return JSON with its letters as they are, escaped where UTF-8 cannot hold one."""
-    line = json.dumps(record, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # half a character, in a field that is none of ours
-        return json.dumps(record)
-    return line
-
-
 def _value(source: File, place: str, record: dict[str, Any], column: str) -> Any:
+    """Return a field of a record whose other fields can be written again."""
     if column not in record:
         raise refusal(source, place, f"is not a JSON object with {column!r}.")
+    for name, value in record.items():
+        check_whole(source, place, repr(name), json.dumps([name, value], ensure_ascii=False))
     return record[column]
 
 
