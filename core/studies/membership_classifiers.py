@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS
 from core.errors import InvalidInputError
+from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.classed_texts import ClassedTexts, named_apart, open_classed
 from core.studies.membership_classifier_rows import entropy_rows, row_of
 from core.studies.membership_classifier_tables import markdown
+from core.studies.membership_compared import gains_over
 from core.studies.rows import Cell, Row
 from core.studies.trained_classifiers import SPLITS, Trained, trained_for
 from core.tasks.classifiers import PIECES, Selection
@@ -152,9 +154,14 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     shadows: Any = trained.aligned() if entry.needs == "the same samples" else [trained.shadow()]
     chosen = _plans(cell, shadows, target)
     shared = {**trained.accuracies(), **_sizes(trained, target)}
+    outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"])
+    gains: list[dict[str, Score]] = [{}] * len(outcomes)
+    if not cell["varied"]:
+        gains = gains_over(target, shadows, outcomes, cell["seed"])
     rows = []
-    for outcome in evaluate(target, shadows, chosen=chosen, seed=cell["seed"]):
-        rows.append(row_of(outcome, shared))
+    for outcome, gain in zip(outcomes, gains, strict=True):
+        row = row_of(outcome, shared)
+        rows.append(replace(row, scores={**row.scores, **gain}))
         if outcome.plan == Plan("user_votes", {"feature": "loss"}) and not cell["varied"]:
             rows += entropy_rows(outcome, target, shared)
     return rows

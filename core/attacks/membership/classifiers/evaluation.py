@@ -46,6 +46,7 @@ __all__ = [
     "has_both_kinds_of_users",
     "sides_there",
     "plans",
+    "resamples_of",
 ]
 
 N_SHUFFLES = 40
@@ -207,7 +208,7 @@ def _run(
     if shadows is not None:
         attack.fit(shadows)
     ranking = _ranking(attack.scores(target), target, plan.level)
-    n_resamples = _n_resamples(len(ranking.scores))
+    n_resamples = resamples_of(len(ranking.scores))
     decided = _decided(plan, attack, target, shadows, ranking.scores)
     accuracy = gain = None
     if decided is not None:
@@ -241,7 +242,7 @@ def _ranking(scores: NDArray[np.float64], outputs: Outputs, level: Level) -> Ran
     return Ranking(scores, outputs.members, outputs.users)
 
 
-def _n_resamples(n: int) -> int:
+def resamples_of(n: int) -> int:
     """Return how many resamples a bootstrap of n draws: fewer of many, whose ends vary less."""
     return int(np.clip(8_000_000 // n, 400, 2000))
 

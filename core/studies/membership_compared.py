@@ -1,0 +1,121 @@
+"""Attacks on a classifier held against others on the same samples, users drawn for both at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from core.attacks.membership.classifiers.evaluation import (
+    AttackOutcome,
+    Plan,
+    evaluate,
+    resamples_of,
+)
+from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.roc import auc_difference
+from core.results import Score
+from core.studies.rows import Row, mean_row_score
+from core.studies.tables import markdown_table
+
+__all__ = ["AGAINST", "GAIN", "comparisons", "gains_over", "verdict"]
+
+GAIN = "auc_gain"
+"""What a row calls the AUC of its attack less that of another, which stands behind a colon."""
+
+_SAMPLES = Plan("threshold", {"feature": "loss"})
+_USERS = Plan("user_statistic", {"feature": "loss", "statistic": "mean"})
+
+AGAINST: Mapping[str, tuple[Plan, ...]] = {
+    "lira_online": (_SAMPLES,),
+    "lira_offline": (_SAMPLES,),
+    "rmia_online": (_SAMPLES,),
+    "rmia_offline": (_SAMPLES,),
+    "bavaria": (_SAMPLES, Plan("lira_online"), Plan("rmia_online")),
+    "user_learned": (_USERS,),
+    "user_votes": (_USERS,),
+    "user_likelihood": (_USERS,),
+    "user_inference": (_USERS,),
+}
+"""By attack, whom it is held against: Algorithms 1 and 2 of Shejwalkar et al. (2021), both with the
+loss, and of the attacks that need the fewest shadow models those that need more."""
+
+
+def gains_over(
+    target: Outputs, shadows: Any, outcomes: Sequence[AttackOutcome], seed: int
+) -> list[dict[str, Score]]:
+    """Return by how much the AUC of each attack exceeds that of those that it is held against.
+
+    Parameters
+    ----------
+    outcomes : sequence of AttackOutcome
+        On the same target and shadow models.
+
+    Returns
+    -------
+    list of dict
+        Of each outcome, measure to the difference with its paired bootstrap interval; empty for
+        attacks that are held against none.
+    """
+    plans = {plan for o in outcomes for plan in map(_hashed, AGAINST.get(o.plan.attack, ()))}
+    chosen = [Plan(name, dict(settings)) for name, settings in sorted(plans)]
+    others = {o.plan.attack: o for o in evaluate(target, shadows, chosen=chosen, seed=seed)}
+    found = []
+    for outcome in outcomes:
+        ranking = outcome.ranking
+        n_resamples = resamples_of(len(ranking.scores))
+        found.append(
+            {
+                f"{GAIN}: {plan.attack}": auc_difference(
+                    ranking, others[plan.attack].ranking, seed=seed, n_resamples=n_resamples
+                )
+                for plan in AGAINST.get(outcome.plan.attack, ())
+            }
+        )
+    return found
+
+
+def _hashed(plan: Plan) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    return plan.attack, tuple(plan.settings.items())
+
+
+def comparisons(rows: Sequence[Row]) -> list[str]:
+    """Return the table of attacks held against others; nothing where rows tell of none.
+
+    Of attacks with a feature, that with the loss.
+    """
+    return markdown_table(_HEAD, lines) if (lines := list(_lines(rows))) else []
+
+
+_HEAD = ("corpus", "class", "classifier", "members by", "attack", "against", "AUC more", "so")
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if row.get("feature", "loss") != "loss" or row.get("of", "bavaria") != "bavaria":
+            continue
+        for measure in row.scores:
+            kind, _, other = measure.partition(": ")
+            if kind == GAIN:
+                place = tuple(str(row[name]) for name in ("corpus", "label", "classifier", "split"))
+                groups.setdefault((*place, row["attack"], other), []).append(row)
+    for key, those in groups.items():
+        attack, other = key[4:]
+        mean = mean_row_score(those, f"{GAIN}: {other}", is_same_sample=True)
+        names = CLASSIFIER_ATTACKS[attack].title, CLASSIFIER_ATTACKS[other].title
+        yield (*key[:4], *names, mean.said(3), verdict(mean))
+
+
+def verdict(gain: Score) -> str:
+    """Return what a difference and its interval allow to be said.
+
+    Examples
+    --------
+    >>> from core.results import Interval
+    >>> verdict(Score(0.02, Interval(-0.01, 0.05), 9, 0.0))
+    'not told apart'
+    """
+    if gain.ci95.low > 0:
+        return "more"
+    return "less" if gain.ci95.high < 0 else "not told apart"
