@@ -133,6 +133,8 @@ def test_sources_that_are_worked_out() -> None:
     f1 = {row["n_auxiliary"]: row["token_set_f1"] for row in rows}
     half = score_of("learning n_auxiliary=128000 minus learning n_auxiliary=32000 over 2")
     assert half.value == pytest.approx((f1[128000] - f1[32000]) / 2)
+    ratio = score_of("ratio of learning n_auxiliary=128000 to learning n_auxiliary=32000")
+    assert ratio.value == pytest.approx(f1[128000] / f1[32000])
     assert score_of("greatest of learning").value == max(f1.values())
     assert score_of("least of learning").value == min(f1.values())
     mean = score_of("mean of attributes-novels top1 attribute_attack=majority n_labels=20 "

@@ -9,6 +9,7 @@ greatest of SOURCE · least of SOURCE                of all rows that fit, not o
 mean of SOURCE · mean of the same SOURCE            over seeds, with its interval; tested on other
 texts each, or all on the same ones
 SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
+ratio of SOURCE to SOURCE                           how many times as much
 size of SOURCE                                      without its sign
 paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
 written down once, and no command repeats it
@@ -35,6 +36,7 @@ KEPT = ("paper", "setting", "recorded")
 """What begins the source of a figure that stays as it stands."""
 
 _DIFFERENCE = re.compile(r'(?P<first>[^"]*) minus (?P<second>[^"]*?)(?: over (?P<parts>\d+))?')
+_RATIO = re.compile(r'ratio of (?P<first>[^"]*) to (?P<second>[^"]*)')
 _SAME = "the same "
 _NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
 
@@ -59,6 +61,9 @@ def score_of(source: str) -> Score:
     if difference:
         taken = score_of(difference["first"]).value - score_of(difference["second"]).value
         return Score(taken / float(difference["parts"] or 1))
+    ratio = _RATIO.fullmatch(source)
+    if ratio:
+        return Score(score_of(ratio["first"]).value / score_of(ratio["second"]).value)
     kind, _, rest = source.partition(" ")
     if kind == "size":
         return Score(abs(score_of(rest.removeprefix("of ")).value))
