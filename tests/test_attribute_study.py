@@ -117,6 +117,14 @@ def test_a_contrast_tells_what_other_groups_lose(books: Path, tmp_path: Path) ->
     assert "where labelled texts are of other groups" in table and "labels shuffled" in table
 
 
+def test_a_table_names_the_control_where_it_has_one(books: Path, tmp_path: Path) -> None:
+    rows = run_study("attributes", study(books, attribute_attacks=("linear",)), tmp_path)
+    said = "Rows *labels shuffled* are the control"
+    assert said in markdown(rows)
+    alone = markdown([row for row in rows if not row["is_shuffled"]])
+    assert said not in alone and "the same labels for every target.\n" in alone
+
+
 def test_dense_vectors_are_told_by_their_parts(
     books: Path, tmp_path: Path, tiny_bert: Path
 ) -> None:

@@ -20,6 +20,8 @@ _SOURCES = {
 }
 """What tables call where labelled texts come from."""
 
+_CONTROL = " Rows *labels shuffled* are the control: there is nothing to learn."
+
 Key = tuple[str, str, str, str, int, int, bool]
 
 
@@ -75,8 +77,8 @@ def markdown(rows: Sequence[Row]) -> str:
     lines = markdown_table(columns, (_line(key, own) for key, own in grouped.items()))
     lines += [
         "",
-        "Shares of the targets, means over seeds; *guessing*: the same labels for every target. "
-        "Rows *labels shuffled* are the control: there is nothing to learn.",
+        "Shares of the targets, means over seeds; *guessing*: the same labels for every target."
+        + (_CONTROL if any(key[-1] for key in grouped) else ""),
     ]
     lines += [f"- {row['attribute_attack']}, {row['split']}: failed: {row.error}"
               for row in rows if row.error]  # fmt: skip
