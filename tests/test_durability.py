@@ -19,7 +19,7 @@ from core.store import META, clear_leftovers, load_artifact, save_artifact
 from tools.faults.commands import COMMANDS
 from tools.faults.runs import measure
 from tools.faults.shim import KINDS, Operation, why_not
-from tools.faults.table import markdown, write
+from tools.faults.table import UPLOADS, markdown, write
 from tools.faults.tries import Outcome, Share, spread
 from tools.kept import Kept
 
@@ -118,6 +118,13 @@ def test_the_table_counts_what_was_lost(tmp_path: Path) -> None:
     write(tmp_path / "faults.json", outcomes)
     told = json.loads((tmp_path / "faults.json").read_text())
     assert told["n_tries"] == 3 and [each["problem"] for each in told["lost"]] == ["does not go on"]
+
+
+def test_the_page_says_why_uploads_have_no_row() -> None:
+    root = Path(__file__).parents[1]
+    assert f"\n\n{UPLOADS}\n\n" in (root / "docs" / "results" / "faults.md").read_text("utf-8")
+    file, _, test = UPLOADS.split("`")[1].partition("::")
+    assert f"def {test}(" in (root / file).read_text("utf-8")
 
 
 def test_a_file_is_on_disk_before_it_has_its_name(

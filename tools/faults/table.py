@@ -12,7 +12,15 @@ from core.studies.tables import markdown_table
 from tools.faults.shim import KINDS
 from tools.faults.tries import Outcome
 
-__all__ = ["in_order", "markdown", "write"]
+__all__ = ["UPLOADS", "in_order", "markdown", "write"]
+
+UPLOADS = (
+    "Uploads have no row: what a visitor uploads is kept in memory alone, so that no file "
+    "operation is there to fail. "
+    "`tests/test_server_privacy.py::test_an_upload_is_kept_in_memory_alone` watches the server "
+    "for one."
+)
+"""Why one way to hand in texts is not tried."""
 
 
 def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> None:
@@ -70,6 +78,8 @@ def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
         "left over; and the run that met the fault had told it in one line.",
         "",
         *markdown_table(("command", "operations", *KINDS), lines),
+        "",
+        UPLOADS,
         "",
         f"{len(outcomes):,} tries; {n_wrong} lost something. Repeat it: `{_command(most)}`.",
         "",
