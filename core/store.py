@@ -43,7 +43,7 @@ __all__ = [
     "digest_file",
     "digest_of",
     "load_artifact",
-    "prepare_place",
+    "prepared_place",
     "read_json",
     "read_record",
     "read_sealed",
@@ -119,8 +119,11 @@ def check_folder(target: Path) -> None:
     _check_name(target)
 
 
-def prepare_place(target: Path) -> None:
+@contextmanager
+def prepared_place(target: Path) -> Iterator[None]:
     """Make the folder that a result is to lie in, before the work whose result it is.
+
+    Where nothing came to lie in it, it is not left behind.
 
     Raises
     ------
@@ -130,8 +133,15 @@ def prepare_place(target: Path) -> None:
         The folder cannot be made.
     """
     _check_name(target)
+    missing = [each for each in (target.parent, *target.parent.parents) if not each.exists()]
     with storage_errors(target):
         make_folder(target.parent, is_public=True)
+    try:
+        yield
+    finally:
+        for each in missing:
+            with suppress(OSError):  # something lies in it
+                each.rmdir()
 
 
 def _check_name(target: Path) -> None:

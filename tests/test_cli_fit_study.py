@@ -167,6 +167,23 @@ def test_a_cell_that_fails_is_told_and_the_rest_is_written(
     assert rows[0]["token_set_f1"] > 85 and "nonsense" in rows[1]["error"]
 
 
+def test_no_empty_folder_is_left_where_every_cell_failed(
+    core: Any, news: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> list[Row]:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(encoders, "measure", failing)
+    given = ["study", "encoders", "--target", news, "--other", news, "--encoders", "hashing",
+             "--attacks", "probe", "--out"]  # fmt: skip
+    outcome = core(*given, tmp_path / "missing" / "t.json")
+    assert outcome.status == 2 and "no file was written" in outcome.err
+    assert not (tmp_path / "missing").exists()
+    (tmp_path / "there").mkdir()
+    core(*given, tmp_path / "there" / "t.json")
+    assert (tmp_path / "there").is_dir(), "a folder of the user's own stays"
+
+
 def test_an_attack_meets_only_vectors_that_it_reads(core: Any, news: Path, tmp_path: Path) -> None:
     study = encoders.EncoderStudy(
         target=str(news), encoders=("tfidf", "minilm"), attacks=("probe", "probe_mlc")

@@ -207,6 +207,16 @@ def test_mistakes_are_told(core: Any, given: list[object], more: list[str], told
     assert told in core(*given, *more).refusal()
 
 
+def test_a_file_of_two_rows_is_refused_before_any_trial(core: Any, tmp_path: Path) -> None:
+    target = tmp_path / "two.csv"
+    target.write_text("text\nThe garden is green.\nA river is wide.\n", encoding="utf-8")
+    out = tmp_path / "missing" / "deep" / "t.json"
+    for words in (["tune", "--attack", "retrieval"], ["study", "encoders"], ["study", "layers"]):
+        told = core(*words, "--target", target, "--other", target, "--out", out).refusal()
+        assert "2 distinct documents, too few" in told
+        assert not out.parents[1].exists(), "no empty folder is left behind"
+
+
 def test_trials_that_fail_are_told(core: Any, given: list[object], tmp_path: Path) -> None:
     outcome = core(*given, "--attack", "probe_mlc", "--trials", 2)
     assert outcome.status == 2 and "Every trial failed" in outcome.err

@@ -88,16 +88,22 @@ def _declare(parser: argparse.ArgumentParser, entry: StudyEntry) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what is not measured yet and write the rows."""
-    from core.store import cache_dir, prepare_place, write_json
+    from core.store import prepared_place
+
+    name = study_name(arguments.name)
+    study = study_from(arguments, STUDIES[name].kind)
+    with prepared_place(arguments.out):
+        _measure(arguments, name, study)
+
+
+def _measure(arguments: argparse.Namespace, name: str, study: Any) -> None:
+    from core.store import cache_dir, write_json
     from core.studies.registry import cells_of, run_study
     from core.studies.rows import failures
     from core.studies.small_samples import notes_on_size
     from core.studies.tables import table_of, write_rows
 
-    name = study_name(arguments.name)
     entry = STUDIES[name]
-    study = study_from(arguments, entry.kind)
-    prepare_place(arguments.out)
     folder = cache_dir("studies", entry.folder or name)
     cells = cells_of(name, study)
     notes = notes_on_size(cells)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.cli.arguments import (
     add_attack_arguments,
@@ -16,6 +17,9 @@ from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_reference
 from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
 from core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from core.studies.tuning import TuningStudy
 
 __all__ = ["add_arguments", "run"]
 
@@ -49,10 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
     target = checked_reference(arguments.target, columns_of(arguments))
     other = checked_reference(arguments.other)
     spec = attack_spec(arguments)
-    from core.durable import make_folder
-    from core.store import cache_dir, prepare_place, storage_errors
+    from core.store import prepared_place
     from core.studies import tuning
-    from core.studies.tables import table_of, write_rows
 
     study = tuning.TuningStudy(
         attack=spec.name,
@@ -66,7 +68,16 @@ def run(arguments: argparse.Namespace) -> None:
         fixed=spec.settings,
         seed=arguments.seed,
     )
-    prepare_place(arguments.out)
+    with prepared_place(arguments.out):
+        _search(arguments, study)
+
+
+def _search(arguments: argparse.Namespace, study: TuningStudy) -> None:
+    from core.durable import make_folder
+    from core.store import cache_dir, storage_errors
+    from core.studies import tuning
+    from core.studies.tables import table_of, write_rows
+
     folder = cache_dir("studies", "tuning")
     with storage_errors(folder):
         make_folder(folder)

@@ -30,6 +30,7 @@ __all__ = [
     "DOMAINS",
     "Domain",
     "check_contents",
+    "check_documents",
     "content_of",
     "encoder_content",
     "encoder_settings",
@@ -42,6 +43,9 @@ DOMAINS = {
     "in": "in-domain: other documents of the collection under attack",
     "cross": "cross-domain: texts of another source",
 }
+
+HELD_SHARE = 0.1
+"""Of the documents of a collection under attack."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def open_domain(
     n_auxiliary: int,
     n_targets: int,
     seed: int,
-    held_share: float = 0.1,
+    held_share: float = HELD_SHARE,
     near: float = THRESHOLD,
 ) -> Domain:
     """Return the texts of a domain; the targets are the same for both domains.
@@ -133,6 +137,22 @@ def content_of(corpus: str) -> str:
         No such corpus.
     """
     return str(open_corpus(corpus).content_hash)[:16]
+
+
+def check_documents(corpus: str, held_share: float = HELD_SHARE) -> None:
+    """Check that a collection has documents to know and others to attack, before any is measured.
+
+    Raises
+    ------
+    InvalidInputError
+        There are too few.
+    """
+    _check_documents(corpus, content_of(corpus), held_share)
+
+
+@lru_cache(maxsize=8)
+def _check_documents(corpus: str, content: str, held_share: float) -> None:
+    open_corpus(corpus).split_by_document((1 - held_share, held_share))
 
 
 def check_contents(cell: Cell) -> None:

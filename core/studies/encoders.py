@@ -30,6 +30,7 @@ from core.studies.cell_attacks import (
 from core.studies.domains import (
     DOMAINS,
     check_contents,
+    check_documents,
     content_of,
     encoder_settings,
     open_domain,
@@ -105,8 +106,9 @@ class EncoderStudy:
         Raises
         ------
         InvalidInputError
-            None of the attacks applies to any of the encoders.
+            None of the attacks applies to any of the encoders, or the target has too few documents.
         """
+        check_documents(self.target)
         cells = self._cells()
         if not cells:
             readers = (name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse)

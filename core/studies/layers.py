@@ -19,7 +19,14 @@ from core.protocols import InversionAttack, WhiteBoxEncoder
 from core.specs import REQUIRED, EncoderSpec, setting
 from core.studies.apart import near_setting
 from core.studies.cell_attacks import score_row, settings_for
-from core.studies.domains import DOMAINS, Domain, check_contents, content_of, open_domain
+from core.studies.domains import (
+    DOMAINS,
+    Domain,
+    check_contents,
+    check_documents,
+    content_of,
+    open_domain,
+)
 from core.studies.rows import Cell, Row
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, word_set
@@ -67,6 +74,7 @@ class LayerStudy:
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
+        check_documents(self.target)
         return [
             {
                 "study": "layers",

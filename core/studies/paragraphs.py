@@ -21,6 +21,7 @@ from core.studies.cell_attacks import attack_said, fit_attack, score_row, settin
 from core.studies.domains import (
     DOMAINS,
     check_contents,
+    check_documents,
     content_of,
     encoder_settings,
     open_encoder,
@@ -87,6 +88,7 @@ class ParagraphStudy:
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured."""
+        check_documents(self.target)
         return [
             {
                 "study": "paragraphs",

@@ -19,6 +19,7 @@ from core.studies.cell_attacks import fit_attack, score_row, words_of
 from core.studies.context import context_of
 from core.studies.domains import (
     check_contents,
+    check_documents,
     content_of,
     encoder_settings,
     open_domain,
@@ -125,10 +126,12 @@ def run(
     Raises
     ------
     InvalidInputError
-        See `TuningStudy.space`; fewer than one trial; another process is at this search.
+        See `TuningStudy.space`; fewer than one trial; too few documents; another process is at
+        this search.
     """
     if study.n_trials < 1:
         raise InvalidInputError(f"trials must be at least 1, got {study.n_trials}.")
+    check_documents(study.target)
     on_progress(0.0, f"searching {', '.join(study.space)}")
     place = folder / "searches" / cell_key(study.cell({}) | {"space": repr(study.space)})
     with open_trials(place, study.space, study.seed) as trials:
