@@ -16,8 +16,11 @@ from core.attacks.membership.classifiers import onnx_model
 from core.attacks.membership.classifiers.onnx_model import read_vectors
 from core.attacks.membership.classifiers.outputs import Shadows
 from core.attacks.membership.classifiers.probabilities_file import read_outputs
+from core.attacks.membership.rates import AtRate
+from core.attacks.membership.verdict import worth_at
 from core.corpora.memory_file import MemoryFile
 from core.errors import InvalidInputError, MissingDependencyError
+from core.results import Interval, Score
 
 N = 240
 CLASSES = ("città", "Ärger", "c")
@@ -83,9 +86,20 @@ def test_attacks_are_told_by_level_with_intervals_control_and_worth(
     tpr = best["tpr_at_fpr"]["0.1"]
     assert low < tpr < high
     assert best["ppv_at_fpr"]["0.1"]["0.1"] == pytest.approx(tpr * 0.1 / (tpr * 0.1 + 0.1 * 0.9))
+    assert best["ppv_at_fpr_ci95"].keys() == best["ppv_at_fpr"].keys() == {"0.1"}
+    n_outsiders = N // 6 - sum(table[table.shadow == ""].groupby("user").member.max())
+    at = AtRate(0.1, 0.0, Score(tpr, Interval(low, high), N, 0.1), n_outsiders)
+    worth = worth_at(at, 0.1).ci95
+    assert best["ppv_at_fpr_ci95"]["0.1"]["0.1"] == pytest.approx([worth.low, worth.high])
+    assert worth.low < best["ppv_at_fpr"]["0.1"]["0.1"] < worth.high
     assert abs(best["auc_shuffled"] - 0.5) < 0.05 and best["advantage"] > 0
     assert told["user"]["user_inference"]["auc"] > best["auc"]
     assert told["user"]["user_inference"]["n"] == N // 6
+
+
+def test_its_help_says_what_the_intervals_are_of(core: Any) -> None:
+    told = " ".join(core("membership", "--help").out.split())
+    assert "ppv_at_fpr" in told and "_ci95" in told and "95 %" in told
 
 
 def test_it_is_said_in_words_too(core: Any, table: pd.DataFrame, write: Write) -> None:

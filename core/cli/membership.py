@@ -18,7 +18,11 @@ _COLUMNS = """\
 FILE holds a row for each sample: member (1 if the classifier was trained on it, else 0), label,
 and p_CLASS for each class; if known, user. Rows of shadow models, which you train as you did the
 classifier on other halves of the same samples, have their number in the column shadow; a column
-sample tells which rows are of one sample. Without shadow models some attacks cannot be run."""
+sample tells which rows are of one sample. Without shadow models some attacks cannot be run.
+
+With --json, each attack has its true-positive rates by false-positive rate (tpr_at_fpr), and the
+share of those accused that are members by that rate and by prior (ppv_at_fpr). What ends in _ci95
+holds 95 % intervals; those of ppv_at_fpr take the worse end of either rate and are wider."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,9 @@ from core.attacks.membership.classifiers.evaluation import (
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.outputs import Shadows
 from core.attacks.membership.classifiers.probabilities_file import OwnOutputs
-from core.attacks.membership.rates import predictive_value
+from core.attacks.membership.rates import AtRate
+from core.attacks.membership.verdict import worth_at
+from core.results import Score
 
 __all__ = ["facts_of", "missing", "record_of", "result_of", "setting_said"]
 
@@ -68,7 +70,10 @@ def facts_of(own: OwnOutputs) -> dict[str, Any]:
 
 
 def record_of(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]:
-    """Return what is told of an attack; rates that so few samples cannot tell are null."""
+    """Return what is told of an attack; rates that so few samples cannot tell are null.
+
+    Intervals of what an accusation is worth take the worse end of either rate, as `worth_at` does.
+    """
     told = {f"{at.fpr:g}": at for at in outcome.at}
     seen = {name: at for name, at in told.items() if at.is_resolvable}
     record: dict[str, Any] = {
@@ -79,7 +84,11 @@ def record_of(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]
         "tpr_at_fpr": {name: seen[name].tpr.value if name in seen else None for name in told},
         "tpr_at_fpr_ci95": {name: [at.tpr.ci95.low, at.tpr.ci95.high] for name, at in seen.items()},
         "ppv_at_fpr": {
-            name: {f"{p:.4g}": predictive_value(at.tpr.value, at.fpr, p) for p in priors}
+            name: {prior: score.value for prior, score in _worth(at, priors).items()}
+            for name, at in seen.items()
+        },
+        "ppv_at_fpr_ci95": {
+            name: {p: [s.ci95.low, s.ci95.high] for p, s in _worth(at, priors).items()}
             for name, at in seen.items()
         },
         **outcome.control.to_record("auc_shuffled"),
@@ -89,6 +98,11 @@ def record_of(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]
         if score is not None:
             record |= score.to_record(name)
     return record
+
+
+def _worth(at: AtRate, priors: Sequence[float]) -> dict[str, Score]:
+    """Return what an accusation is worth at each prior."""
+    return {f"{prior:.4g}": worth_at(at, prior) for prior in priors}
 
 
 def setting_said(value: Any) -> str:
