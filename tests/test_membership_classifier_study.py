@@ -14,6 +14,7 @@ from core.attacks.membership.classifiers.evaluation import Plan, evaluate
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
+from core.attacks.membership.rates import clopper_pearson
 from core.errors import InvalidInputError
 from core.results import Interval, Score
 from core.specs import settings_of
@@ -24,6 +25,7 @@ from core.studies import (
     trained_classifiers,
 )
 from core.studies.classed_texts import ClassedTexts, named_apart
+from core.studies.membership_classifier_rows import entropy_rows, joined_buckets
 from core.studies.membership_classifier_tables import ALGORITHMS, PAPER
 from core.studies.membership_classifiers import MembershipClassifierStudy
 from core.studies.membership_shipped import Measured
@@ -281,3 +283,44 @@ def test_draws_of_one_corpus_are_one_sample() -> None:
     )  # fmt: skip
     assert (measured.auc.ci95.low, measured.auc.ci95.high) == pytest.approx((0.7, 0.8))
     assert measured.auc.n == 300
+
+
+def bucket(seed: int, number: int, entropy: float, right: int, n: int = 10) -> Row:
+    facts = {"corpus": "posts", "label": "topic", "classifier": "linear", "seed": seed, "n": n,
+             "bucket": number, "class_entropy": entropy}  # fmt: skip
+    score = Score(right / n, clopper_pearson(right, n), n, 0.5)
+    return Row(facts=facts, scores={"bucket_accuracy": score})
+
+
+def test_users_of_equal_entropy_are_of_one_bucket() -> None:
+    """Those of one class alone have none: the alphabet must not deal them into several."""
+    names = tuple(f"u{i:02}" for i in range(40))
+    users = tuple(name for name in names for _ in range(2))
+    labels = np.zeros(80, dtype=np.int64)
+    labels[[2 * i + 1 for i in range(30, 40)]] = 1  # ten of forty write of two classes
+    members = np.repeat(np.arange(40) % 2 == 0, 2)
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(2), 80)
+    target = Outputs(probabilities, labels, members, users)
+    (outcome,) = evaluate(target, [target], chosen=[Plan("user_votes", {"feature": "loss"})])
+    rows = entropy_rows(outcome, target, {})
+    assert [(row["bucket"], row["n"]) for row in rows] == [(0, 30), (7, 10)]
+    assert rows[0]["class_entropy"] == 0 and rows[1]["class_entropy"] == pytest.approx(np.log(2))
+    assert outcome.decided is not None
+    right = outcome.decided == outcome.ranking.members
+    assert [row.scores["bucket_accuracy"].value for row in rows] == [
+        pytest.approx(right[:30].mean()), pytest.approx(right[30:].mean())
+    ]  # fmt: skip
+
+
+def test_ties_that_files_hold_parted_are_joined_in_every_seed() -> None:
+    rows = [bucket(0, 0, 0.0, 9), bucket(0, 1, 0.0, 5), bucket(0, 2, 0.5, 7),
+            bucket(1, 0, 0.0, 8), bucket(1, 1, 0.02, 6, 12), bucket(1, 2, 0.6, 8)]  # fmt: skip
+    first, second, third, fourth = joined_buckets(rows)
+    assert (first["n"], first["bucket"], first["class_entropy"]) == (20, 0, 0.0)
+    assert first.scores["bucket_accuracy"].value == 14 / 20
+    assert first.scores["bucket_accuracy"].ci95 == clopper_pearson(14, 20)
+    assert (third["n"], third.scores["bucket_accuracy"].value) == (22, 14 / 22)
+    assert (second["bucket"], fourth["bucket"]) == (2, 2) and second is rows[2]
+    table = "\n".join(membership_classifier_tables._entropy_table(rows))
+    assert "| posts | topic | linear | 0 | 21 | 0.01 | 0.668 [" in table
+    assert "| linear | 1 |" not in table and "| linear | 2 | 10 | 0.55 | 0.750 [" in table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ __all__ = [
     "class_said",
     "entropy_rows",
     "is_by_year",
+    "joined_buckets",
     "row_of",
 ]
 
@@ -118,24 +121,79 @@ def class_entropies(outputs: Outputs) -> NDArray[np.float64]:
 
 
 def entropy_rows(outcome: AttackOutcome, target: Outputs, shared: dict[str, Any]) -> list[Row]:
-    """Return how often the attack is right about users, by the entropy of their classes."""
+    """Return how often the attack is right about users, by the entropy of their classes.
+
+    Users of equal entropy are of one bucket: that of the first of them by rank.
+    """
     if outcome.decided is None:
         return []
     entropies = class_entropies(target)
     right = outcome.decided == outcome.ranking.members
     rows = []
-    order = np.argsort(entropies, kind="stable")
-    for i, bucket in enumerate(np.array_split(order, min(N_BUCKETS, len(order)))):
+    of_user = _buckets(entropies)
+    for i in np.unique(of_user):
+        bucket = np.flatnonzero(of_user == i)
         n, n_right = len(bucket), int(right[bucket].sum())
         facts = {
             "attack": outcome.plan.attack,
             "level": "user",
             **{name: str(value) for name, value in outcome.plan.settings.items()},
             "n": n,
-            "bucket": i,
+            "bucket": int(i),
             "class_entropy": round(float(entropies[bucket].mean()), 6),
             **shared,
         }
         score = Score(n_right / n, clopper_pearson(n_right, n), n, 0.5)
         rows.append(Row(scores={"bucket_accuracy": score}, facts=facts))
     return rows
+
+
+def _buckets(entropies: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bucket of each user: as many in each as ties allow, no tie parted."""
+    told = entropies.round(9)  # the same shares, added up in another order
+    ranked = np.sort(told)
+    parts = np.array_split(np.arange(len(told)), min(N_BUCKETS, len(told)))
+    of_rank = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    found: NDArray[np.int64] = of_rank[np.searchsorted(ranked, told)]
+    return found
+
+
+def joined_buckets(rows: Sequence[Row]) -> list[Row]:
+    """Return rows of buckets of a task, those joined between which some seed parts a tie.
+
+    Earlier files have such: a row of equal entropy is one with the row before, in every seed.
+    """
+    by_seed: dict[Any, dict[int, Row]] = {}
+    for row in rows:
+        by_seed.setdefault(row["seed"], {})[int(row["bucket"])] = row
+    tied = {
+        bucket
+        for own in by_seed.values()
+        for bucket, row in own.items()
+        if bucket - 1 in own and own[bucket - 1]["class_entropy"] == row["class_entropy"]
+    }
+    found = []
+    for own in by_seed.values():
+        groups: list[list[Row]] = []
+        for bucket, row in sorted(own.items()):
+            if bucket in tied and groups:
+                groups[-1].append(row)
+            else:
+                groups.append([row])
+        found += [_joined(group) for group in groups]
+    return found
+
+
+def _joined(rows: Sequence[Row]) -> Row:
+    """Return one row of the users of several."""
+    if len(rows) == 1:
+        return rows[0]
+    counts = [int(row["n"]) for row in rows]
+    n = sum(counts)
+    shares = [row.scores["bucket_accuracy"].value for row in rows]
+    right = round(sum(c * share for c, share in zip(counts, shares, strict=True)))
+    entropies = [float(row["class_entropy"]) for row in rows]
+    entropy = sum(c * each for c, each in zip(counts, entropies, strict=True)) / n
+    score = Score(right / n, clopper_pearson(right, n), n, 0.5)
+    facts = rows[0].facts | {"n": n, "class_entropy": round(entropy, 6)}
+    return replace(rows[0], facts=facts, scores={"bucket_accuracy": score})

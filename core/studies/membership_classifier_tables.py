@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.studies.membership_classifier_rows import class_said, is_by_year
+from core.studies.membership_classifier_rows import class_said, is_by_year, joined_buckets
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -169,13 +169,21 @@ def _entropy_table(rows: Sequence[Row]) -> list[str]:
             group[0],
             class_said(group[1]),
             *group[2:],
+            f"{_mean(those, 'n'):.0f}",
             f"{_mean(those, 'class_entropy'):.2f}",
             _cell(those, lambda row: True, _RIGHT),
         )
-        for group, those in _grouped(rows, ("corpus", "label", "classifier", "bucket"))
+        for _, task in _grouped(rows, ("corpus", "label", "classifier"))
+        for group, those in _grouped(
+            joined_buckets(task), ("corpus", "label", "classifier", "bucket")
+        )
     ]
-    head = ("corpus", "class", "classifier", "bucket", "entropy of classes, nats", "accuracy")
-    told = "Users in ten buckets by the entropy of their classes, Algorithm 4 with the loss:"
+    head = ("corpus", "class", "classifier", "from tenth", "users", "entropy of classes, nats",
+            "accuracy")  # fmt: skip
+    told = (
+        "Users by the entropy of their classes, Algorithm 4 with the loss: tenths of the users, "
+        "those joined between which users of equal entropy lie:"
+    )
     return [told, "", *markdown_table(head, lines), ""]
 
 
