@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.studies.membership_classifier_rows import class_said, is_by_year, joined_buckets
+from core.studies.membership_compared import comparisons
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -57,6 +58,9 @@ def markdown(rows: Sequence[Row]) -> str:
     lines: list[str] = []
     for group, those in _grouped([r for r in usual if "bucket" not in r.facts], _GROUP):
         lines += [_heading(group, those), "", *_paper_table(those), "", *_other_table(those), ""]
+    if compared := comparisons(usual):
+        lines += ["Attacks held against others on the same samples, users drawn for both:", "",
+                  *compared, ""]  # fmt: skip
     lines += _entropy_table([row for row in usual if "bucket" in row.facts])
     lines += _ablations(measured)
     lines += ["Of Shejwalkar et al. (2021), Table 1, AUC:", "", *_of_the_paper(), ""]
