@@ -15,16 +15,21 @@ __all__ = ["instead_said", "leak_said", "of_ten"]
 def of_ten(percent: float, out_of: int = 10) -> str:
     """Return how many of ten words a share of all words comes to.
 
+    The share counts as it is shown, in whole per cent, and half a word is rounded up: 45, 55 and
+    65 per cent are five, six and seven words, whatever stands behind the point.
+
     Examples
     --------
     >>> of_ten(61.4), of_ten(3.8), of_ten(0), of_ten(100)
     ('about 6 of 10 words', 'fewer than 1 of 10 words', 'none of 10 words', 'all of 10 words')
+    >>> of_ten(54.6), of_ten(64.7)
+    ('about 6 of 10 words', 'about 7 of 10 words')
     """
     if math.isnan(percent):
         return "not known how many words"
     if percent in (0, 100):
         return f"{'all' if percent else 'none'} of {out_of} words"
-    n = int(percent * out_of / 100 + 0.5)  # of 65, seven: half a word is rounded up
+    n = (int(f"{percent:.0f}") * out_of + 50) // 100
     if n == 0:
         return f"fewer than 1 of {out_of} words"
     return f"{'nearly all' if n == out_of else f'about {n}'} of {out_of} words"
