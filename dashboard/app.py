@@ -124,6 +124,8 @@ if state.is_presenting():
     st.html(ROOT / "dashboard" / "present.css")
     with st.container(key="leave"):
         leave_button()
+else:
+    way.show_menu(PAGES, page)
 with calm():
     page.run()
     way.show_next(page.url_path or "overview")

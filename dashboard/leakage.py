@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.assets import ROOT
 from core.story.commands import command_of, is_table
 from core.studies.leak_figures import LeakFigure, leak_figures, recalls
 from dashboard.state import is_presenting
@@ -97,6 +98,12 @@ def _explain(figures: Mapping[str, LeakFigure]) -> None:
     st.markdown(
         "**One encoder, several figures.** How much is read depends on the texts and on the "
         "attacker. None of these is the most that could be read.\n\n" + "\n".join(lines)
+    )
+    # What the keyboard can stand on makes all of it reachable where it has to be scrolled.
+    st.page_link(
+        str(ROOT / "pages" / "glossary.py"),
+        label="What the words mean",
+        icon=":material/menu_book:",
     )
 
 

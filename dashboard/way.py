@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from core.assets import ROOT
 from core.glossary import explained
 from dashboard import markup
 from dashboard.state import is_presenting
 
-__all__ = ["ROLES", "WAY", "Role", "show_next", "show_roles"]
+__all__ = ["ROLES", "WAY", "Role", "show_menu", "show_next", "show_roles"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,27 @@ ROLES = (
         ),
     ),
 )
+
+
+def show_menu(pages: Mapping[str, Sequence[StreamlitPage]], here: StreamlitPage) -> None:
+    """Draw the menu of narrow screens: Streamlit's own puts into a list what is no item of one.
+
+    Parameters
+    ----------
+    pages : mapping
+        What stands above some pages, to those.
+    here : StreamlitPage
+        The page that is drawn; the menu of another is closed.
+    """
+    menu = st.container(key="menu").popover(
+        "Pages", icon=":material/menu:", type="tertiary", key=f"menu-{here.url_path}"
+    )
+    with menu.container(gap="xsmall"):
+        for heading, group in pages.items():
+            if heading:
+                st.caption(heading)
+            for page in group:
+                st.page_link(page)
 
 
 def show_roles() -> None:

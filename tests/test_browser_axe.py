@@ -66,6 +66,32 @@ def test_no_page_breaks_a_rule(visit: Visit, name: str) -> None:
     assert brightest(page.get_by_test_id("stHeaderLogo")) > 200, "the logo stayed dark"
 
 
+TELEPHONE: sync_api.ViewportSize = {"width": 390, "height": 844}
+
+
+def test_no_page_breaks_a_rule_on_a_telephone(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size(TELEPHONE)
+    page.add_init_script(path=AXE)
+    visit.open("/tradeoff")
+    sync_api.expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    bad = told(page, "closed")
+    page.get_by_role("button", name="Why pages differ").click()
+    sync_api.expect(page.get_by_text("One encoder, several figures.")).to_be_visible()
+    bad += told(page, "why pages differ")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Pages", exact=True).click()
+    to = page.get_by_test_id("stPopoverBody").get_by_role("link", name="Glossary")
+    sync_api.expect(to).to_be_visible()
+    bad += told(page, "menu")
+    to.click()
+    heading = page.get_by_role("heading", level=1, name="What the words mean")
+    sync_api.expect(heading).to_be_visible()
+    sync_api.expect(to).to_be_hidden()  # the menu closes behind who follows it
+    visit.turn_dark()
+    assert bad + told(page, "dark") == []
+
+
 def test_no_report_breaks_a_rule_or_asks_another_host(visit: Visit, tmp_path: Path) -> None:
     report, story = tmp_path / "report.html", open_story("safe-to-store")
     report.write_text(html_report(make_deck(story, "2026-03-01")), encoding="utf-8")
