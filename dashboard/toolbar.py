@@ -10,7 +10,7 @@ from dashboard import downloads
 from dashboard.controls import present_button
 from dashboard.state import is_presenting
 
-__all__ = ["toolbar"]
+__all__ = ["link_popover", "toolbar"]
 
 
 def toolbar(show_link: Callable[[], None]) -> None:
@@ -27,11 +27,16 @@ def toolbar(show_link: Callable[[], None]) -> None:
         return
     with st.container(horizontal=True, gap="xsmall", width="content", key="toolbar"):
         present_button()
-        with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
-            show_link()
+        link_popover(show_link)
         save = st.popover("Save", icon=":material/download:", help="What this page shows, as files")
         downloads.pin_in(st.container(width="content"))
     save.caption(
         "A figure is saved by the camera in its corner, which comes up when you point at it."
     )
     downloads.collect_in(save)
+
+
+def link_popover(show_link: Callable[[], None]) -> None:
+    """Draw Link, which shows the address of the present view, as `show_link` draws it."""
+    with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
+        show_link()

@@ -21,7 +21,7 @@ from dashboard.toolbar import toolbar
 
 encoder_choice.adopt_encoder_link()
 on = encoder_choice.chosen_encoder()
-headline = Noted(st.container())
+headline, bar = Noted(st.container()), st.container()
 try:
     with headline.skeleton(height=60):
         encoder = require_white_box(cache.encoder(on), "deniability")
@@ -43,9 +43,10 @@ eta = eta_slider(encoder.dimension)
 with st.container(horizontal=True, vertical_alignment="center"):
     draw_again_button()
     if not is_presenting():
-        toolbar(lambda: address.show_link(encoder_choice.address().query()))
         with st.popover("Encoder", icon=":material/memory:", help="Whose tokens are protected"):
             encoder_choice.encoder_picker()
+with bar:
+    toolbar(lambda: address.show_link(encoder_choice.address().query()))
 address.warn_of_refused()
 encoder_choice.address().warn_of_refused()
 

@@ -31,6 +31,7 @@ answers.adopt_jobs()
 stage = st.container(key="stage" if is_presenting() else "bench")
 headline = Noted(stage.container(key="headline"))
 answer = stage.container(key="answer")
+bar = st.container()
 if is_presenting():
     presenter_buttons()
 else:
@@ -46,8 +47,9 @@ else:
             on_change="rerun",
             help="Settings of the chosen attacks that need no new training",
         )
-        toolbar(address.show_link)
         controls.stop_words_toggle()
+    with bar:
+        toolbar(address.show_link)
     if more.open:
         with more:
             settings.settings_of_chosen()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from core.errors import CoreError
@@ -12,12 +14,14 @@ from dashboard.leakage import how_much_leaks
 from dashboard.memorisation import controls, explain, job, measured, state, views
 from dashboard.state import is_presenting
 from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.toolbar import toolbar
 
 address = state.address()
 address.adopt()
 job.adopt_memorise_job()
 
 headline = Noted(st.container())
+toolbar(partial(controls.show_link, address))
 shipped = None
 try:
     shipped = cache.memorisation() if SHIPPED.exists() else None
@@ -34,7 +38,7 @@ st.header("Plant a canary of your own", anchor=False)
 address.warn_of_refused()
 with st.container(key="stage" if is_presenting() else "bench"):
     try:
-        request, texts = controls.asked(address)
+        request, texts = controls.asked()
         canary = controls.foreseen(str(state.chosen("canary")))
         found = job.experiment(request, texts, canary) if request else None
         if found is not None:

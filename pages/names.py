@@ -9,13 +9,15 @@ from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.names import controls, explain, job, measured, pinned, probing, state, views
 from dashboard.story.pinning import Noted, story_button
+from dashboard.toolbar import toolbar
 
 address = state.address(controls.samples(), controls.attacks_on_offer())
 address.adopt()
 job.adopt_names_job()
 
 headline = Noted(st.container())
-controls.pickers(address)
+toolbar(address.show_link)
+controls.pickers()
 address.warn_of_refused()
 
 request = state.chosen_request()

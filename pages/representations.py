@@ -24,8 +24,9 @@ from dashboard.representations import (
 )
 from dashboard.state import text
 from dashboard.story.pinning import Noted, story_button
+from dashboard.toolbar import toolbar
 
-headline = Noted(st.container())
+headline, bar = Noted(st.container()), st.container()
 try:
     found: Representations | None = cache.representations()
 except CoreError as error:
@@ -45,7 +46,9 @@ controls.encoder_picker(found)
 if found is None:
     headline.title(finding.QUESTION, anchor=False)
 else:
-    controls.measure_pickers(found, address)
+    with bar:
+        toolbar(address.show_link)
+    controls.measure_pickers(found)
     points = views.shown_points(found)
     finding.finding(headline, found, points)
     story_button("representations", address.query(), headline, lambda _: pinned.seen(points))

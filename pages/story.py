@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.address import Address
 from dashboard.story import files, state, views
+from dashboard.toolbar import link_popover
+
+
+def show_link() -> None:
+    """Draw the address of this page, which does not hold the story."""
+    st.caption("It opens this page, not your story, which is in no address: save that as a file.")
+    Address("story", ()).show_link()
+
 
 headline = st.container()
 found = state.story()
 views.finding(headline, found)
 
-if found.pins:
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+    if found.pins:
         views.present_button("own", found, is_primary=True)
+    link_popover(show_link)
+    if found.pins:
         files.save_buttons(found)
         st.button(
             "Begin anew",
@@ -22,6 +33,7 @@ if found.pins:
             on_click=state.start_with,
             args=(None,),
         )
+if found.pins:
     st.header("Your slides", anchor=False)
     views.own_story()
 

@@ -13,6 +13,7 @@ from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.origin import show_origin
 from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.toolbar import toolbar
 from dashboard.training import (
     adversary,
     explain,
@@ -24,7 +25,7 @@ from dashboard.training import (
     state,
 )
 
-headline = Noted(st.container())
+headline, bar = Noted(st.container()), st.container()
 found: dict[str, Summary] = {}
 damaged: dict[str, CoreError] = {}
 for part, study in state.STUDIES.items():
@@ -38,7 +39,9 @@ address = state.address(found)
 address.adopt()
 live.adopt_trial()
 address.warn_of_refused()
-part = state.part_picker(address)
+with bar:
+    toolbar(address.show_link)
+part = state.part_picker()
 if part in damaged:
     headline.title(missing.QUESTION, anchor=False)
     show_error(damaged[part], title="What was measured cannot be read")

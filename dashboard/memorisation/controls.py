@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 
 import streamlit as st
 
@@ -30,9 +29,8 @@ from dashboard.memorisation.state import (
 )
 from dashboard.own_file import own_facts
 from dashboard.state import is_presenting
-from dashboard.toolbar import toolbar
 
-__all__ = ["asked", "foreseen"]
+__all__ = ["asked", "foreseen", "show_link"]
 
 _EXAMPLES = {
     "A card number": "My card number is {digits:4}",
@@ -43,7 +41,7 @@ _EXAMPLES = {
 _KINDS = ["csv", "tsv", "jsonl", "parquet", "txt"]
 
 
-def asked(address: Address) -> tuple[MemoriseRequest | None, list[str] | None]:
+def asked() -> tuple[MemoriseRequest | None, list[str] | None]:
     """Draw the controls; return what they ask for, None while a file is wanted, and its sentences.
 
     Presented, nothing is drawn, and what was asked for stands.
@@ -56,13 +54,13 @@ def asked(address: Address) -> tuple[MemoriseRequest | None, list[str] | None]:
     if is_presenting():
         corpus, found = state.presented_corpus(), None
     else:
-        _pickers(address)
+        _pickers()
         corpus, found = _texts()
         state.stand_at(corpus)
     return (state.chosen_request(corpus) if corpus else None), found
 
 
-def _pickers(address: Address) -> None:
+def _pickers() -> None:
     """Draw what is planted, how often, and in which model."""
     st.text_input(
         "Your canary",
@@ -111,10 +109,10 @@ def _pickers(address: Address) -> None:
         )
         with st.popover("More settings", icon=":material/tune:"):
             _more()
-        toolbar(partial(_show_link, address))
 
 
-def _show_link(address: Address) -> None:
+def show_link(address: Address) -> None:
+    """Draw the address of the view, which leaves out a file of one's own."""
     if state.chosen("corpus") == UPLOAD:
         st.caption("The link leaves your file out: it stays in your session.")
     address.show_link()

@@ -8,11 +8,9 @@ from core.attacks.inversion import INVERSION_ATTACKS
 from core.names.experiment import MOST_NAMES
 from core.protocols import Access
 from dashboard import cache
-from dashboard.address import Address
 from dashboard.inversion.answers import ENCODER
 from dashboard.names import state
 from dashboard.names.state import NamesRequest
-from dashboard.toolbar import toolbar
 
 __all__ = ["attacks_on_offer", "pickers", "samples"]
 
@@ -36,8 +34,8 @@ def attacks_on_offer() -> list[str]:
     ]
 
 
-def pickers(address: Address) -> None:
-    """Draw what one types into, the attack, and the link."""
+def pickers() -> None:
+    """Draw what one types into, and the attack."""
     left, right = st.columns((3, 1))
     left.text_area(
         "Sentences, one a line",
@@ -76,4 +74,3 @@ def pickers(address: Address) -> None:
             on_click=state.use_samples,
             args=(samples(),),
         )
-        toolbar(address.show_link)

@@ -13,7 +13,6 @@ from core.studies.prepared import CORPORA, COUNTS
 from core.studies.representation_summary import Representations
 from dashboard.address import Address
 from dashboard.representations.state import chosen, encoder_options, key_of
-from dashboard.toolbar import toolbar
 
 __all__ = [
     "VIEW_NAMES",
@@ -40,7 +39,7 @@ def encoder_picker(found: Representations | None) -> None:
     )
 
 
-def measure_pickers(found: Representations, address: Address) -> None:
+def measure_pickers(found: Representations) -> None:
     """Draw what the figure is about: attacks, whose texts the attacker has, and the use."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
@@ -82,7 +81,6 @@ def measure_pickers(found: Representations, address: Address) -> None:
             help="Hollow diamonds: what the thesis that this page repeats measured on Italian "
             "news. Other texts, other classes: compare the order, not the places.",
         )
-        toolbar(address.show_link)
 
 
 def standing(address: Address) -> str:

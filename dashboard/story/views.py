@@ -47,7 +47,7 @@ def shipped() -> None:
     """Draw the stories that ship, each with what can be done with it."""
     stories = shipped_stories()
     for place, (name, story) in zip(st.columns(len(stories)), stories.items(), strict=True):
-        with place.container(border=True, key=f"story-card-{name}"):
+        with place.container(border=True, height="stretch", key=f"story-card-{name}"):
             st.subheader(story.title, anchor=False)
             st.markdown(f"{plain(story.audience)}.")
             st.caption(f"{len(story.pins)} slides, about {story.minutes} minutes")
@@ -66,7 +66,9 @@ def shipped() -> None:
 def present_button(name: str, story: Story, *, is_primary: bool = False) -> None:
     """Draw the link that opens a presentation in a window of its own."""
     st.link_button(
-        f"Present ({story.minutes} min)",  # told apart where links are listed
+        f"Present ({story.minutes} min)"
+        if story.minutes
+        else "Present",  # told apart where links are listed
         show_at(name, partial(_document, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",

@@ -18,7 +18,6 @@ from core.studies.training_summary import Summary
 from dashboard.address import Address, Parameter
 from dashboard.kept import Kept
 from dashboard.state import is_presenting, keep_choice
-from dashboard.toolbar import toolbar
 
 __all__ = [
     "PARTS",
@@ -147,20 +146,18 @@ def restore_trial(request: TrialRequest) -> None:
     st.session_state[key_of("part")] = "adversary"
 
 
-def part_picker(here: Address) -> str:
-    """Draw the choice of the part, and what every page offers; return the part."""
+def part_picker() -> str:
+    """Draw the choice of the part; return it."""
     keep_choice(key_of("part"), list(PARTS))
     if not is_presenting():
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.pills(
-                "Trained",
-                list(PARTS),
-                key=key_of("part"),
-                required=True,
-                wrap=True,
-                persist_state="session",
-                format_func=PARTS.__getitem__,
-                help="Ways of training for privacy, each with what was measured of it",
-            )
-            toolbar(here.show_link)
+        st.pills(
+            "Trained",
+            list(PARTS),
+            key=key_of("part"),
+            required=True,
+            wrap=True,
+            persist_state="session",
+            format_func=PARTS.__getitem__,
+            help="Ways of training for privacy, each with what was measured of it",
+        )
     return str(chosen("part"))
