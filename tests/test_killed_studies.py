@@ -1,0 +1,102 @@
+"""Studies of attributes and of classifiers' members that are killed do nothing finished again."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_attribute_study
+import test_membership_classifier_study
+from processes import started, wait_until
+
+from core.studies import trained_classifiers
+from core.studies.attributes import AttributeStudy
+from core.studies.membership_classifiers import MembershipClassifierStudy
+from core.studies.registry import run_study
+from core.studies.rows import Row
+
+books, posts = test_attribute_study.books, test_membership_classifier_study.posts
+ROOT = Path(__file__).parents[1]
+
+RUN = """
+import sys, time
+sys.path[:0] = ["tests"]
+from pathlib import Path
+import test_killed_studies
+from core.studies import attributes, membership_classifiers
+from core.studies.registry import run_study
+
+def slowed(real):
+    def slow(*given, **named):
+        time.sleep(0.5)
+        return real(*given, **named)
+    return slow
+
+attributes.answer_all = slowed(attributes.answer_all)
+membership_classifiers.evaluate = slowed(membership_classifiers.evaluate)
+name, folder, *given = sys.argv[1:]
+run_study(name, test_killed_studies.ASKED[name](*map(Path, given)), Path(folder))
+"""
+
+
+def of_authors(books: Path) -> AttributeStudy:
+    return test_attribute_study.study(
+        books, attribute_attacks=("majority", "words"), labels=(4,), sizes=(6,), seeds=(0, 1)
+    )
+
+
+def of_members(posts: Path, tiny_bert: Path) -> MembershipClassifierStudy:
+    attacks = ("threshold", "user_learned", "user_votes")
+    return test_membership_classifier_study.study(
+        posts, tiny_bert, splits=("user",), n_shadows=0, classifier_attacks=attacks
+    )
+
+
+ASKED: dict[str, Any] = {"attributes": of_authors, "membership-classifiers": of_members}
+
+
+def killed(name: str, folder: Path, *given: Path) -> dict[Path, int]:
+    """Run a study, kill it once it has a cell, and return when these were written."""
+    cells = folder / "cells"
+    with started([sys.executable, "-c", RUN, name, folder, *given], cwd=ROOT) as process:
+        wait_until(lambda: len(list(cells.glob("*.json"))) >= 1, process, seconds=120)
+        process.kill()
+        assert process.wait(60) == -signal.SIGKILL
+    before = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert 1 <= len(before) < len(ASKED[name](*given).cells())
+    return before
+
+
+def told(rows: list[Row]) -> list[Any]:
+    """Return what rows say, but for how long it took."""
+    assert [row.error for row in rows if row.error] == []
+    return [(row.cell, row.scores, row.facts) for row in rows]
+
+
+def check_kept(before: dict[Path, int], folder: Path, n_cells: int) -> None:
+    """Hold that no cell of before was written anew, and that all are there."""
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
+    assert len(list((folder / "cells").glob("*.json"))) == n_cells
+
+
+def test_a_killed_study_of_attributes_measures_no_cell_twice(books: Path, tmp_path: Path) -> None:
+    before = killed("attributes", tmp_path / "killed", books)
+    again, apart = (
+        run_study("attributes", of_authors(books), tmp_path / name) for name in ("killed", "whole")
+    )
+    assert told(again) == told(apart)
+    check_kept(before, tmp_path / "killed", len(of_authors(books).cells()))
+
+
+def test_a_killed_study_of_members_trains_no_classifier_twice(
+    posts: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, asked = "membership-classifiers", of_members(posts, tiny_bert)
+    before = killed(name, tmp_path / "killed", posts, tiny_bert)
+    apart = told(run_study(name, asked, tmp_path / "whole"))
+    monkeypatch.setattr(trained_classifiers, "make_classifiers", None)  # they are there
+    assert told(run_study(name, asked, tmp_path / "killed")) == apart
+    check_kept(before, tmp_path / "killed", len(asked.cells()))
