@@ -60,7 +60,8 @@ def use_said(facts: Mapping[str, Any]) -> str:
     sizes = (
         f"{n_train} training and {n_test} test texts (a random subset of each task)"
         if n_train and n_test
-        else "the official split, or four fifths of the texts against the fifth"
+        else "the official split, tested on its test part, or four fifths of the texts against "
+        "the fifth"
     )
     return (
         f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "

@@ -20,7 +20,8 @@ def how_it_is_computed(found: Tradeoff) -> None:
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
             f"- **Useful**: the encoder stays as it is, under {len(facts['seeds'])} seeds. "
-            f"{use_said(facts)} Every defence is trained and tested on the same texts.\n"
+            f"{use_said(facts)} Every defence is trained and tested on the same texts. Test texts "
+            "that nearly repeat a training text stay in, unlike those under attack.\n"
             f"- **Leaks**: what the strongest attacker reads, {_named(found)}; "
             f"{attack_said(facts)}\n"
             "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "

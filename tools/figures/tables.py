@@ -10,7 +10,7 @@ from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
 from core.studies.tradeoff_summary import load_rows
-from tools import data, settings
+from tools import data, repeats, settings
 from tools.figures.sources import ROOT
 
 __all__ = ["table_of", "whole"]
@@ -26,6 +26,7 @@ def whole() -> dict[Path, Callable[[], str]]:
               for path in sorted(results.glob("*.spec.json"))]  # fmt: skip
     made: dict[Path, Callable[[], str]] = {path: partial(table_of, path) for path in tables}
     docs = ROOT / "docs"
+    made |= {repeats.OUT.with_suffix(".md"): repeats.markdown}
     return {**made, docs / "data.md": data.markdown, docs / "settings.md": settings.markdown}
 
 
