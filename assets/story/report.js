@@ -4,6 +4,7 @@
   const one = (id) => document.getElementById(id);
   const slides = [...document.querySelectorAll(".slide")];
   const drawn = [...document.querySelectorAll("[data-figure]")];
+  const PAPER = { wide: 1031, high: 700, drawn: 590, figure: 460, least: 260 };
   const figures = JSON.parse(one("figures").textContent);
   const look = {
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -76,9 +77,32 @@
     }
   }
 
-  // On A4, laid out beside the text: three fifths of 273 mm, less the gap.
-  async function forPrint(width = 590, height = 460) {
-    for (const place of drawn) await Plotly.relayout(place, { width, height, autosize: false });
+  // As on paper, to measure it: the rules for paper hold, and a line is as long as on A4.
+  function onPaper() {
+    const rules = [...document.styleSheets[0].cssRules].filter((rule) => rule.media);
+    const own = rules.find((rule) => rule.media.mediaText === "print");
+    const style = document.createElement("style");
+    const told = [...own.cssRules].filter((rule) => rule.selectorText).map((rule) => rule.cssText);
+    style.textContent = `${told.join("\n")} main { width: ${PAPER.wide}px; }`;
+    document.head.append(style);
+    return style;
+  }
+
+  // On A4, laid out beside the text: three fifths of the line, less the gap. A figure gives way
+  // to what stands below it, so that a slide is a page.
+  async function forPrint() {
+    const style = onPaper();
+    const heights = drawn.map((place) => {
+      place.style.height = `${PAPER.figure}px`;
+      const over = place.closest(".slide").offsetHeight - PAPER.high;
+      return Math.max(PAPER.figure - Math.max(Math.ceil(over), 0), PAPER.least);
+    });
+    style.remove();
+    for (const [i, place] of drawn.entries()) {
+      place.style.height = `${heights[i]}px`;
+      const size = { width: PAPER.drawn, height: heights[i], autosize: false };
+      await Plotly.relayout(place, size);
+    }
   }
 
   async function pictures(width, height, scale) {
@@ -190,10 +214,38 @@
 
   const STEPS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 
+  // What a slide hides below the window, or behind the bar, in pixels.
+  function hidden() {
+    const bottoms = [...slides[at].children].map((part) => part.getBoundingClientRect().bottom);
+    return Math.max(...bottoms) - (innerHeight - document.querySelector(".bar").offsetHeight);
+  }
+
+  // A slide that is longer than the window is read to its end before the next one comes.
+  function turn(step) {
+    const page = innerHeight - document.querySelector(".bar").offsetHeight;
+    const left = step > 0 ? hidden() : scrollY;
+    if (left <= 4) return false;
+    scrollBy(0, step * Math.min(page * 0.85, left + 8));
+    return true;
+  }
+
+  // Within a table that is wider than the window, arrows move the table as long as they can.
+  function isMoved(event) {
+    const wide = event.target instanceof Element ? event.target.closest(".wide") : null;
+    if (!wide || !event.key.startsWith("Arrow")) return false;
+    const across = ["ArrowLeft", "ArrowRight"].includes(event.key);
+    return across ? wide.scrollWidth > wide.clientWidth : wide.scrollHeight > wide.clientHeight;
+  }
+
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const presenting = document.body.classList.contains("presenting");
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (presenting && isMoved(event)) return;
+    if (presenting && event.key.startsWith("Page") && turn(STEPS[event.key])) {
+      event.preventDefault();
+      return;
+    }
     if (presenting && event.key in STEPS) show(at + STEPS[event.key]);
     else if (presenting && name === "Home") show(0);
     else if (presenting && name === "End") show(slides.length - 1);
