@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,11 @@ def test_a_report_tells_date_version_facts_limits_questions_and_commands(
         assert told in text
     for clause in ("Article 32", "Articles 33 and 34", "Article 35", "28/2024", "LLM08", "AISVS"):
         assert clause in text
-    for name in ("Data", "n", "Interval", "Attacker", "Access", "Cost"):
+    for name in ("Data", "n", "Interval", "Attacker", "Access", "Cost", "Measured", "Versions"):
         assert name in dict(board.facts)
+    for name in ("torch", "transformers"):
+        assert f"{name} {version(name)}" in dict(board.facts)["Written with"]
+    assert "fingerprint" in dict(board.facts)["Bundled encoder"]
     assert not re.search(r"\bcompli(ant|es with)\b", text)
 
 

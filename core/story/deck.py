@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from core.errors import CoreError
 from core.story.clauses import CLAUSES, Clause
 from core.story.format import PAGES, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
+from core.story.versions import encoder_facts, made_with
 from core.story.views import VIEWS, told
 
 __all__ = ["MARKS", "Deck", "Page", "live_address", "make_deck", "today"]
@@ -28,6 +29,9 @@ MARKS: Mapping[str, str] = {
     "wrong guess": "wrong",
 }
 """What became of a piece of a sentence, and how it is marked."""
+
+_BEHIND = ("Measured", "Versions")
+"""Facts that stand in the appendix alone."""
 
 _LIMITS = (
     "Figures are of these attackers, these texts and this encoder: a lower bound on what leaks.",
@@ -69,6 +73,11 @@ class Page:
     commands: tuple[str, ...]
     live: str
 
+    @property
+    def shown(self) -> tuple[Fact, ...]:
+        """The facts that stand on the slide itself: origin and versions are for the appendix."""
+        return tuple(fact for fact in self.facts if fact[0] not in _BEHIND)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Deck:
@@ -78,6 +87,8 @@ class Deck:
     ----------
     date : str
         Of today, as `2026-03-01`.
+    made_with : str
+        Versions of Python and of the libraries that are installed here.
     facts : tuple of (str, str)
         What all slides rest on, each told once.
     """
@@ -89,13 +100,15 @@ class Deck:
     pages: tuple[Page, ...]
     lacks: tuple[str, ...]
     version: str = __version__
+    made_with: str = field(default_factory=made_with)
     limits: tuple[str, ...] = _LIMITS
     clauses: tuple[Clause, ...] = CLAUSES
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Data, attackers, access, cost and origin, each told once."""
-        return (("Leakscope", self.version), *_once(f for page in self.pages for f in page.facts))
+        """Versions, data, attackers, access, cost and origin, each told once."""
+        own = (("Leakscope", self.version), ("Written with", self.made_with), *encoder_facts())
+        return (*own, *_once(f for page in self.pages for f in page.facts))
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from core.attacks.inversion.shipped import (
 from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.protocols import Encoder
+from core.said import of_ten
 from core.store import UNFIT, read_json, read_sealed, write_sealed
 from core.story.format import Slide
-from core.story.views_read import F1_TOLD
-from core.studies.provenance import Provenance, Stopwatch, measured_said
+from core.story.views_read import F1_TOLD, origin
+from core.studies.provenance import Provenance, Stopwatch
 
 __all__ = ["ATTACK", "EXAMPLE", "SAMPLES", "example", "main", "packed", "sample_text"]
 
@@ -96,8 +97,8 @@ def _slide(found: dict[str, Any]) -> Slide:
         title=f"Of {found['n_words']} words, the attacker reads {found['n_recovered']}",
         body=f"An invented e-mail became {found['dimension']:,} numbers, and nothing else was "
         f"kept. From these alone, the {entry.title.lower()} reads the marked words.{beside} "
-        f"It reaches **{found['f1']:.0f}**, and whoever guesses without the numbers "
-        f"{found['prior_f1']:.0f} ({F1_TOLD}).",
+        f"That is an F1 of **{found['f1']:.0f}**; whoever guesses without the numbers reads "
+        f"{of_ten(found['prior_f1'], found['n_words'])} (F1 {found['prior_f1']:.0f}). {F1_TOLD}.",
         sentence=tuple((str(piece), Mark(mark).value) for piece, mark in found["pieces"]),
         facts=(
             ("Data", "one invented sentence, an example"),
@@ -106,7 +107,7 @@ def _slide(found: dict[str, Any]) -> Slide:
             ("Attacker", entry.title),
             ("Access", entry.access.needs),
             ("Cost", f"taught by {found['n_texts']:,} sentences; {found['n_queries']} queries"),
-            ("Measured", measured_said([_provenance(found)]).removeprefix("measured ")),
+            *origin([_provenance(found)]),
         ),
         commands=(_command(str(found["of"]["text"])),),
         live=(("text", str(found["of"]["text"])), ("attack", ATTACK)),

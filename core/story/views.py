@@ -82,8 +82,14 @@ VIEWS: Mapping[str, View] = {
     "mechanism": View(
         "tradeoff",
         "What a mechanism leaves and what is read, at each η measured",
-        f"{_DEFEND}:mechanism",
+        "core.story.views_eta:mechanism",
         ("task", "defence"),
+    ),
+    "etas": View(
+        "tradeoff",
+        "Which η of each mechanism has less read and stays useful",
+        "core.story.views_eta:etas",
+        ("task", "keep"),
     ),
     "attackers": View(
         "tradeoff", "Who attacked, with what access, taught by how much", f"{_DEFEND}:attackers"

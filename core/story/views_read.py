@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from core.attacks.inversion import shipped as stored
@@ -14,11 +15,13 @@ from core.figures.names import name_map
 from core.figures.representations import encoder_title, representations_figure
 from core.names.rates import rate_of
 from core.results import Score
+from core.said import instead_said, leak_said, of_ten
 from core.store import META, read_record
 from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import PAGES, Fact, Slide, Table
+from core.story.versions import versions_told
 from core.story.views import chosen
 from core.studies import more_texts, names_tables, representation_summary
 from core.studies.classification import VIEWS as TEXT_VIEWS
@@ -34,7 +37,7 @@ __all__ = ["encoders", "names", "news", "pages", "shipped", "unnamed"]
 
 ENCODER = "minilm"
 INTERVAL = "95 %, in brackets"
-F1_TOLD = "F1 of the words read: 0 is no word, 100 every word and no other"
+F1_TOLD = "The F1 of the words read: 0 is no word, 100 every word and no other"
 
 
 def shipped() -> Slide:
@@ -51,13 +54,13 @@ def shipped() -> Slide:
         for name, score in scores.items()
     ]
     recall = records[best]["held_out"].get("recall")
-    share = f"{recall / 10:.0f} of 10 words" if recall else "words"
     return Slide(
-        title=f"From vectors alone, an attacker reads {share}",
+        title="From vectors alone, an attacker reads "
+        f"{of_ten(top.value if recall is None else recall)}",
         body=f"Averaged over {top.n:,} sentences that no attack was trained on, nor on any that "
-        f"nearly repeats them, the {INVERSION_ATTACKS[best].title.lower()} reaches "
-        f"**{top.said(0)}** ({F1_TOLD}). An attacker who never sees the vector reaches "
-        f"**{guess:.0f}**.",
+        f"nearly repeats them, the {INVERSION_ATTACKS[best].title.lower()} reads "
+        f"{leak_said(top, recall, is_bold=True)}. An attacker who never sees the vector reads "
+        f"**{of_ten(guess)}** (F1 {guess:.0f}). {F1_TOLD}.",
         figure=plain_figure(shipped_scores(scores)),
         alt=f"F1 by attack: {_listed(scores)}; guessing alone {guess:.0f}",
         table=Table(columns=("Attack", "F1", "n", "Needs"), rows=tuple(rows)),
@@ -66,6 +69,7 @@ def shipped() -> Slide:
             ("n", f"{top.n:,} sentences"),
             ("Interval", INTERVAL),
             *attacker_facts(best, int(records[best]["n_texts"]), records[best]),
+            *versions_of([records[best].get("versions", {})]),
         ),
         commands=("python -m core.attacks.inversion.rescore --texts DATA/sentences.parquet",),
     )
@@ -119,8 +123,8 @@ def news() -> Slide:
     return Slide(
         title="Texts of a kind that the attacker never saw are read, too",
         body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
-        f"{INVERSION_ATTACKS[best].title.lower()} reaches **{top.said(0)}** ({F1_TOLD}). Guessing "
-        f"without the vector reaches **{top.chance:.0f}**.",
+        f"{INVERSION_ATTACKS[best].title.lower()} reads {leak_said(top, is_bold=True)}. Guessing "
+        f"without the vector reads **{of_ten(top.chance)}** (F1 {top.chance:.0f}). {F1_TOLD}.",
         table=_news_table(rows),
         figure=plain_figure(shipped_scores(scores)),
         alt=f"F1 by attack on news: {_listed(scores)}",
@@ -166,26 +170,39 @@ def unnamed() -> Slide:
     found = recalls()
     if not found:
         raise ArtifactError("What is read of names and numbers on news is not recorded here.")
-    figure, held_out = leak_figures()["inversion"], _records()["probe_mlc"]["held_out"]
+    figure, record = leak_figures()["inversion"], _records()["probe_mlc"]
+    held_out = record["held_out"]
     named, whole = (Score.of_record(held_out, f"{w}_f1") for w in ("token_set", "unrestricted"))
-    rows = [(title.capitalize(), f"{value:.0f} %") for title, value in found.items()]
+    rows = [
+        (title.capitalize(), f"{share.said(0)} %", f"{share.n:,}")
+        for title, share in ((title, _share(value)) for title, value in found.items())
+    ]
     return Slide(
         title="What an attack cannot name, no figure counts",
         body="The probe-started classifier can only answer words of its list. Others are in no "
-        f"score: they are **no evidence of safety**. Were they counted as missed, it would reach "
-        f"**{whole.said(0)}** instead of **{named.said(0)}** (F1, {named.n:,} sentences kept from "
-        "it). Of the words that matter most and that it can name, it reads on news the shares in "
-        "the table.",
-        table=Table(columns=("Words", "Read"), rows=tuple(rows)),
+        "score: they are **no evidence of safety**. Were they counted as missed, it would read "
+        f"{instead_said(whole, named)}, on {named.n:,} sentences kept from it. Of the words that "
+        "matter most and that it can name, it reads on news the shares in the table.",
+        table=Table(columns=("Words", "Read", "n, at least"), rows=tuple(rows)),
         facts=(
             ("Data", figure.texts),
-            ("n", f"{figure.score.n:,} sentences"),
-            ("Interval", "95 %, in brackets; none was computed for the shares"),
-            ("Attacker", INVERSION_ATTACKS["probe_mlc"].title),
-            ("Access", needs("probe_mlc")),
+            ("n", f"{figure.score.n:,} sentences; of words, the least that gives the share told"),
+            ("Interval", f"{INTERVAL}; of the shares Wilson's, as if each word stood alone"),
+            *attacker_facts("probe_mlc", int(record["n_texts"]), record),
+            *versions_of([record.get("versions", {})]),
         ),
         commands=(command_of("inversion-bbc"),),
     )
+
+
+def _share(percent: float) -> Score:
+    """Return a share with Wilson's interval, of the least number of words that gives it exactly.
+
+    Rows tell the share and not the words: their number is a multiple of that of the share in lowest
+    terms, so that the interval is rather too wide than too narrow.
+    """
+    least = Fraction(percent / 100).limit_denominator(10_000)
+    return rate_of(least.numerator, least.denominator)
 
 
 def names() -> Slide:
@@ -203,8 +220,8 @@ def names() -> Slide:
         title=f"The surname is read from {own.value:.0f} % of sentences about known people",
         body="An attack that was trained on other documents of the same news reads the surname "
         f"from **{_rate(own, 'sentences')}** about the {row['n_names']} people named most often. "
-        f"Which of {probe['n_candidates']} names that it was never trained on is in a vector, the "
-        f"encoder itself tells for **{_rate(found, 'vectors')}**.\n\nIn the figure, a row is whose "
+        f"The encoder alone, without any training, picks the right one of {probe['n_candidates']} "
+        f"names in **{_rate(found, 'vectors')}**.\n\nIn the figure, a row is whose "
         "sentences they are, a column the name put into them (below it: how many training "
         "sentences hold it), a cell the per cent in which that name was read.",
         figure=plain_figure(_matrix(row)),
@@ -248,9 +265,9 @@ def encoders(domain: str = "cross", view: str = "sentences") -> Slide:
     return Slide(
         title=_verdict(best),
         body=f"Of {best.n_compared} encoders compared, {len(best.as_useful)} are as useful as the "
-        f"best. **{name}** sorts {view} of news with a macro-F1 of **{useful.said(0)}**, and of "
-        f"its words **{leak.f1.said(0)}** are read ({F1_TOLD}); guessing reaches "
-        f"{leak.f1.chance:.0f}.",
+        f"best. **{name}** sorts {view} of news with a macro-F1 of **{useful.said(0)}**, and "
+        f"{leak_said(leak.f1, leak.recall, is_bold=True)} are read from it; by guessing, "
+        f"{of_ten(leak.f1.chance)} (F1 {leak.f1.chance:.0f}). {F1_TOLD}.",
         figure=plain_figure(representations_figure(points, view=f"{view} of news ")),
         alt=f"Words recovered against usefulness, a point for each of {best.n_compared} encoders "
         "and each attack",
@@ -323,4 +340,11 @@ def origin(found: Any) -> tuple[Fact, ...]:
     """Return when, by what and on what machine it was measured, where that is recorded."""
     known: Sequence[Provenance | None] = list(found)
     told = measured_said(known)
-    return (("Measured", told.removeprefix("measured ")),) if told else ()
+    measured = (("Measured", told.removeprefix("measured ")),) if told else ()
+    return (*measured, *versions_of(each.versions for each in known if each is not None))
+
+
+def versions_of(found: Iterable[Mapping[str, str]]) -> tuple[Fact, ...]:
+    """Return the versions that measurements were made with, of Python and what computes."""
+    told = {versions_told(each): None for each in found}
+    return (("Versions", "; ".join(filter(None, told))),) if any(told) else ()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.figures.attributes import accuracy_figure
 from core.figures.membership import roc_figure
 from core.figures.memorisation import MODELS, insertions_figure, times_said, verdict
+from core.figures.representations import collection_title, encoder_title
 from core.results import Score
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
@@ -16,8 +20,12 @@ from core.story.format import Fact, Slide, Table
 from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
+from core.studies.membership_classifier_rows import class_said
 from core.studies.memorisation_summary import SHIPPED, load_memorisation
 from core.studies.rows import Row
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 __all__ = ["authors", "canaries", "members"]
 
@@ -36,34 +44,43 @@ def authors() -> Slide:
     one = attributes.mean_at(rows, view, attack, "top1", ENCODER)
     if one is None:
         raise ArtifactError(f"{attributes.SHIPPED} holds no rows of an attack on {ENCODER}.")
-    along = "n_per_label"
-    drawn = attributes.curves(rows, view, along)
+    what = str(rows[0].get("label", "label"))
     return Slide(
-        title=f"The vector alone gives away the {rows[0].get('label', 'label')} of "
-        f"{100 * one.value:.0f} % of the texts",
-        body=f"Among {view.n_labels} {rows[0].get('label', 'label')}s, the "
-        f"{ATTRIBUTE_ATTACKS[attack].title.lower()} names the right one of "
-        f"**{one.in_percent().value:.0f} %** of the texts at its first try (95 % interval "
-        f"{one.in_percent().ci95.said(0)}); guessing of {100 * one.chance:.0f} %. The table "
-        "has the other attacks, those on the raw text beside those on the vector.",
-        figure=plain_figure(accuracy_figure(drawn, along, view.k)),
+        title=f"The vector alone gives away the {what} of {100 * one.value:.0f} % of the texts",
+        body=f"Among {view.n_labels} {what}s, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
+        f"the right {what} of **{one.in_percent().value:.0f} %** of the texts at its first try "
+        f"(95 % interval {one.in_percent().ci95.said(0)}); guessing, of {100 * one.chance:.0f} %. "
+        "The appendix has the other attacks, those on the raw text beside those on the vector.",
+        figure=plain_figure(_accuracy(rows, view, what)),
         alt="Share of texts whose author is named, by how many of each the attacker has, a line "
         "an attack, beside guessing",
         table=_named(rows, view),
         facts=(
-            (
-                "Data",
-                f"{view.n_per_label} labelled passages of each, {attributes.SOURCES[source]}",
-            ),
+            ("Data", f"passages of novels; known: {attributes.SOURCES[source]}"),
             ("n", f"{one.n:,} texts"),
             ("Interval", INTERVAL),
             ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
-            ("Access", "vectors, and some texts whose author is known"),
+            ("Access", f"vectors, and some texts whose {what} is known"),
+            ("Cost", f"taught by {view.n_per_label:,} texts of each of {view.n_labels} {what}s"),
             *_topic(rows),
             *origin(row.provenance for row in rows),
         ),
         commands=tuple(map(command_of, ("attributes-novels", "attributes-books"))),
     )
+
+
+def _accuracy(rows: Sequence[Row], view: attributes.View, what: str) -> go.Figure:
+    """Draw the attacks; encoders and what counts along the axis go by what people call them."""
+    along = "n_per_label"
+    figure = accuracy_figure(attributes.curves(rows, view, along), along, view.k)
+    for trace in figure.data:
+        title, _, name = str(trace.name).rpartition(", ")
+        if title and name in ENCODERS:
+            trace.name = f"{title}, {encoder_title(name)}"
+        elif trace.name == "labels shuffled":
+            trace.name = f"{what}s shuffled (control)"
+    figure.update_xaxes(title=f"texts known of each {what}")
+    return figure
 
 
 def _percent(score: Score) -> str:
@@ -110,30 +127,75 @@ def members() -> Slide:
     has_curve = any(row.facts.get("curve") for row in best.rows)
     return Slide(
         title=membership.verdict(best),
-        body=f"{best.attack_title} against the {best.model_title} on {best.data_title}: an AUC of "
-        f"**{_auc(best)}**, where guessing reaches {100 * best.auc.chance:.0f} %. The table has "
-        "the strongest attack on each model and its data.",
+        body=f"{_trained(best)} Of two {best.unit}, of which one was there and one was not, the "
+        f"attack ({best.attack_title}) picks the right one in **{_auc(best)}** of the pairs, which "
+        f"is the AUC; guessing picks it in {100 * best.auc.chance:.0f} %. The appendix has the "
+        "strongest attack on each model and its data.",
         figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
         alt="Share of members found against share of non-members falsely accused",
         table=Table(
             columns=("Model", "Data", "Attack", "AUC"),
             rows=tuple(
-                (o.model_title, o.data_title, f"{o.attack_title}, on {o.unit}", _auc(o))
-                for o in strong
+                (o.model_title, _data(o), f"{o.attack_title}, on {o.unit}", _auc(o)) for o in strong
             ),
         ),
         facts=(
-            ("Data", best.data_title),
+            ("Data", _data(best)),
             ("n", f"{best.auc.n:,} {best.unit}, {best.n_draws} draws of who is a member"),
             ("Interval", INTERVAL),
             ("Attacker", best.attack_title),
             ("Access", "the model's answers, and other texts like those that it learnt from"),
+            ("Cost", _cost(best)),
             *_years(shown),
             *_weakest(weak),
             *origin(best.provenances),
         ),
         commands=tuple(command_of(study) for study in dict.fromkeys(o.study for o in found)),
     )
+
+
+_COLLECTIONS = {"irc": "IRC chats", "novels_en": "English novels"}
+"""Collections whose file has a name that few know."""
+
+
+def _collection(one: membership.Measured) -> str:
+    row = one.rows[0]
+    name = row.get("corpus") or Path(str(row["target"]).partition("#")[0]).stem
+    return _COLLECTIONS.get(name, collection_title(name))
+
+
+def _data(one: membership.Measured) -> str:
+    """Return what a model was trained on, as a table has it."""
+    row = one.rows[0]
+    if "corpus" not in row:
+        epochs = f", {row['epochs']} passes" if "epochs" in row else ""
+        return f"{_collection(one)}, half of them{epochs}"
+    whose = "all texts of some users" if row["split"] == "user" else "some texts of every user"
+    return f"{_collection(one)}, by {class_said(row['label'])}; {whose}"
+
+
+def _trained(one: membership.Measured) -> str:
+    """Return in a sentence what was trained, and on what part of the texts."""
+    row = one.rows[0]
+    if "corpus" not in row:
+        return f"{one.model_title} was trained on one half of {_collection(one)}, not on the other."
+    whose = (
+        "by all texts of some users and by none of the others"
+        if row["split"] == "user"
+        else "by some texts of every user and by none of the rest"
+    )
+    return (
+        f"A classifier ({one.model_title.lower()}) was taught to tell the "
+        f"{class_said(row['label'])} of texts ({_collection(one)}), {whose}."
+    )
+
+
+def _cost(one: membership.Measured) -> str:
+    """Return what the attack takes: models of the attacker's own, where it learns from some."""
+    n = one.rows[0].get("n_shadows")
+    if n and getattr(one.entry, "needs", "nothing") != "nothing":
+        return f"{n} models of the attacker's own, trained by the same recipe"
+    return "no model of the attacker's own: what the model answers is counted"
 
 
 def _auc(one: membership.Measured) -> str:
@@ -146,14 +208,14 @@ def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
         return ()
     least = left_out[-1]
     told = f"{len(left_out)} weaker ones, down to an AUC of {_auc(least)}"
-    return (("Not in the table", f"{told} ({least.model_title}, {least.data_title})"),)
+    return (("Not in the appendix", f"{told} ({least.model_title}; {_data(least)})"),)
 
 
 def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     """Return why what is told apart by year makes no headline, where some of it is shown."""
     if not any(one.is_by_year for one in shown):
         return ()
-    return (("By year", "in the table alone: the year says who was there, whatever is kept"),)
+    return (("By year", "in the appendix alone: the year says who was there, whatever is kept"),)
 
 
 def canaries() -> Slide:
@@ -180,6 +242,7 @@ def canaries() -> Slide:
             ("Interval", "95 %, in brackets, over canaries and seeds"),
             ("Attacker", "Ranks all possible values by how likely the model finds them"),
             ("Access", "the model's probabilities"),
+            ("Cost", f"{found.n_values:,} values tried for each secret; no training"),
             *origin(found.provenances),
         ),
         commands=(command_of("memorisation"),),

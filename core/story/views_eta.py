@@ -1,0 +1,191 @@
+"""Views of η: what each mechanism leaves and gives away at each that was measured, and which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.errors import ArtifactError, InvalidInputError
+from core.figures.tradeoff import tradeoff_figure
+from core.said import instead_said, leak_said, of_ten
+from core.specs import DefenceSpec
+from core.story.commands import command_of
+from core.story.drawing import plain_figure
+from core.story.format import Slide, Table
+from core.story.views import chosen
+from core.story.views_defend import SHARES, facts_of, found_here
+from core.story.views_read import origin
+from core.studies.eta_outlook import measured_etas, outlook
+from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of
+from core.studies.tradeoff_setting import entry_shown, promise_said, setting_name
+from core.studies.tradeoff_summary import Point, Tradeoff
+from core.tasks.names import task_said
+
+__all__ = ["etas", "mechanism"]
+
+_WHOLE = (0, 104)
+"""Of an F1, and room for a mark at its upper end."""
+
+
+def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
+    """Return what a mechanism leaves and what is read of it, at each η that was measured."""
+    found = found_here()
+    chosen("task", task, tuple(found.tasks))
+    if defence not in {point.defence for point in found.points} or not _has_eta(found, defence):
+        known = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
+        raise InvalidInputError(f"defence must be one of {', '.join(known)}, got {defence[:60]!r}.")
+    etas = measured_etas(found, defence)
+    kept = {eta: point for eta, point in etas.items() if task in point.utility}
+    if not kept:
+        raise ArtifactError(f"The rows of {defence} hold no usefulness for {task}.")
+    title = entry_shown(defence).title
+    columns = ("η", "Usefulness left, mean", f"Useful ({task})", "Words read, F1", "Tokens back, %")
+    base = found.undefended
+    rows = [
+        (f"{eta:g}", _mean_kept(found, defence, eta), p.utility[task].said(0), p.leakage.said(0),
+         p.token_inversion.said(0) if p.token_inversion else "–")
+        for eta, p in kept.items()
+    ]  # fmt: skip
+    rows.append(("no defence", "100%", base.utility[task].said(0), base.leakage.said(0), "–"))
+    figure = tradeoff_figure(found, task, defences=(defence,))
+    figure.update_yaxes(range=_WHOLE)  # the same of each mechanism, to be held side by side
+    said_of = kept[_eta_told(kept, base)]
+    return Slide(
+        title=_eta_title(kept, title, base),
+        body=f"{title}, at each η that was measured. {_between(kept, base)} The scale of η is this "
+        "mechanism's own, on this encoder.",
+        figure=plain_figure(figure),
+        alt=f"Words recovered against usefulness for {task_said(task)}, for {title} at η from "
+        f"{min(kept):g} to {max(kept):g}, and without a defence",
+        table=Table(columns=columns, rows=tuple(rows)),
+        facts=(
+            *facts_of(found, kept[max(kept)], task),
+            ("Promise", promise_said(DefenceSpec.of(defence, dict(kept[max(kept)].settings)))),
+            *origin(each for p in kept.values() for each in p.provenances),
+        ),
+        commands=(command_of("tradeoff"),),
+        live=(("task", task), ("point", setting_name(defence, dict(said_of.settings)))),
+    )
+
+
+def _has_eta(found: Tradeoff, defence: str) -> bool:
+    return all("eta" in dict(p.settings) for p in found.points if p.defence == defence)
+
+
+def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:
+    kept = outlook(found, defence, eta).kept
+    return f"{sum(kept.values()) / len(kept):.0%}" if kept else "–"
+
+
+def _eta_title(kept: dict[float, Point], title: str, base: Point) -> str:
+    """Say from which η on more is read than without noise is worth, or that less is."""
+    less = _less_read(kept, base)
+    if not less:
+        return f"{title}: at no η measured is surely less read"
+    if len(less) == len(kept):
+        return f"{title}: less is read at every η measured, and less stays useful"
+    return f"{title}: up to η {max(less):g}, surely less is read"
+
+
+def _less_read(kept: dict[float, Point], base: Point) -> list[float]:
+    return [eta for eta, p in kept.items() if p.leakage.ci95.high < base.leakage.ci95.low]
+
+
+def _eta_told(kept: dict[float, Point], base: Point) -> float:
+    """Return the η that the title names, or the largest where it names none."""
+    return max(_less_read(kept, base) or kept)
+
+
+def _between(kept: dict[float, Point], base: Point) -> str:
+    first, last = kept[min(kept)], kept[max(kept)]
+    return (
+        f"From η {min(kept):g} to {max(kept):g}, the strongest attacker reads "
+        f"{leak_said(first.leakage, is_bold=True)} to {leak_said(last.leakage, is_bold=True)}; "
+        f"without a defence {leak_said(base.leakage, is_bold=True)}, by guessing "
+        f"{of_ten(base.leakage.chance)}."
+    )
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What a mechanism's measured η come to; each may be empty."""
+
+    title: str
+    private: tuple[float, ...]
+    useful: tuple[float, ...]
+    points: dict[float, Point]
+
+    @property
+    def eta(self) -> float | None:
+        """Of the η that are surely both, the one at which least is read."""
+        both = [eta for eta in self.private if eta in self.useful]
+        return min(both, key=lambda eta: high(leak_of(self.points[eta])), default=None)
+
+
+def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
+    """Return the η of each mechanism that surely has less read and surely stays useful."""
+    found = found_here()
+    chosen("task", task, tuple(found.tasks))
+    share = int(chosen("keep", keep, SHARES)) / 100
+    base = found.undefended
+    named = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
+    verdicts = [_verdict_of(found, name, task, share) for name in named]
+    taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
+    told = [
+        f"**{v.title}, η {eta:g}**: the strongest attacker reads "
+        f"{instead_said(leak_of(v.points[eta]), base.leakage)}; usefulness for {task_said(task)} "
+        f"is {v.points[eta].utility[task].said(0)} instead of {base.utility[task].said(0)}."
+        for v in verdicts
+        if (eta := v.eta) is not None
+    ]
+    rest = [v.title for v in verdicts if v.eta is None]
+    none = f"No η of {_listed(rest)} that was measured does both." if rest else ""
+    last = next(v for v in verdicts if not taken or v.eta is not None)
+    point = last.points[last.eta if last.eta is not None else max(last.points)]
+    return Slide(
+        title=_etas_title(taken, share),
+        body=f"The rule: of the η at which surely {share:.0%} of the usefulness is kept and surely "
+        f"less is read than without a defence, the one at which least is read. "
+        f"{' '.join(filter(None, [*told, none]))} An η lies on the scale of its mechanism and its "
+        "encoder; it carries over to no other.",
+        table=Table(
+            columns=("Mechanism", "Less is read", f"{share:.0%} stays useful", "η by the rule"),
+            rows=tuple(
+                (
+                    v.title,
+                    f"up to η {max(v.private):g}" if v.private else "at no η measured",
+                    f"from η {min(v.useful):g}" if v.useful else "at no η measured",
+                    f"{v.eta:g}" if v.eta is not None else "none",
+                )
+                for v in verdicts
+            ),
+        ),
+        facts=(
+            *facts_of(found, point, task),
+            *origin(each for v in verdicts for p in v.points.values() for each in p.provenances),
+        ),
+        commands=(command_of("tradeoff"),),
+        live=(("task", task), ("point", setting_name(point.defence, dict(point.settings)))),
+    )
+
+
+def _verdict_of(found: Tradeoff, defence: str, task: str, share: float) -> _Verdict:
+    base = found.undefended
+    kept = {e: p for e, p in measured_etas(found, defence).items() if task in p.utility}
+    return _Verdict(
+        entry_shown(defence).title,
+        tuple(eta for eta, point in kept.items() if helps(point, base)),
+        tuple(eta for eta, point in kept.items() if keeps(point, base, task, share)),
+        kept,
+    )
+
+
+def _etas_title(taken: list[tuple[str, float]], share: float) -> str:
+    if not taken:
+        return f"No η measured has less read and keeps {share:.0%} of the usefulness"
+    told = ", ".join(f"{title} at η {eta:g}" for title, eta in taken)
+    return f"{told}: less is read, and {share:.0%} stays useful"
+
+
+def _listed(titles: list[str]) -> str:
+    *some, last = titles
+    return f"{', '.join(some)} or {last}" if some else last
