@@ -20,6 +20,8 @@ from core.story.reading import MOST_BYTES, MOST_PINS, parse_story, read_story, s
 from core.story.shipped import STORIES, open_story, shipped_stories
 from core.story.views import VIEWS, told
 from core.studies.eta_outlook import measured_etas
+from core.studies.tradeoff_choice import keeps
+from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +57,17 @@ def whole() -> Story:
 def stored() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(json.dumps(whole().to_dict()))
     return found
+
+
+def test_a_story_of_the_first_version_opens_for_ever() -> None:
+    """The file is never written anew: what people saved with it has to open."""
+    found = read_story(ROOT / "tests" / "stories" / "version_1.json")
+    assert found == whole() and found.lacks == ()
+    (page, rows) = make_deck(found, "2026-03-01").pages
+    assert (page.heading, page.finding) == ("Mine", "6 of 10 words read")
+    assert page.table == seen().table and page.facts == seen().facts and page.figure
+    assert page.legend == (("recovered", "recovered"),)
+    assert "cannot be shown" not in rows.heading
 
 
 def test_a_story_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -208,9 +221,81 @@ def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
     assert slide.figure is None or slide.alt
     assert slide.figure is not None or slide.table is not None or slide.sentence
     assert "Interval" in facts
-    if name != "pages":  # there each row of the table has its own
-        assert {"Data", "n"} <= facts.keys()
-        assert {"Attacker", "Cost"} & facts.keys()
+    if name == "pages":  # there each row of the table has its own
+        assert slide.table is not None and {"n", "Texts", "Attacker"} <= set(slide.table.columns)
+        return
+    assert {"Data", "n", "Attacker", "Access", "Cost"} <= facts.keys()
+    assert all(facts[fact].strip() for fact in ("Attacker", "Access", "Cost"))
+    assert re.search(r"Python \d.*torch \d.*transformers \d", facts["Versions"])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("shipped", {}),
+        ("news", {}),
+        ("unnamed", {}),
+        ("encoders", {}),
+        ("defences", {}),
+        ("mechanism", {"defence": "text_to_text"}),
+        ("mechanism", {"defence": "sequence_representation"}),
+        ("etas", {"keep": "80"}),
+    ],
+)
+def test_what_is_read_is_told_of_ten_words_before_its_f1(
+    name: str, parameters: dict[str, str]
+) -> None:
+    body = told(name, parameters).body
+    first = re.search(r"of 10+ words|(?<!macro-)\bF1\b", body)
+    assert first is not None and first[0] != "F1", body
+    assert not re.search(r"reach\w* \*\*\d", body)
+
+
+def test_a_share_of_words_has_an_interval_and_the_least_number_that_gives_it() -> None:
+    table = told("unnamed", {}).table
+    assert table is not None and len(table.rows) == 3
+    for _, share, n in table.rows:
+        assert re.fullmatch(r"\d+ \[\d+, \d+\] %", share)
+        assert int(n.replace(",", "")) > 50
+
+
+def test_which_eta_ends_on_the_eta_of_each_mechanism() -> None:
+    last = open_story("which-eta").pins[-1]
+    slide = told(last.shows, dict(last.parameters))
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    base, task = found.undefended, dict(last.parameters)["task"]
+    share = int(dict(last.parameters)["keep"]) / 100
+    assert slide.table is not None and len(slide.table.rows) == 3
+    for title, *_, eta in slide.table.rows:
+        points = next(
+            etas
+            for name in ("text_to_text", "token_representation", "sequence_representation")
+            if entry_shown(name).title == title and (etas := measured_etas(found, name))
+        )
+        fitting = [
+            e for e, p in points.items()
+            if keeps(p, base, task, share) and p.leakage.ci95.high < base.leakage.ci95.low
+        ]  # fmt: skip
+        best = min(fitting, key=lambda e: points[e].leakage.ci95.high, default=None)
+        assert eta == ("none" if best is None else f"{best:g}")
+        assert best is None or f"{title} at η {best:g}" in slide.title
+
+
+def test_mechanisms_are_drawn_on_one_scale() -> None:
+    figures = [
+        told("mechanism", {"defence": name}).figure
+        for name in ("text_to_text", "token_representation", "sequence_representation")
+    ]
+    assert len({tuple(figure["layout"]["yaxis"]["range"]) for figure in figures if figure}) == 1
+
+
+def test_no_slide_names_a_file_or_what_stands_elsewhere() -> None:
+    for name in ("authors", "members"):
+        slide = told(name, {})
+        seen = json.dumps(slide.to_dict())
+        assert "novels_en" not in seen and "The table" not in slide.body
+        names = [str(trace.get("name")) for trace in (slide.figure or {})["data"]]
+        assert not [n for n in names if n.endswith((", minilm", ", tfidf")) or "labels" in n]
 
 
 def test_the_figure_of_a_mechanism_names_each_strength_that_its_title_speaks_of() -> None:
@@ -238,8 +323,10 @@ def test_what_a_defence_rests_on_is_told_once() -> None:
 
 
 def test_what_no_score_counts_is_told_with_what_it_would_change() -> None:
-    named, whole = re.findall(r"\*\*(\d+) \[", told("unnamed", {}).body)[::-1]
-    shipped = re.search(r"\*\*(\d+) \[", told("shipped", {}).body)
+    match = re.search(r"F1 (\d+) \[.*?instead of (\d+) \[", told("unnamed", {}).body)
+    assert match is not None
+    whole, named = match[1], match[2]
+    shipped = re.search(r"F1 (\d+) \[", told("shipped", {}).body)
     assert shipped is not None and named == shipped[1] and int(whole) < int(named)
 
 
