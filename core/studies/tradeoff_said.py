@@ -14,7 +14,7 @@ _ANSWERS = "the classifier's probabilities for a text and its class"
 _SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind of texts"
 
 _TOLD: Mapping[str, tuple[str, str]] = {
-    "tuned": ("residual classifier", Access.PAIRS.needs),
+    "tuned": ("probe-started classifier", Access.PAIRS.needs),
     "search": ("re-embedding search", Access.QUERIES.needs),
     "shipped": ("re-embedding search", Access.QUERIES.needs),
     "reconstruct": ("search for the sentence", Access.QUERIES.needs),
@@ -73,12 +73,13 @@ def use_said(facts: Mapping[str, Any]) -> str:
 
 
 def attack_said(facts: Mapping[str, Any]) -> str:
-    """Return what the attackers know and have, in a sentence."""
+    """Return what the attackers know and have, in a few sentences."""
     if "n_auxiliary" not in facts:
         return "no attack was measured."
-    begun = "trained on from the weights that ship" if facts.get("start") else "trained anew"
+    begun = "goes on from the weights that ship" if facts.get("start") else "begins anew"
+    n = f"{facts['n_auxiliary']:,}"
     return (
-        f"each knows the defence and {facts['n_auxiliary']:,} sentences of its own; who reads "
-        f"vectors is {begun}, on those of these sentences behind the defence. "
-        f"{facts['n_targets']:,} others are attacked, which no part of an attacker was trained on."
+        f"every attacker knows the defence and has {n} sentences of its own. Whoever reads vectors "
+        f"{begun}, and learns from what the defence makes of these {n}. Attacked are "
+        f"{facts['n_targets']:,} other sentences, on which no attacker was trained."
     )
