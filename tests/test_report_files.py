@@ -18,7 +18,8 @@ from core.story.deck import Deck, make_deck
 from core.story.files import report_bytes
 from core.story.format import Pin, Slide, Story, Table
 from core.story.html import html_report
-from core.story.pptx import _height, _lines, pptx_report
+from core.story.pptx import pptx_report
+from core.story.pptx_fit import height, lines
 from core.story.shipped import open_story, shipped_stories
 
 needs_browser = pytest.mark.skipif(not has_browser(), reason="no Chromium or Chrome is installed")
@@ -95,7 +96,7 @@ def test_powerpoint_has_native_text_tables_pictures_and_notes(board: Deck, show:
         slide = show.slides[at]
         texts = "\n".join(s.text_frame.text for s in slide.shapes if s.has_text_frame)
         assert all(block.text in texts for block in page.body)
-        assert [f for f in page.facts if ": ".join(f) not in texts] == [], page.heading
+        assert [f for f in page.shown if ": ".join(f) not in texts] == [], page.heading
         assert slide.notes_slide.notes_text_frame.text == page.notes
         pictures = [s for s in slide.shapes if s.shape_type == 13]
         assert len(pictures) == (page.figure is not None)
@@ -109,6 +110,44 @@ def test_powerpoint_has_native_text_tables_pictures_and_notes(board: Deck, show:
         for cell in row.cells
     }
     assert all(c in cells for page in board.pages if page.table for r in page.table.rows for c in r)
+
+
+@pytest.mark.browser
+@needs_browser
+def test_numbers_come_after_the_talk_and_nothing_is_cut_short(board: Deck, show: Any) -> None:
+    titles = [slide.shapes.title.text for slide in show.slides]
+    talk = [titles.index(page.heading) for page in board.pages]
+    assert talk == list(range(1, len(board.pages) + 1))  # the title, then view after view
+    numbers = [i for i, title in enumerate(titles) if title.startswith("The numbers: ")]
+    assert numbers and min(numbers) > max(talk)
+    texts = [s.text_frame.text for slide in show.slides for s in slide.shapes if s.has_text_frame]
+    assert [text for text in texts if "…" in text] == []
+    for name, value in board.facts:
+        assert any(f"{name}: {value}" in text for text in texts), name
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_sentence_is_marked_in_colours_and_says_what_they_mean(board: Deck, show: Any) -> None:
+    place, page = next((i, page) for i, page in enumerate(board.pages) if page.sentence)
+    shapes = show.slides[1 + place].shapes
+    runs = [
+        run
+        for shape in shapes
+        if shape.has_text_frame
+        for paragraph in shape.text_frame.paragraphs
+        for run in paragraph.runs
+    ]
+    looks: dict[str, set[str]] = {}
+    for piece, mark in page.sentence:
+        if mark in dict(page.legend):
+            looks.setdefault(mark, set()).update(
+                str(run.font.color.rgb) for run in runs if run.text in (piece, mark)
+            )
+    assert len(looks) == len(page.legend) > 1
+    assert all(len(colours) == 1 for colours in looks.values()), looks
+    assert len(set.union(*looks.values())) == len(looks)
+    assert all(any(run.text == mark for run in runs) for mark, _ in page.legend)
 
 
 @pytest.mark.browser
@@ -137,7 +176,7 @@ def test_long_texts_and_tables_keep_within_their_slides(words: Deck) -> None:
                 runs = [r for p in shape.text_frame.paragraphs for r in p.runs]
                 size = max(run.font.size.pt for run in runs)
                 texts = [p.text for p in shape.text_frame.paragraphs]
-                assert _height(texts, shape.width / 914400 - 0.15, size) <= shape.height / 914400
+                assert height(texts, shape.width / 914400 - 0.15, size) <= shape.height / 914400
     told = show.slides[1].notes_slide.notes_text_frame.text
     assert told.startswith("Say it")
     assert words.pages[0].body[0].text in told  # nothing is lost
@@ -167,14 +206,14 @@ def test_no_word_nor_interval_of_a_table_is_broken() -> None:
     for row in drawn.rows:
         for cell, column in zip(row.cells, drawn.columns, strict=True):
             longest = max(cell.text.split(" "), key=len)
-            assert _lines(longest, column.width / 914400 - 0.15, 14) == 1, longest
+            assert lines(longest, column.width / 914400 - 0.15, 14) == 1, longest
     assert drawn.cell(1, 2).text.split(" ") == ["28", "[27,\u00a030]"]
 
 
 def test_lines_are_counted_word_by_word() -> None:
-    assert _lines("a", 10, 18) == 1
-    assert _lines("word " * 100, 2, 18) > _lines("word " * 100, 4, 18) > 1
-    assert _lines("x" * 1000, 2, 18) >= 1000 // int(2 / (0.0078 * 18))
+    assert lines("a", 10, 18) == 1
+    assert lines("word " * 100, 2, 18) > lines("word " * 100, 4, 18) > 1
+    assert lines("x" * 1000, 2, 18) >= 1000 // int(2 / (0.0078 * 18))
 
 
 @pytest.mark.browser

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from core.errors import MissingDependencyError
 from core.story.browser import draw_pictures
-from core.story.deck import Deck, Page
+from core.story.deck import MARKS, Deck, Page
 from core.story.format import Table
 from core.story.html import html_report
+from core.story.pptx_fit import (
+    INSET,
+    LEAST,
+    LETTER,
+    SPACING,
+    Box,
+    cut,
+    fits,
+    lines,
+    size_of,
+    text_of,
+)
 from core.story.prose import Block, Run
-
-_Box = tuple[float, float, float, float]
-"""Left, top, width and height in inches."""
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -25,23 +35,28 @@ __all__ = ["pptx_report"]
 
 _WIDTH, _HEIGHT, _EDGE = 13.333, 7.5, 0.5
 """Of a slide and its margin, in inches."""
-_FIGURE: _Box = (5.2, 1.45, _WIDTH - 2 * _EDGE - 4.7, 3.9)
+_FIGURE: Box = (5.2, 1.45, _WIDTH - 2 * _EDGE - 4.7, 3.9)
 """Beside the text of its slide."""
 _PICTURE = (800, 409)
 """Pixels of a figure, before it is made sharper: of its box's shape, its letters 8 points high."""
-_LETTER = 0.0078
-"""Inches that a letter is wide on average, by point: broad, so that nothing overflows."""
-_SPACING = 1.25
-_BODY, _LEAST = 18.0, 9.0
-"""Points of the text of a slide: what is begun with, and what is still read."""
-_INSET = 0.15
-"""Inches between a text and the edges of its box, both sides together."""
+_BODY = 18.0
+"""Points of the text of a slide that is begun with."""
+_EASY = 12.0
+"""Points of the text of the appendix; what needs more room goes on on another slide."""
 _CELL = 240
 """Letters of a cell of a table; what is longer stands in the other reports."""
 _CELL_SIZE = 14.0
 """Points of the text of a cell, unless all rows have to stand on one slide."""
 _IN_INTERVAL = re.compile(r", (?=[^\[\]]*\])")
 _INK, _DIM = "1B1F24", "555B64"
+_LOOKS: Mapping[str, tuple[str, bool, bool]] = {
+    "hit": ("B34700", True, True),
+    "miss": ("00694D", False, True),
+    "unknown": (_DIM, False, True),
+    "stop": (_DIM, False, False),
+    "wrong": (_DIM, False, False),
+}
+"""Colour of a mark, and whether it is bold and underlined, too: colour never speaks alone."""
 
 
 def pptx_report(deck: Deck) -> bytes:
@@ -66,8 +81,9 @@ def pptx_report(deck: Deck) -> bytes:
     show.core_properties.title = deck.title
     show.core_properties.author = f"Leakscope {deck.version}"
     _cover(show, deck)
-    for i, page in enumerate(deck.pages):
-        _page(show, page, pictures.get(i))
+    left = [_page(show, page, pictures.get(i)) for i, page in enumerate(deck.pages)]
+    for page, rows in zip(deck.pages, left, strict=True):
+        _numbers(show, page, rows)
     _appendix(show, deck)
     out = io.BytesIO()
     show.save(out)
@@ -83,41 +99,65 @@ def _cover(show: Presentation, deck: Deck) -> None:
     _write(slide, told, (_EDGE, 2.4, _WIDTH - 2 * _EDGE, 3.5), size=20)
 
 
-def _page(show: Presentation, page: Page, picture: bytes | None) -> None:
-    """Draw a view: text beside its figure or above its table, and what it rests on below."""
+def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[str, ...], ...]:
+    """Draw a view: text beside its figure or above its table, and what it rests on below.
+
+    Rows of its table that had no room are returned, for the end of the show.
+    """
     slide = _slide(show, page.heading)
     told = [*page.remark, *([Block((Run(page.finding, True),))] if page.finding else ())]
-    told += [*page.body, *([Block(tuple(_sentence(page)))] if page.sentence else ())]
+    told += [*page.body, *([*_sentence(page)] if page.sentence else ())]
     middle, wide = 3.9, _WIDTH - 2 * _EDGE
     left = page.table.rows if page.table else ()
     if picture is not None:
-        cut = _write(slide, told, (_EDGE, 1.45, 4.5, middle))
+        left_out = _write(slide, told, (_EDGE, 1.45, 4.5, middle))
         _picture(slide, picture, page.alt, _FIGURE)
     elif page.table is not None:
-        cut = _write(slide, told, (_EDGE, 1.45, wide, 1.25))
+        left_out = _write(slide, told, (_EDGE, 1.45, wide, 1.25))
         left = _table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
     else:
-        cut = _write(slide, told, (_EDGE, 1.45, wide, middle))
-    rests = [Block((Run(f"{name}: ", True), Run(value))) for name, value in page.facts]
-    cut += _write(slide, rests, (_EDGE, 5.45, wide * 0.62, 1.75), size=10, colour=_DIM)
+        left_out = _write(slide, told, (_EDGE, 1.45, wide, middle))
+    rests = [Block((Run(f"{name}: ", True), Run(value))) for name, value in page.shown]
+    left_out += _write(slide, rests, (_EDGE, 5.4, wide * 0.62, 1.95), size=10, colour=_DIM)
     doubt = [Block((Run("What this does not show. ", True), *block.runs)) for block in page.caveat]
-    below = (_EDGE + wide * 0.64, 5.45, wide * 0.36, 1.75)
-    cut += _write(slide, doubt, below, size=10, colour=_DIM)
-    notes = [page.notes, *(["In full:", *cut] if cut else ())]
+    below = (_EDGE + wide * 0.64, 5.4, wide * 0.36, 1.95)
+    left_out += _write(slide, doubt, below, size=10, colour=_DIM)
+    notes = [page.notes, *(["In full:", *left_out] if left_out else ())]
     if any(notes):
         frame = slide.notes_slide.notes_text_frame
         assert frame is not None  # the template has one
         frame.text = "\n".join(filter(None, notes))
+    return left
+
+
+def _numbers(show: Presentation, page: Page, left: tuple[tuple[str, ...], ...]) -> None:
+    """Draw the rows of a view's table that do not stand beside it, on as many slides as needed."""
     while left and page.table:
         more = _slide(show, f"The numbers: {page.heading}")
         rest = Table(columns=page.table.columns, rows=left)
-        left = _table(more, rest, (_EDGE, 1.45, wide, 5.4))
+        left = _table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
 
 
-def _sentence(page: Page) -> list[Run]:
-    """Return a marked sentence: what was read is bold; colours are set where it is written."""
-    read = ("recovered", "came back unchanged")
-    return [Run(piece, is_bold=mark in read) for piece, mark in page.sentence]
+@dataclass(frozen=True)
+class _Marked(Run):
+    """A stretch of a marked sentence."""
+
+    colour: str = _INK
+    is_underlined: bool = False
+
+
+def _sentence(page: Page) -> list[Block]:
+    """Return a marked sentence and what its marks mean: each in its colour, bold or underlined."""
+    runs = [_marked(piece, mark) for piece, mark in page.sentence]
+    told: list[Run] = []
+    for mark, meaning in page.legend:
+        told += [_marked(meaning, mark), Run("     ")]
+    return [Block(tuple(runs)), *([Block(tuple(told[:-1]))] if told else ())]
+
+
+def _marked(text: str, mark: str) -> Run:
+    look = _LOOKS.get(MARKS.get(mark, ""))
+    return Run(text) if look is None else _Marked(text, look[1], False, *look[::2])
 
 
 def _appendix(show: Presentation, deck: Deck) -> None:
@@ -137,8 +177,20 @@ def _appendix(show: Presentation, deck: Deck) -> None:
         ("Questions that these figures bear on", [none, *clauses]),
         ("What repeats it", commands),
     ):
-        if told:
-            _write(_slide(show, title), told, wide, size=14)
+        for part in _parts(told, wide):
+            _write(_slide(show, title), part, wide, size=14)
+
+
+def _parts(told: Sequence[Block], box: Box) -> list[list[Block]]:
+    """Return paragraphs in parts of which each fits a slide in letters that are read with ease."""
+    parts: list[list[Block]] = []
+    for block in told:
+        texts = [text_of(each) for each in (*parts[-1], block)] if parts else []
+        if parts and fits(texts, box, _EASY):
+            parts[-1].append(block)
+        else:
+            parts.append([block])
+    return parts
 
 
 def _slide(show: Presentation, title: str) -> Slide:
@@ -149,14 +201,14 @@ def _slide(show: Presentation, title: str) -> Slide:
     box = (_EDGE, 0.35, _WIDTH - 2 * _EDGE, 1.0)
     _place(shape, box)
     frame = shape.text_frame
-    _fill(frame, [Block((Run(title, True),))], _size([title], box, 28), _INK)
+    _fill(frame, [Block((Run(title, True),))], size_of([title], box, 28), _INK)
     return slide
 
 
 def _write(
     slide: Slide,
     told: Sequence[Block],
-    box: _Box,
+    box: Box,
     *,
     size: float = _BODY,
     colour: str = _INK,
@@ -167,31 +219,13 @@ def _write(
     from pptx.util import Inches
 
     shape = slide.shapes.add_textbox(*(Inches(part) for part in box))
-    texts = [_told(block) for block in told]
-    size = _size(texts, box, size)
-    if _fits(texts, box, size):
+    texts = [text_of(block) for block in told]
+    size = size_of(texts, box, size)
+    if fits(texts, box, size):
         _fill(shape.text_frame, told, size, colour)
         return []
-    _fill(shape.text_frame, _cut(texts, box, size), size, colour)
+    _fill(shape.text_frame, cut(texts, box, size), size, colour)
     return texts
-
-
-def _told(block: Block) -> str:
-    return f"• {block.text}" if block.is_item else block.text
-
-
-def _cut(texts: Sequence[str], box: _Box, size: float) -> list[Block]:
-    """Return as much of paragraphs as fits."""
-    kept: list[str] = []
-    for text in texts:
-        words = text.split(" ")
-        n = len(words)
-        while words and not _fits([*kept, " ".join([*words, "…"])], box, size):
-            words = words[: len(words) * 9 // 10]
-        if not words:
-            break
-        kept.append(text if len(words) == n else " ".join([*words, "…"]))
-    return [Block((Run(text),)) for text in kept]
 
 
 def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
@@ -210,40 +244,12 @@ def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
             written.text = run.text
             written.font.size, written.font.bold = Pt(size), run.is_bold
             written.font.name = "Consolas" if run.is_code else "Calibri"
-            written.font.color.rgb = RGBColor.from_string(colour)
+            own = run.colour if isinstance(run, _Marked) else colour
+            written.font.color.rgb = RGBColor.from_string(own)
+            written.font.underline = isinstance(run, _Marked) and run.is_underlined
 
 
-def _size(texts: Sequence[str], box: _Box, size: float) -> float:
-    """Return the largest size, in points, in which texts fit into a box."""
-    while size > _LEAST and not _fits(texts, box, size):
-        size -= 0.5
-    return size
-
-
-def _fits(texts: Sequence[str], box: _Box, size: float) -> bool:
-    return _height(texts, box[2] - _INSET, size) <= box[3] - _INSET
-
-
-def _height(texts: Sequence[str], width: float, size: float) -> float:
-    line = size * _SPACING / 72
-    return sum(_lines(text, width, size) * line + size / 3 / 72 for text in texts)
-
-
-def _lines(text: str, width: float, size: float) -> int:
-    """Return how many lines a text takes, word by word."""
-    room = max(int(width / (_LETTER * size)), 1)
-    lines, left = 1, room
-    for word in text.split(" "):
-        n = len(word)
-        if n > left and left < room:
-            lines, left = lines + 1, room
-        while n > room:
-            lines, n = lines + 1, n - room
-        left -= n + 1
-    return lines
-
-
-def _picture(slide: Slide, picture: bytes, alt: str, box: _Box) -> None:
+def _picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
     """Put a figure into a box, as large as its shape allows; its words for those who cannot see."""
     from pptx.util import Inches
 
@@ -256,7 +262,7 @@ def _picture(slide: Slide, picture: bytes, alt: str, box: _Box) -> None:
     drawn._element._nvXxPr.cNvPr.set("descr", alt)
 
 
-def _table(slide: Slide, table: Table, box: _Box) -> tuple[tuple[str, ...], ...]:
+def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
     """Draw as many rows of a table as fit; return those that are left."""
     from pptx.util import Inches, Pt
 
@@ -264,7 +270,7 @@ def _table(slide: Slide, table: Table, box: _Box) -> tuple[tuple[str, ...], ...]
     texts = [[_clipped(cell) for cell in row] for row in (table.columns, *table.rows)]
     widths = _widths(texts, width)
     size = _CELL_SIZE
-    while size > _LEAST and sum(_row(row, widths, size) for row in texts) > height:
+    while size > LEAST and sum(_row(row, widths, size) for row in texts) > height:
         size -= 0.5
     while len(texts) > 2 and sum(_row(row, widths, size) for row in texts) > height:
         texts.pop()
@@ -288,7 +294,7 @@ def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
     """Return the widths of columns: no word is broken where all have room, then the long ones."""
     columns = list(zip(*texts, strict=True))
     words = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
-    least = [_LETTER * _CELL_SIZE * n + _INSET for n in words]
+    least = [LETTER * _CELL_SIZE * n + INSET for n in words]
     longer = [min(max(map(len, texts)), 60) - n for texts, n in zip(columns, words, strict=True)]
     wanted = [1 + max(n, 0) for n in longer]
     spare = max(width - sum(least), 0.0)
@@ -303,11 +309,11 @@ def _clipped(cell: str) -> str:
 
 
 def _row(row: Sequence[str], widths: Sequence[float], size: float) -> float:
-    lines = [_lines(text, width - 0.15, size) for text, width in zip(row, widths, strict=True)]
-    return max(lines) * size * _SPACING / 72 + 0.08
+    counts = [lines(text, width - 0.15, size) for text, width in zip(row, widths, strict=True)]
+    return max(counts) * size * SPACING / 72 + 0.08
 
 
-def _place(shape: Any, box: _Box) -> None:
+def _place(shape: Any, box: Box) -> None:
     from pptx.util import Inches
 
     shape.left, shape.top, shape.width, shape.height = (Inches(part) for part in box)

@@ -208,7 +208,7 @@ def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
         return ()
     least = left_out[-1]
     told = f"{len(left_out)} weaker ones, down to an AUC of {_auc(least)}"
-    return (("Not in the appendix", f"{told} ({least.model_title}; {_data(least)})"),)
+    return (("Not in the appendix", f"{told} ({least.model_title}, {_collection(least)})"),)
 
 
 def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
