@@ -129,6 +129,45 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     shown.close()
 
 
+def test_what_is_longer_than_a_small_window_is_read_to_its_end_by_the_keyboard(
+    visit: Visit,
+) -> None:
+    """At twice the size, as who sees badly has it: 640 by 400 points are left."""
+    page = visit.open("/story").page
+    told(page, "stories are ready")
+    with page.context.expect_page() as opened:
+        press(page, "story-present-safe-to-store")
+    shown = opened.value
+    shown.wait_for_load_state()
+    shown.evaluate("leakscope.ready")
+    shown.set_viewport_size({"width": 640, "height": 400})
+    n = len(shipped_stories()["safe-to-store"].pins) + 1
+    place = shown.locator("#place")
+    shown.keyboard.press("End")
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
+    shown.keyboard.press("ArrowLeft")
+    sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
+    last = shown.locator(".slide.now > *").last
+    for _ in range(12):
+        seen = last.evaluate(
+            "part => part.getBoundingClientRect().bottom"
+            " <= document.querySelector('.bar').getBoundingClientRect().top + 5"
+        )
+        if seen:
+            break
+        shown.keyboard.press("PageDown")
+        shown.wait_for_timeout(200)
+        sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
+    assert seen and shown.evaluate("scrollY") > 0
+    shown.keyboard.press("PageDown")
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
+    shown.set_viewport_size({"width": 320, "height": 400})
+    shown.locator(".slide.now .wide").focus()
+    shown.keyboard.press("ArrowLeft")  # moves the table, not the slide
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
+    shown.close()
+
+
 def test_a_story_of_a_colleague_opens_and_a_hostile_one_is_refused(
     visit: Visit,
     tmp_path: Path,
