@@ -27,7 +27,16 @@ ATTACK, BASE = "search", "probe_mlc"
 sample = cache.samples()[0]
 
 headline = Noted(st.container())
-toolbar(Address("", ()).show_link)
+with st.container(horizontal=True, gap="xsmall"):
+    if st.button(
+        "Try your own sentence",
+        type="primary",
+        key="try-it",
+        icon=":material/edit:",
+        help="Opens the inversion page. What you type stays in the memory of this computer.",
+    ):
+        st.switch_page(Path(__file__).with_name("inversion.py"))
+    toolbar(Address("", ()).show_link)
 st.markdown(
     "Search engines, chat assistants and fraud filters turn each text into a list of numbers, its "
     "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
@@ -39,27 +48,19 @@ with headline.skeleton(height=60):
     reading = answers.live_reading(answers.request_for(ATTACK, text), vector)
     views.show_finding(headline, [reading])
 
-with st.container(border=True):
+with st.container(border=True, gap="xxsmall"):
     st.html(markup.label("1. What was written (an invented e-mail)") + markup.quoted(text))
     views.vector_panel(vector, lead="2. What is stored: ")
     st.html(markup.label("3. What the attacker reads from the numbers alone"))
     st.html(markup.marked_sentence(reading))
-    st.html(markup.wrong_words(reading))
-    st.html(markup.legend([reading]))
+    with st.container(horizontal=True, gap="medium"):
+        st.html(markup.wrong_words(reading), width="content")
+        st.html(markup.legend([reading]), width="content")
     st.caption(
-        f"Attack: {INVERSION_ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)}. "
-        "Computed on this computer a moment ago."
+        f"{INVERSION_ATTACKS[ATTACK].title}, {cost.cost_in_words(reading)} on this computer "
+        "just now."
     )
 story_button("overview", [], headline, lambda _: pinned.seen([reading], True))
-if st.button(
-    "Try your own sentence",
-    type="primary",
-    key="try-it",
-    icon=":material/edit:",
-    help="Opens the inversion page. What you type stays in the memory of this computer.",
-):
-    st.switch_page(Path(__file__).with_name("inversion.py"))
-
 st.header("What brings you here?", anchor=False)
 show_roles()
 

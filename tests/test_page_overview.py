@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import shipped
 from dashboard import cache, state
+from dashboard.inversion.answers import ENCODER
 from dashboard.inversion.cost import cost_in_words
 
 
@@ -39,6 +40,10 @@ def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:
     assert told(n_texts=1200) == alone
     built = told(n_texts=1200, built_on="probe_mlc")
     assert "1,200 example sentences, beside those of the probe-started classifier" in built
+    corpus = cache.shipped_records(ENCODER)["probe_mlc"]["corpus"]
+    corrects = told(n_texts=1200, built_on="probe_mlc", corpus=corpus)
+    n = cache.shipped_records(ENCODER)["probe_mlc"]["n_texts"]
+    assert f"taught by {n:,} example sentences, and to correct itself by 1,200" in corrects
     assert told() == "not trained, answered in 400 ms"
 
 

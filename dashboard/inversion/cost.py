@@ -8,7 +8,8 @@ import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.reading import Reading
-from dashboard import markup
+from dashboard import cache, markup
+from dashboard.inversion.answers import ENCODER
 
 __all__ = ["cost_in_words", "needs"]
 
@@ -19,9 +20,7 @@ def needs(reading: Reading) -> None:
     n_queries = reading.recovery.n_queries
     rows = {
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
-        "Training pairs": f"{training['n_texts']:,}{_beside(training)}"
-        if training.get("n_texts")
-        else "none",
+        "Training pairs": _pairs(training),
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} "
         + ("until it was stopped" if reading.is_unfinished else "to answer"),
@@ -32,6 +31,27 @@ def needs(reading: Reading) -> None:
             f", {_duration(training['seconds'])} to train once{after}{_machine(training)}"
         )
     st.html(markup.label("What the attacker needed") + markup.facts(rows))
+
+
+def _pairs(training: dict[str, Any]) -> str:
+    """Return on how many pairs of text and vector an attack was trained, of its base the first."""
+    if not training.get("n_texts"):
+        return "none"
+    n_texts = f"{training['n_texts']:,}"
+    if n_first := _taught_first(training):
+        base = INVERSION_ATTACKS[training["built_on"]].title.lower()
+        return f"{n_first:,} for the {base}, {n_texts} to correct its answers"
+    return f"{n_texts}{_beside(training)}"
+
+
+def _taught_first(training: dict[str, Any]) -> int | None:
+    """Return how many sentences taught the shipped attack that an attack corrects.
+
+    None where it corrects none, or one that was trained on other texts.
+    """
+    base = cache.shipped_records(ENCODER).get(str(training.get("built_on")), {})
+    is_same = base.get("corpus") is not None and base["corpus"] == training.get("corpus")
+    return int(base["n_texts"]) if is_same else None
 
 
 def _beside(training: dict[str, Any], said: str = ", beside those of") -> str:
@@ -61,7 +81,9 @@ def cost_in_words(reading: Reading) -> str:
     """Return how long the answer took, and on how many examples it was trained."""
     n_texts = reading.training.get("n_texts")
     trained = "not trained"
-    if n_texts:
+    if n_texts and (n_first := _taught_first(reading.training)):
+        trained = f"taught by {n_first:,} example sentences, and to correct itself by {n_texts:,}"
+    elif n_texts:
         trained = f"trained once on {n_texts:,} example sentences{_beside(reading.training)}"
     did = "stopped after" if reading.is_unfinished else "answered in"
     return f"{trained}, {did} {_duration(reading.seconds)}"
