@@ -17,6 +17,8 @@ job.adopt_names_job()
 
 headline = Noted(st.container())
 toolbar(address.show_link)
+place = st.container()
+st.header("Sentences and names of your own", anchor=False)
 controls.pickers()
 address.warn_of_refused()
 
@@ -30,15 +32,16 @@ if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
     views.finding(headline, found, request.attack)
-    shown = found
+    shown, is_own = found, controls.is_typed(request)
     story_button(
         "names",
         address.query(),
         headline,
-        lambda with_typed: pinned.seen(shown, request.attack, with_typed),
-        has_typed=True,
+        lambda with_typed: pinned.seen(shown, request.attack, with_typed or not is_own),
+        has_typed=is_own,
     )
-    views.heat_map(found)
+    with place:
+        views.heat_map(found)
     how_much_leaks("names", "names")
     st.header("The words of a cell", anchor=False)
     views.cell_words(found, request)

@@ -26,7 +26,7 @@ from dashboard.state import text
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
-headline, bar = Noted(st.container()), st.container()
+headline, bar, chart = Noted(st.container()), st.container(), st.container()
 try:
     found: Representations | None = cache.representations()
 except CoreError as error:
@@ -50,9 +50,10 @@ else:
         toolbar(address.show_link)
     controls.measure_pickers(found)
     points = views.shown_points(found)
-    finding.finding(headline, found, points)
+    finding.finding(headline, headline.below(st.container()), found, points)
     story_button("representations", address.query(), headline, lambda _: pinned.seen(points))
-    views.picture(points)
+    with chart:
+        views.picture(points)
     how_much_leaks("representations", "representations", "classification", "inversion-bbc")
     if points:
         st.header("Does the order that Corò (2022) found hold?", anchor=False)

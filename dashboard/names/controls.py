@@ -12,7 +12,7 @@ from dashboard.inversion.answers import ENCODER
 from dashboard.names import state
 from dashboard.names.state import NamesRequest
 
-__all__ = ["attacks_on_offer", "pickers", "samples"]
+__all__ = ["attacks_on_offer", "is_typed", "pickers", "samples"]
 
 
 def samples() -> NamesRequest:
@@ -32,6 +32,12 @@ def attacks_on_offer() -> list[str]:
         for name, entry in INVERSION_ATTACKS.items()
         if entry.access in (Access.PAIRS, Access.QUERIES) and cache.shipped_settings(name, ENCODER)
     ]
+
+
+def is_typed(request: NamesRequest) -> bool:
+    """Return whether sentences or names are others than the examples."""
+    examples = samples()
+    return (request.sentences, request.names) != (examples.sentences, examples.names)
 
 
 def pickers() -> None:

@@ -20,8 +20,8 @@ __all__ = ["QUESTION", "attack_name", "finding", "title_of"]
 QUESTION = "Which way of turning text into vectors leaks least at equal usefulness?"
 
 
-def finding(slot: Any, found: Representations, points: Sequence[Point]) -> None:
-    """Draw the answer to the page's question that the chosen rows give."""
+def finding(slot: Any, below: Any, found: Representations, points: Sequence[Point]) -> None:
+    """Draw the answer to the page's question, and below the figure what it rests on."""
     best = least_leaking(points)
     if best is None:
         slot.title(QUESTION, anchor=False)
@@ -30,12 +30,13 @@ def finding(slot: Any, found: Representations, points: Sequence[Point]) -> None:
     slot.title(_verdict(best), anchor=False)
     leak, useful = best.best.leak, best.best.useful
     assert useful is not None
-    slot.markdown(f"{_compared(best, points)}\n\n- {_useful(useful)}\n- {_leaks(found, leak)}")
+    slot.markdown(_compared(best, points))
+    below.markdown(f"- {_useful(useful)}\n- {_leaks(found, leak)}")
     if more := found.taught_more(leak):
-        slot.info(_with_more(found, best.best, more), icon=":material/trending_up:")
+        below.info(_with_more(found, best.best, more), icon=":material/trending_up:")
     if others := _others(best):
-        slot.markdown(others)
-    slot.caption(
+        below.markdown(others)
+    below.caption(
         "95 % intervals in brackets. As useful: the interval reaches that of the most useful "
         "encoder shown. What is read is a lower bound: another attack, or more texts, may read "
         "more."

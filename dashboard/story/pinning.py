@@ -70,6 +70,12 @@ class Noted:
         self.lines.append(body)
         return self.slot.caption(body, **options)
 
+    def below(self, slot: Any) -> Noted:
+        """Return what draws into another place and notes it as more of the same finding."""
+        more = Noted(slot)
+        more.lines = self.lines
+        return more
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.slot, name)
 
