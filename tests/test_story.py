@@ -20,8 +20,6 @@ from core.story.reading import MOST_BYTES, MOST_PINS, parse_story, read_story, s
 from core.story.shipped import STORIES, open_story, shipped_stories
 from core.story.views import VIEWS, told
 from core.studies.eta_outlook import measured_etas
-from core.studies.tradeoff_choice import keeps
-from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
 ROOT = Path(__file__).parents[1]
@@ -257,36 +255,6 @@ def test_a_share_of_words_has_an_interval_and_the_least_number_that_gives_it() -
     for _, share, n in table.rows:
         assert re.fullmatch(r"\d+ \[\d+, \d+\] %", share)
         assert int(n.replace(",", "")) > 50
-
-
-def test_which_eta_ends_on_the_eta_of_each_mechanism() -> None:
-    last = open_story("which-eta").pins[-1]
-    slide = told(last.shows, dict(last.parameters))
-    found = load_tradeoff(SHIPPED / "minilm.json")
-    base, task = found.undefended, dict(last.parameters)["task"]
-    share = int(dict(last.parameters)["keep"]) / 100
-    assert slide.table is not None and len(slide.table.rows) == 3
-    for title, *_, eta in slide.table.rows:
-        points = next(
-            etas
-            for name in ("text_to_text", "token_representation", "sequence_representation")
-            if entry_shown(name).title == title and (etas := measured_etas(found, name))
-        )
-        fitting = [
-            e for e, p in points.items()
-            if keeps(p, base, task, share) and p.leakage.ci95.high < base.leakage.ci95.low
-        ]  # fmt: skip
-        best = min(fitting, key=lambda e: points[e].leakage.ci95.high, default=None)
-        assert eta == ("none" if best is None else f"{best:g}")
-        assert best is None or f"{title} at η {best:g}" in slide.title
-
-
-def test_mechanisms_are_drawn_on_one_scale() -> None:
-    figures = [
-        told("mechanism", {"defence": name}).figure
-        for name in ("text_to_text", "token_representation", "sequence_representation")
-    ]
-    assert len({tuple(figure["layout"]["yaxis"]["range"]) for figure in figures if figure}) == 1
 
 
 def test_no_slide_names_a_file_or_what_stands_elsewhere() -> None:
