@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.defences.metric_dp.distances import TextDistances, TokenDistances
     from core.defences.metric_dp.promise import Promises
 
-__all__ = ["promises_of", "show_promises"]
+__all__ = ["is_hardly_any", "promises_of", "show_odds", "show_promises"]
 
 _SEEN: Kept[tuple[str, str, EncoderSpec], TokenDistances] = Kept("_distances", 8)
 
@@ -51,12 +51,33 @@ def _text_distances(on: EncoderSpec) -> TextDistances:
     return bundled_distances(cache.encoder(on))
 
 
-def show_promises(promises: Promises, slot: Any = st) -> None:
-    """Draw what is promised: headline and what is not promised in sight, all of it on hover."""
+def is_hardly_any(promises: Promises) -> bool:
+    """Return whether even the best that is promised, for nearest neighbours, is almost nothing."""
+    from core.defences.metric_dp.promise import HARDLY
+
+    return promises.nearest.epsilon > HARDLY
+
+
+def show_odds(promises: Promises, slot: Any = st) -> None:
+    """Draw the odds alone, where another place of the page says what they are worth."""
+    slot.markdown(
+        f"Odds against which a token can be denied: up to **{plain(promises.nearest.odds)}**.",
+        help="\n\n".join(plain(sentence) for sentence in promises.sentences),
+    )
+
+
+def show_promises(promises: Promises, slot: Any = st, *, lead: str = "") -> None:
+    """Draw what is promised: headline and what is not promised in sight, all of it on hover.
+
+    Parameters
+    ----------
+    lead : str
+        Stands before it, instead of “What this η promises.”.
+    """
     denied = " A token that may have changed can be denied against these odds, no better."
     is_of_texts = promises.is_of_texts
     slot.markdown(
-        f"**What this {promises.symbol} promises.** {plain(promises.headline)}"
+        f"**{lead or f'What this {promises.symbol} promises.'}** {plain(promises.headline)}"
         f"{'' if is_of_texts else denied}{promises.also and f' {plain(promises.also)}'}",
         help="\n\n".join(plain(sentence) for sentence in promises.sentences),
     )

@@ -161,7 +161,7 @@ def test_a_classifier_is_shown_with_its_curve_and_a_rate_that_cannot_be_told(
     assert votes.curve[0][0] * votes.n_outsiders >= 1 - 1e-9 and votes.curve[-1][0] == 1
     assert not votes.at[-1].is_resolvable and "not resolvable" in told(page)
     assert all(s.ci95.low <= s.value <= s.ci95.high for _, s in votes.curve)
-    assert "dealt by lot" in told(page)
+    assert "chance alone says" in told(page)
 
 
 def test_no_interval_of_a_mean_over_draws_leaves_what_a_share_can_be(

@@ -52,7 +52,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
         mode="lines+markers",
         line={"color": BASELINE, "dash": "dot", "width": 2},
         marker={"symbol": "line-ew-open", "size": 9},
-        hovertemplate="guessing: %{y:.3f}<extra></extra>",
+        hovertemplate="guessing: %{y:.1%}<extra></extra>",
     )
     style(figure, height=440)
     sizes = sorted({size for curve in curves for size in curve.sizes})
@@ -66,7 +66,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     )  # fmt: skip
     told = "right at once" if k == 1 else f"right among the {k} likeliest"
     figure.update_yaxes(
-        title=f"share of texts {told}", rangemode="tozero", gridcolor=GRID, zeroline=False
+        title=f"texts {told}", rangemode="tozero", tickformat=".0%", gridcolor=GRID, zeroline=False
     )
     return figure
 
@@ -91,7 +91,7 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_n
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": symbol, "size": 10},
         error_y=error_bars(curve.scores),
-        customdata=[score.said(3) for score in curve.scores],
+        customdata=[f"{score.in_percent().said()} %" for score in curve.scores],
         hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
     )
 

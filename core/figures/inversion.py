@@ -115,12 +115,12 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
     figure = go.Figure()
     _add_ends(figure, names, readings)
     _add_f1(figure, names, readings)
-    style(figure, height=116 + 52 * len(names))
+    style(figure, height=134 + 52 * len(names))
     figure.update_layout(
-        title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 68}
+        title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 86}
     )
     # The legend is the axis title: it stays readable on a telephone and in a saved figure.
-    told = "filled: F1   ◇ precision   ❘ recall   ⊙ guessing (F1)"
+    told = "filled: F1   ◇ precision   ❘ recall<br>⊙ guessing (F1)"
     figure.update_xaxes(
         range=[0, 100],
         gridcolor=GRID,

@@ -130,13 +130,7 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     named = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
     verdicts = [_verdict_of(found, name, task, share) for name in named]
     taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
-    told = [
-        f"**{v.title}, η {eta:g}**: the strongest attacker reads "
-        f"{instead_said(leak_of(v.points[eta]), base.leakage)}; usefulness for {task_said(task)} "
-        f"is {v.points[eta].utility[task].said(0)} instead of {base.utility[task].said(0)}."
-        for v in verdicts
-        if (eta := v.eta) is not None
-    ]
+    told = [_told_of(v, task, base) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
     none = f"No η of {_listed(rest)} that was measured does both." if rest else ""
     last = next(v for v in verdicts if not taken or v.eta is not None)
@@ -165,6 +159,17 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
         ),
         commands=(command_of("tradeoff"),),
         live=(("task", task), ("point", setting_name(point.defence, dict(point.settings)))),
+    )
+
+
+def _told_of(verdict: _Verdict, task: str, base: Point) -> str:
+    """Return what the η by the rule leaves and saves; of a mechanism that has one."""
+    assert verdict.eta is not None
+    point = verdict.points[verdict.eta]
+    return (
+        f"**{verdict.title}, η {verdict.eta:g}**: the strongest attacker reads "
+        f"{instead_said(leak_of(point), base.leakage)}; usefulness for {task_said(task)} "
+        f"is {point.utility[task].said(0)} instead of {base.utility[task].said(0)}."
     )
 
 

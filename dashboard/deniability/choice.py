@@ -22,7 +22,7 @@ from dashboard import cache
 from dashboard.deniability import state
 from dashboard.deniability.own_text import OWN, own_counts
 from dashboard.inversion import answers
-from dashboard.promise import promises_of, show_promises
+from dashboard.promise import promises_of, show_odds
 
 __all__ = ["eta_choice_card"]
 
@@ -119,6 +119,6 @@ def _choice(
         help="Moves the slider there",
         on_click=partial(state.set_eta, chosen.eta, steps),
     )
-    show_promises(promises_of(MECHANISM, chosen.eta, text, on))
+    show_odds(promises_of(MECHANISM, chosen.eta, text, on))
     if measured is not None:
         st.markdown("\n\n".join(outlook(measured, MECHANISM, chosen.eta).sentences))

@@ -124,7 +124,7 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
     if unseen:
         told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
     control = "" if one.control is None else (
-        f" With membership dealt by lot it is {100 * one.control.value:.0f} %."
+        f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f} %."
     )  # fmt: skip
     years = (
         " The classes are years, and a year says who was there: part of what is found is when "

@@ -80,8 +80,8 @@ def finding(slot: Any, found: Memorisation) -> None:
         f"Secrets with {found.n_values:,} possible values were planted in {found.n_texts:,} "
         "sentences, and small language models trained on them. Their **exposure** is what a model "
         f"gives away of a secret, of {found.law.most or 0:.1f} bits at most. {' '.join(told)} "
-        f"Planted nowhere, a secret has {found.law.mean:.2f} bits on average, by the law of a rank "
-        "that nothing decides.",
+        f"Planted nowhere, a secret has {found.law.mean:.2f} bits on average, as chance alone "
+        "would have it.",
         help=EXPOSURE,
     )
     slot.caption("95 % intervals in brackets, over canaries and seeds.")

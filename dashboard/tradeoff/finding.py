@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.results import Score
 from core.said import instead_said, leak_said
@@ -12,9 +12,12 @@ from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import promise_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
-from dashboard.promise import show_promises
+from dashboard.promise import is_hardly_any, show_promises
 from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.promised import promised
+
+if TYPE_CHECKING:
+    from core.defences.metric_dp.promise import Promises
 
 __all__ = ["finding", "missing_said", "read_said", "time_said"]
 
@@ -52,19 +55,30 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> 
         _say_if_weak(slot, found, reads)
         return
     own, base = choice.leak(best), choice.leak(choice.base)
-    slot.title(f"{point_said(best)} leaks least of what stays useful", anchor=False)
+    odds = _odds(choice)
+    is_weak = odds is not None and is_hardly_any(odds)
+    but = ", and promises almost nothing" if is_weak and choice.promising is best else ""
+    slot.title(f"{point_said(best)} leaks least of what stays useful{but}", anchor=False)
     kept = f"**{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)}"
     slot.markdown(
         f"{_read_instead(own, base, reads)}{_guessing(reads, base)}; {task_said(task)} keeps "
         f"{kept} (95 % intervals in brackets). {_alike(choice)}"
     )
-    slot.markdown(_promised_or_not(choice, share))
-    if choice.promising is not None:
-        spec = DefenceSpec.of(choice.promising.defence, dict(choice.promising.settings))
-        odds = promised(spec)
-        if odds is not None:
-            show_promises(odds, slot)
+    if odds is None or choice.promising is not best:
+        slot.markdown(_promised_or_not(choice, share))
+    if odds is not None:
+        it = "It" if choice.promising is best else "That one"
+        show_promises(
+            odds, slot, lead=f"{it} promises {'almost nothing' if is_weak else 'something'}."
+        )
     _say_if_weak(slot, found, reads)
+
+
+def _odds(choice: Choice) -> Promises | None:
+    """Return what the best that promises something promises, as far as it can be told."""
+    if choice.promising is None:
+        return None
+    return promised(DefenceSpec.of(choice.promising.defence, dict(choice.promising.settings)))
 
 
 def read_said(score: Score, reads: str) -> str:
@@ -179,6 +193,6 @@ def _promised_or_not(choice: Choice, share: float) -> str:
     told = beside_none(promising, choice.base, choice.reads)
     return (
         "It promises nothing: it was measured against the attackers that were tried. Of the "
-        f"defences that promise something, {point_said(promising)} leaks least: "
+        f"defences with a promise, {point_said(promising)} leaks least: "
         f"{read_said(choice.leak(promising), choice.reads)}{told and f', {told}'}."
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -20,12 +22,15 @@ from core.studies.tradeoff_setting import (
 from dashboard import cache
 from dashboard.inversion.answers import ENCODER
 from dashboard.kept import Kept
-from dashboard.promise import promises_of
+from dashboard.promise import is_hardly_any, promises_of
 
 if TYPE_CHECKING:
     from core.defences.metric_dp.promise import Promises
 
-__all__ = ["odds_promised", "promised"]
+__all__ = ["HARDLY_ANY", "odds_promised", "odds_sentence", "promised"]
+
+HARDLY_ANY = " (almost no promise)"
+"""Stands behind odds that promise almost nothing."""
 
 _SEEN: Kept[tuple[str, str], Promises] = Kept("_promises_of_settings", 8)
 
@@ -79,3 +84,22 @@ def odds_promised(spec: DefenceSpec) -> str:
         return said or "none"
     own = f"{found.nearest.odds}, within a set that shows"
     return own if first_of(spec).name == "custext" else found.nearest.odds
+
+
+def odds_sentence(mechanism: str, etas: Sequence[float]) -> str:
+    """Return what the least and the greatest η of a mechanism promise, in a sentence; or nothing.
+
+    That is for a token of the example and its nearest neighbour, which is the best promise there
+    is; infinite η, which are no noise, are left out.
+    """
+    ends = sorted({eta for eta in etas if math.isfinite(eta)})
+    if not ends:
+        return ""
+    told = []
+    for eta in dict.fromkeys((ends[0], ends[-1])):
+        found = promised(DefenceSpec.of(mechanism, {"eta": eta}))
+        if found is None:
+            return ""
+        worth = HARDLY_ANY if is_hardly_any(found) else ""
+        told.append(f"up to {found.nearest.odds} at η {eta:g}{worth}")
+    return f"{entry_shown(mechanism).title} promises odds of {' and '.join(told)}."

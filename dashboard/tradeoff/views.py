@@ -109,6 +109,9 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
                 "task": task_said(task),
                 "plain": choice.base.utility[task].value,
                 "promising": _least_said(choice.promising, choice),
+                "odds": "–"
+                if (point := choice.promising) is None
+                else odds_promised(DefenceSpec.of(point.defence, dict(point.settings))),
                 "measured": _least_said(choice.measured, choice),
             }
         )
@@ -123,6 +126,10 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
             "promising": columns.TextColumn(
                 "Leaks least of those that promise something",
                 help=f"To the strongest attacker: {READS[reads]} [95 % interval]",
+            ),
+            "odds": columns.TextColumn(
+                "It promises, odds",
+                help="At best: a token against its nearest neighbour, for an example",
             ),
             "measured": columns.TextColumn("Leaks least of the others"),
         },

@@ -12,15 +12,17 @@ from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.figures.training_noise import utility_figure
+from core.specs import DefenceSpec
 from core.studies.training_points import Constrained, UnderNoise, by_order
 from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.story.pinning import note_figure
+from dashboard.tradeoff.promised import HARDLY_ANY, odds_promised, odds_sentence
 from dashboard.training.state import offer
 
-__all__ = ["NO_PAPER", "PAPER", "show"]
+__all__ = ["NO_PAPER", "PAPER", "odds_at", "show"]
 
 PAPER = (
     "Hollow diamonds: Qu et al. (2021), on BERT's word embeddings, at the η of ours at which as "
@@ -80,6 +82,14 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         if where:
             told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")
     slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
+    promises = [
+        odds_sentence(mechanism, [point.eta for point in noisy if point.mechanism == mechanism])
+        for mechanism in dict.fromkeys(point.mechanism for point in noisy)
+    ]
+    if said := " ".join(filter(None, promises)):
+        if said.count(HARDLY_ANY) == said.count(" at η "):  # each of them: told once
+            said = f"{said.replace(HARDLY_ANY, '')} All of that is almost no promise."
+        slot.markdown(f"**What these η promise.** {plain(said)}")
     some = points[0]
     slot.caption(
         f"Trained on {some.n_train:,} texts and tested on {some.accuracy.n:,}, under noise that is "
@@ -102,6 +112,7 @@ def _row(point: Constrained) -> dict[str, Any]:
     return {
         "sends": DEFENCES[point.mechanism].title,
         "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
+        "promises, odds": odds_at(point.mechanism, point.eta),
         "accuracy, %": point.accuracy.said(),
         "change by noise, points": "–" if point.by_noise is None else point.by_noise.said(),
         "beside no constraint, points": "–" if point.change is None else point.change.said(),
@@ -109,3 +120,10 @@ def _row(point: Constrained) -> dict[str, Any]:
         "the paper's, %": "–" if point.theirs is None else f"{point.theirs:.1f}",
         "texts trained on": point.n_train,
     }
+
+
+def odds_at(mechanism: str, eta: float) -> str:
+    """Return the odds that a mechanism promises at an η at best; nothing without noise."""
+    if math.isinf(eta):
+        return "nothing"
+    return odds_promised(DefenceSpec.of(mechanism, {"eta": eta}))

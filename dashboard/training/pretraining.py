@@ -18,7 +18,8 @@ from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.story.pinning import note_figure
-from dashboard.training.noise import NO_PAPER, PAPER
+from dashboard.tradeoff.promised import odds_sentence
+from dashboard.training.noise import NO_PAPER, PAPER, odds_at
 from dashboard.training.state import offer
 
 __all__ = ["show"]
@@ -83,7 +84,8 @@ def _finding(slot: Any, here: Sequence[Adapted]) -> None:
     if others:
         named = "; ".join(f"{OBJECTIVES[p.objective].title} {p.accuracy.said()}" for p in others)
         told.append(f"By the other losses: {named}.")
-    slot.markdown(" ".join(told))
+    told.append(odds_sentence(best.mechanism, [best.eta]))
+    slot.markdown(" ".join(filter(None, told)))
     slot.caption(
         f"**A subset**: pretrained on {best.tokens:,} tokens at this η, {best.all_tokens:,} with "
         f"those of the η that it goes on from, {best.distinct_tokens:,} of them of texts not seen "
@@ -116,6 +118,7 @@ def _row(point: Adapted) -> dict[str, Any]:
     plain_, adapted, won = ("–" if each is None else f"{each:.1f}" for each in theirs)
     return {
         "η": f"{point.eta:g}",
+        "promises, odds": odds_at(point.mechanism, point.eta),
         "pretrained by": OBJECTIVES[point.objective].title,
         "accuracy, %": point.accuracy.said(),
         "not pretrained, %": point.plain.said(),
