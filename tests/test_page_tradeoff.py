@@ -2,13 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.figures.tradeoff import attacker_said
+from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import choose
-from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_tradeoff
+from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
 from dashboard.tradeoff import finding
 from dashboard.tradeoff import state as tradeoff_state
@@ -158,3 +160,18 @@ def test_an_attacker_that_learnt_from_few_texts_is_called_a_lower_bound(
     finding._say_if_weak(Slot(), Tradeoff((), {"n_auxiliary": n_texts}))
     assert bool(said) is is_said
     assert not said or ("A lower bound" in said[0] and "3,000" in said[0])
+
+
+@pytest.mark.parametrize(("behind", "is_said"), [(1, True), (0, False)])
+def test_figures_of_former_attackers_are_called_a_lower_bound(behind: int, is_said: bool) -> None:
+    said: list[str] = []
+    slot = SimpleNamespace(caption=said.append)
+    finding._say_if_weak(slot, Tradeoff((), {"version": STUDIES["tradeoff"].version - behind}))
+    assert bool(said) is is_said and all("A lower bound" in told for told in said)
+
+
+def test_the_version_of_rows_is_that_of_the_attacks_in_them() -> None:
+    rows = load_rows(SHIPPED / "minilm.json")
+    assert summarise(rows).facts["version"] == min(
+        row["versions"]["study"] for row in rows if row["part"] == "attack"
+    )

@@ -228,6 +228,9 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts = {name: facts[name] for name in _FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
+    attacked = [row for row in rows if row.get("part", "attack") == "attack"]
+    if attacked:
+        facts["version"] = min((row.get("versions") or {}).get("study", 1) for row in attacked)
     named = dict.fromkeys(measure for row in rows for measure in row.scores)
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from core.results import Score
 from core.said import instead_said, leak_said
 from core.specs import DefenceSpec
+from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import promise_said
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from core.defences.metric_dp.promise import Promises
 
 __all__ = ["finding", "missing_said", "read_said", "time_said"]
+
+_VERSION = STUDIES["tradeoff"].version
+"""Of the study and its attackers as they are."""
 
 _MOST_ALIKE = 3
 _ENOUGH = 20_000
@@ -151,6 +155,11 @@ def _say_if_weak(slot: Any, found: Tradeoff, reads: str = "words") -> None:
             "attacks of the inversion page learnt from many times as many and read more without a "
             "defence; behind one they would read more, too.",
             icon=":material/info:",
+        )
+    elif reads == "words" and found.facts.get("version", _VERSION) < _VERSION:
+        slot.caption(
+            "A lower bound: since these figures were measured the attackers have learnt to read "
+            "more from the same texts."
         )
 
 
