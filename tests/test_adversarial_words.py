@@ -105,7 +105,7 @@ def test_where_nothing_is_changed_the_search_is_over_what_ships(
 ) -> None:
     base = Trained(minilm, minilm)
     cell = cell_of("tuned", "search", start="ships")
-    found = word_scores(cell, base, base, sides_of(60, 20))
+    found = word_scores(cell, base, base, sides_of(120, 20))
     assert found["search"][1]["starts_shipped"] and found["search"][0].value > 50
 
 
