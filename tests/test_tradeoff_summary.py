@@ -52,7 +52,7 @@ def test_seeds_are_averaged_with_the_greater_of_two_errors(path: Path) -> None:
     found = load_tradeoff(path)
     assert [p.defence for p in found.points] == ["none", "text_to_text"]
     assert found.tasks == ["MR"]
-    told = {"study": "tradeoff", "n_train": 5, "seeds": [0, 1, 2], "seconds": 0}
+    told = {"study": "tradeoff", "n_train": 5, "seeds": [0, 1, 2], "seconds": 0, "version": 1}
     assert found.facts == told
     useful, leak = found.undefended.utility["MR"], found.undefended.leakage
     assert (useful.value, useful.n, useful.n_seeds) == (82.0, 300, 3)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from core.compiled import machine_code_folder
-from core.store import prepare_place
+from core.store import prepared_place
 from tools.fuzz.play import PATIENCE, Case, Verdict, bound_memory, no_long_work, play
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "fuzz.json"
@@ -32,9 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(given)
     if options.worker:
         return _work(options)
+    with prepared_place(options.out):
+        return _played(given, options.out)
+
+
+def _played(given: Sequence[str], out: Path) -> int:
+    """Play the cases in another process and write what it tells; return the status."""
     from tools.fuzz.table import write
 
-    prepare_place(options.out)
     verdicts = []
     for verdict in _verdicts(given):
         verdicts.append(verdict)
@@ -44,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: no case was played.", file=sys.stderr)
         return 2
     command = " ".join(["python -m tools.fuzz", *given])
-    write(options.out, verdicts, command)
+    write(out, verdicts, command)
     n_wrong = sum(bool(verdict.problem) for verdict in verdicts)
-    print(f"{len(verdicts):,} cases, {n_wrong} answered wrongly: {options.out}")
+    print(f"{len(verdicts):,} cases, {n_wrong} answered wrongly: {out}")
     return int(n_wrong > 0)
 
 
