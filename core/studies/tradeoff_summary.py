@@ -60,15 +60,13 @@ _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets"
           "n_attribute_targets", "task", "n_attacked", "n_shadows", "n_timed")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
-
 _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP)
 """What attackers read; all else is usefulness."""
 
 _OF_VECTORS = ("attack", "attribute")
 """The parts that say what vectors tell."""
 
-_OPTIONAL = {"attribute", "membership"}
-"""Those that a point may be without."""
+_OPTIONAL = {"attribute", "membership"}  # those that a point may be without
 
 _Place = tuple[str, tuple[tuple[str, Any], ...]]
 
@@ -228,9 +226,8 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts = {name: facts[name] for name in _FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
-    attacked = [row for row in rows if row.get("part", "attack") == "attack"]
-    if attacked:
-        facts["version"] = min((row.get("versions") or {}).get("study", 1) for row in attacked)
+    attacked = (row for row in rows if row.get("part", "attack") == "attack")
+    facts["version"] = min(((r.get("versions") or {}).get("study", 1) for r in attacked), default=1)
     named = dict.fromkeys(measure for row in rows for measure in row.scores)
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}
