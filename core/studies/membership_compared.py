@@ -57,8 +57,8 @@ def gains_over(
         Of each outcome, measure to the difference with its paired bootstrap interval; empty for
         attacks that are held against none.
     """
-    plans = {plan for o in outcomes for plan in map(_hashed, AGAINST.get(o.plan.attack, ()))}
-    chosen = [Plan(name, dict(settings)) for name, settings in sorted(plans)]
+    plans = {p.attack: p for o in outcomes for p in AGAINST.get(o.plan.attack, ())}
+    chosen = list(plans.values())
     others = {o.plan.attack: o for o in evaluate(target, shadows, chosen=chosen, seed=seed)}
     found = []
     for outcome in outcomes:
@@ -73,10 +73,6 @@ def gains_over(
             }
         )
     return found
-
-
-def _hashed(plan: Plan) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    return plan.attack, tuple(plan.settings.items())
 
 
 def comparisons(rows: Sequence[Row]) -> list[str]:
