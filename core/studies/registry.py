@@ -187,7 +187,7 @@ STUDIES: dict[str, StudyEntry] = {
         "defences: what each costs and what it saves",
         "Qu et al. (2021), §5; all of this project's defences",
         "core.studies.tradeoff:TradeoffStudy",
-        version=3,
+        version=4,
         beside=("search", "retrieval"),
     ),
     "adversarial": StudyEntry(

@@ -54,7 +54,7 @@ from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_guards import Guard
 from core.studies.tradeoff_said import attackers_told
-from core.studies.tradeoff_summary import TOKEN_INVERSION, leakage_measure
+from core.studies.tradeoff_summary import ALL_WORDS, TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 from core.studies.trained_defences import Remembered
 from core.text import Vocabulary
@@ -124,6 +124,7 @@ def attack_scores(
         )  # fmt: skip
         measured = result.scores.score("token_set_f1", result.baseline.token_set_f1)
         scores[leakage_measure(name)] = measured
+        scores[leakage_measure(name, ALL_WORDS)] = result.unrestricted
         found[name] = attack, attacked
         seconds[name] = round(time.perf_counter() - start, 1)
         start = time.perf_counter()

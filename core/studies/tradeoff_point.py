@@ -50,6 +50,9 @@ class Point:
         Of the defence's own training; 0 where nothing is trained, None where it was not timed.
     milliseconds : float or None
         A text, encoder and defence; None where it was not timed.
+    all_words : dict
+        Attacker to the F1 in which words outside every vocabulary count as missed; empty in what
+        earlier versions measured.
     """
 
     defence: str
@@ -64,6 +67,7 @@ class Point:
     as_without: frozenset[str] = frozenset()
     training_minutes: float | None = None
     milliseconds: float | None = None
+    all_words: dict[str, Score] = field(default_factory=dict)
 
     def read_by(self, what: str) -> dict[str, Score]:
         """Return what each attacker reads who is after `words`, `attribute` or `membership`."""

@@ -22,6 +22,7 @@ from core.studies.tradeoff_said import attack_said, use_said
 from core.studies.tradeoff_tables import attackers_table, head, more_columns
 
 __all__ = [
+    "ALL_WORDS",
     "ATTRIBUTE",
     "LEAKAGE",
     "MEMBERSHIP",
@@ -44,7 +45,6 @@ __all__ = [
 
 SHIPPED = ASSETS / "tradeoff"
 """What was measured for the bundled encoder."""
-
 LEAKAGE = "token_set_f1"
 """What a row calls the F1 of an attacker; `leakage_measure` says whose."""
 ATTRIBUTE = "attribute_top1"
@@ -53,6 +53,8 @@ MEMBERSHIP = "membership_auc"
 """What it calls 100 × the AUC of an attack on members."""
 TOKEN_INVERSION = "token_inversion"
 """What it calls the share of tokens that come back."""
+ALL_WORDS = "all_words_f1"
+"""What it calls the F1 in which words that no attacker can name count as missed."""
 
 _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
           "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
@@ -60,16 +62,13 @@ _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets"
           "n_attribute_targets", "task", "n_attacked", "n_shadows", "n_timed")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
-_READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP)
+_READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP, ALL_WORDS)
 """What attackers read; all else is usefulness."""
-
 _OF_VECTORS = ("attack", "attribute")
 """The parts that say what vectors tell."""
-
 _OPTIONAL = {"attribute", "membership"}  # those that a point may be without
 
 _Place = tuple[str, tuple[tuple[str, Any], ...]]
-
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 
 
@@ -78,9 +77,9 @@ def utility_measure(task: str, measure: str) -> str:
     return f"{measure}: {task}"
 
 
-def leakage_measure(attacker: str) -> str:
+def leakage_measure(attacker: str, measure: str = LEAKAGE) -> str:
     """Return what a row calls the F1 of an attacker, such as `token_set_f1: tuned`."""
-    return f"{LEAKAGE}: {attacker}"
+    return f"{measure}: {attacker}"
 
 
 def change_measure(task: str, measure: str) -> str:
@@ -259,7 +258,7 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
     same = {task for row in rows for task in row.facts.get("same_texts", ())}
     # All seeds draw their targets from the same documents: more seeds tell no more of these.
     if any(row.facts.get("unit") == "document" for row in rows):
-        same.add(LEAKAGE)
+        same.update((LEAKAGE, ALL_WORDS))
     if any(row.facts.get("n_groups") for row in rows):
         same.add(ATTRIBUTE)
     same.add(MEMBERSHIP)  # all seeds deal out the texts of one task
@@ -287,6 +286,7 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         point,
         attribute=read[ATTRIBUTE],
         membership=read[MEMBERSHIP],
+        all_words=read[ALL_WORDS],
         as_without=frozenset(task for row in rows for task in row.facts.get("as_without", ())),
         training_minutes=_mean_fact(rows, "training_minutes"),
         milliseconds=_mean_fact(rows, "milliseconds_a_text"),

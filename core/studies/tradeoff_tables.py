@@ -42,6 +42,9 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
 def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], str], str]]:
     """Return the columns that stand: name, what of a point, and what guessing reaches."""
     found: list[tuple[str, Callable[[Point], str], str]] = []
+    open_scores = [score for point in points for score in point.all_words.values()]
+    if open_scores:
+        found.append(("of all words, F1", _of_all_words, f"{open_scores[0].chance:.1f}"))
     for what in _OTHERS:
         read = [score for point in points for score in point.read_by(what).values()]
         if read:
@@ -51,6 +54,12 @@ def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], s
         if any(cost(point) is not None for point in points):
             found.append((name, _cost(cost), ""))
     return found
+
+
+def _of_all_words(point: Point) -> str:
+    """Return what the attacker reads who reads most, words outside the vocabulary missed."""
+    score = point.all_words.get(point.attacker)
+    return "" if score is None else score.said()
 
 
 def _strongest(what: str) -> Callable[[Point], str]:
@@ -80,6 +89,11 @@ def _cost(cost: Callable[[Point], float | None]) -> Callable[[Point], str]:
 def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
     """Return what a reader has to know of these columns, a sentence each."""
     found = []
+    if any(point.all_words for point in points):
+        found.append(
+            "Words recovered are judged on words of the attacker's vocabulary; of all words: those "
+            "that it cannot name count as missed, for the same attacker."
+        )
     if any(point.attribute for point in points):
         found.append(
             f"Attribute ({facts.get('attribute', 'of the texts')}): {facts.get('n_labels', '')} "
