@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.figures.tradeoff import attacker_said
+from core.results import Score
 from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
@@ -96,6 +97,18 @@ def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.Monk
     page.toggle(key="each_attacker").set_value(True).run()
     shown = [name for name in page.dataframe[1].value if name.startswith("by: ")]
     assert shown == ["by: tuned classifier", "by: re-embedding search"]
+
+
+def test_words_of_all_have_a_column_where_rows_tell_them(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    told = [replace(p, all_words={p.attacker: Score(12.5)}) for p in found.points]
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(*told,)))
+    assert set(opened().dataframe[1].value["of all words"]) == {12.5}
+    bare = [replace(p, all_words={}) for p in found.points]
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(*bare,)))
+    assert "of all words" not in opened().dataframe[1].value
 
 
 def test_a_link_opens_task_and_text(opened: Open) -> None:

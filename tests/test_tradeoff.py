@@ -140,6 +140,8 @@ def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Pa
         leak = {name: scores[f"token_set_f1: {attacker}"] for name, scores in found.items()}
         chance = leak["none"].chance
         assert leak["none"].value > chance + 10, attacker
+        every = found["none"][f"all_words_f1: {attacker}"]
+        assert every.chance < every.value < leak["none"].value, "words that it cannot name count"
         for ruinous in ("text_to_text", "gaussian"):
             assert leak[ruinous].value < leak["none"].value - 10
             # What is left is guessing, within the interval or a little better by luck.
@@ -279,7 +281,7 @@ def test_a_spec_of_two_defences_runs_and_resumes(
     written = load_tradeoff(out / "defences.json")
     assert written.tasks == ["minister"] and [p.label for p in written.points] == ["", "σ 100"]
     assert "| gaussian | σ 100 |" in (out / "defences.md").read_text()
-    assert len(pd.read_parquet(out / "defences.parquet")) == 8
+    assert len(pd.read_parquet(out / "defences.parquet")) == 12, "a row a measure"
 
 
 def test_files_are_checked_before_anything_is_measured(

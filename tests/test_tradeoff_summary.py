@@ -166,6 +166,21 @@ def test_rows_of_attack_and_of_use_make_one_point_with_the_strongest_named() -> 
     assert "| text_to_text | η 75 | 70.0 [69.0, 71.0] | 50.0 [49.0, 51.0] | tokens |" in table
 
 
+def test_words_of_all_stand_beside_those_that_can_be_named_and_are_no_usefulness() -> None:
+    every = {"all_words_f1: tuned": score(40, chance=2.0), "all_words_f1: search": score(44)}
+    rows = [Row(cell("none", s), {**leaks(tuned=60, search=55), **used(80, 0), **every})
+            for s in range(2)]  # fmt: skip
+    found = summarise(rows)
+    assert found.tasks == ["MR"] and found.measures == {"MR": "accuracy"}
+    assert found.undefended.leakage.value == 60
+    assert {name: s.value for name, s in found.undefended.all_words.items()} == {
+        "tuned": 40, "search": 44}  # fmt: skip
+    lines = markdown(rows).splitlines()
+    head, guess, row = (line.strip("| ").split(" | ") for line in lines if " | " in line)
+    column = head.index("of all words, F1")
+    assert guess[column].startswith("2.0") and row[column].startswith("40.0"), "of the strongest"
+
+
 def score(value: float, half: float = 1.0, chance: float = 50.0) -> Score:
     return Score(value, Interval(value - half, value + half), 9, chance)
 

@@ -160,9 +160,11 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         help="Adds a column for each; the strongest one counts",
     )
     edge = {id(point) for point in frontier(found, task, reads).members}
+    tells_all = reads == "words" and any(point.all_words for point in points)
     rows = [
         {
             **_row(point, task, reads),
+            **({"of all words": _of_all_words(point)} if tells_all else {}),
             "unbeaten": id(point) in edge,
             **(_each(point, attackers, reads) if shows_each else {}),
         }
@@ -184,6 +186,11 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
             "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
+            "of all words": columns.NumberColumn(
+                "Of all words, F1",
+                format="%.1f",
+                help="The same attacker, and words that it cannot name count as missed",
+            ),
             "promise": columns.TextColumn(
                 "Promise: odds up to",
                 help="By what odds the output may tell two inputs apart: a token from its nearest "
@@ -227,6 +234,11 @@ def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
         "training": minutes_said(point),
         "a text": milliseconds_said(point),
     }
+
+
+def _of_all_words(point: Point) -> float | None:
+    score = point.all_words.get(point.attacker)
+    return None if score is None else round(score.value, 1)
 
 
 def _capital(text: str) -> str:
