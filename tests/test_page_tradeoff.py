@@ -11,6 +11,7 @@ from core.figures.tradeoff import attacker_said
 from core.results import Score
 from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
 from dashboard.tradeoff import finding
@@ -179,12 +180,16 @@ def test_an_attacker_that_learnt_from_few_texts_is_called_a_lower_bound(
 def test_figures_of_former_attackers_are_called_a_lower_bound(behind: int, is_said: bool) -> None:
     said: list[str] = []
     slot = SimpleNamespace(caption=said.append)
-    finding._say_if_weak(slot, Tradeoff((), {"version": STUDIES["tradeoff"].version - behind}))
+    finding._say_if_weak(slot, Tradeoff((), {"version": ATTACKERS_SINCE - behind}))
     assert bool(said) is is_said and all("A lower bound" in told for told in said)
 
 
-def test_the_version_of_rows_is_that_of_the_attacks_in_them() -> None:
+def test_the_version_of_rows_is_that_of_the_attacks_that_count_and_learn() -> None:
+    assert STUDIES["tradeoff"].version >= ATTACKERS_SINCE
     rows = load_rows(SHIPPED / "minilm.json")
-    assert summarise(rows).facts["version"] == min(
-        row["versions"]["study"] for row in rows if row["part"] == "attack"
-    )
+    learnt = {p.defence for p in summarise(rows).points if p.attacker not in OF_TOKENS}
+    assert "truncation" in learnt and "token_representation" not in learnt
+    for defence, counts in (("truncation", True), ("token_representation", False)):
+        older = [replace(row, facts={**row.facts, "versions": {"study": 0}})
+                 if row["defence"] == defence else row for row in rows]  # fmt: skip
+        assert (summarise(older).facts["version"] == 0) is counts

@@ -20,9 +20,10 @@ from core.specs import DefenceSpec
 from core.studies import tradeoff_attack, tradeoff_texts
 from core.studies.rows import Cell
 from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_attack import OF_TOKENS, attack_scores
+from core.studies.tradeoff_attack import attack_scores
 from core.studies.tradeoff_cells import parts_of
 from core.studies.tradeoff_guards import Guard
+from core.studies.tradeoff_said import OF_TOKENS
 from core.studies.tradeoff_texts import AttackersTexts, draw_texts, folded
 from core.studies.tradeoff_use import use_scores
 from core.tasks.labelled import LabelledTask

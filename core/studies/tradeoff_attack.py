@@ -53,7 +53,7 @@ from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_guards import Guard
-from core.studies.tradeoff_said import attackers_told
+from core.studies.tradeoff_said import OF_TOKENS, attackers_told
 from core.studies.tradeoff_summary import ALL_WORDS, TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 from core.studies.trained_defences import Remembered
@@ -63,16 +63,12 @@ __all__ = [
     "AS_SHIPPED",
     "ATTACKERS",
     "FRESH",
-    "OF_TOKENS",
     "SENTENCES",
     "attack_scores",
     "draws_noise",
     "released_texts",
     "releases_tokens",
 ]
-
-OF_TOKENS = ("tokens", "posterior")
-"""Those read what is released, no vector of a text."""
 
 ATTACKERS = ("tuned", "search", *OF_TOKENS)
 """In the order in which they are met; the last two attack what releases tokens."""

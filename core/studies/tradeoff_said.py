@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.protocols import Access
+from core.studies.rows import Row
+from core.studies.tradeoff_point import Point
 
-__all__ = ["attack_said", "attackers_told", "told_of", "use_said"]
+__all__ = [
+    "ATTACKERS_SINCE",
+    "OF_TOKENS",
+    "attack_said",
+    "attack_version",
+    "attackers_told",
+    "told_of",
+    "use_said",
+]
+
+ATTACKERS_SINCE = 3
+"""The version of the study since which those who learn have been what they are today."""
+
+OF_TOKENS = ("tokens", "posterior")
+"""Those read what is released, no vector of a text."""
 
 _ANSWERS = "the classifier's probabilities for a text and its class"
 _SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind of texts"
@@ -83,3 +99,19 @@ def attack_said(facts: Mapping[str, Any]) -> str:
         f"{begun}, and learns from what the defence makes of these {n}. Attacked are "
         f"{facts['n_targets']:,} other sentences, on which no attacker was trained."
     )
+
+
+def attack_version(rows: Sequence[Row], points: Iterable[Point]) -> int:
+    """Return the least version of the study that measured a point whose strongest attacker learns.
+
+    What a later version teaches its classifiers changes nothing of who reads released tokens.
+    Rows that tell no version are of the first.
+    """
+    read = {(point.defence, point.settings) for point in points if point.attacker not in OF_TOKENS}
+    versions = [
+        (row.get("versions") or {}).get("study", 1)
+        for row in rows
+        if row.get("part", "attack") == "attack"
+        and (row["defence"], tuple(row["defence_settings"].items())) in read
+    ]
+    return min(versions, default=1)

@@ -18,7 +18,7 @@ from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table, rows_of
 from core.studies.tradeoff_point import Point, strength
-from core.studies.tradeoff_said import attack_said, use_said
+from core.studies.tradeoff_said import attack_said, attack_version, use_said
 from core.studies.tradeoff_tables import attackers_table, head, more_columns
 
 __all__ = [
@@ -225,8 +225,7 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts = {name: facts[name] for name in _FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
-    attacked = (row for row in rows if row.get("part", "attack") == "attack")
-    facts["version"] = min(((r.get("versions") or {}).get("study", 1) for r in attacked), default=1)
+    facts["version"] = attack_version(rows, points)
     named = dict.fromkeys(measure for row in rows for measure in row.scores)
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}

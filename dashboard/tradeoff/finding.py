@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from core.results import Score
 from core.said import instead_said, leak_said
 from core.specs import DefenceSpec
-from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
 from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_said import ATTACKERS_SINCE
 from core.studies.tradeoff_setting import promise_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from core.defences.metric_dp.promise import Promises
 
 __all__ = ["finding", "missing_said", "read_said", "time_said"]
-
-_VERSION = STUDIES["tradeoff"].version
-"""Of the study and its attackers as they are."""
 
 _MOST_ALIKE = 3
 _ENOUGH = 20_000
@@ -156,7 +153,7 @@ def _say_if_weak(slot: Any, found: Tradeoff, reads: str = "words") -> None:
             "defence; behind one they would read more, too.",
             icon=":material/info:",
         )
-    elif reads == "words" and found.facts.get("version", _VERSION) < _VERSION:
+    elif reads == "words" and found.facts.get("version", ATTACKERS_SINCE) < ATTACKERS_SINCE:
         slot.caption(
             "A lower bound: since these figures were measured the attackers have learnt to read "
             "more from the same texts."
