@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -179,3 +180,33 @@ def test_a_process_that_encoded_ends_well() -> None:
 def test_openvino_gets_no_callback() -> None:
     text = (ROOT / "core" / "encoders" / "openvino_model.py").read_text()
     assert "AsyncInferQueue" not in text and "set_callback" not in text
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads are bound on Linux alone")
+def test_its_threads_are_bound_to_no_core_of_their_own() -> None:
+    """Two processes side by side would share the first one, and leave the other idle."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core")
+    code = (
+        "import os, threading\n"
+        "from core.encoders.minilm import load_minilm\n"
+        "encoder = load_minilm(device='cpu', backend='openvino')\n"
+        "free, looks, is_done = os.sched_getaffinity(0), [], threading.Event()\n"
+        "def is_free(task):\n"
+        "    try: return os.sched_getaffinity(int(task)) == free\n"
+        "    except OSError: return True\n"
+        "def watch():\n"
+        "    while not is_done.wait(0.02):\n"
+        "        looks.append(all(map(is_free, os.listdir('/proc/self/task'))))\n"
+        "watcher = threading.Thread(target=watch)\n"
+        "watcher.start()\n"
+        "encoder.encode([f'text {i} about the river' for i in range(1500)])\n"
+        "is_done.set(), watcher.join()\n"
+        "print(len(looks) > 3 and sum(looks) / len(looks))"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    share = finished.stdout.splitlines()[-1]
+    assert share != "False" and float(share) > 0.9, finished.stderr  # bound: a tenth of that

@@ -97,6 +97,7 @@ class OpenVINOModel:
             {
                 "INFERENCE_PRECISION_HINT": _PRECISIONS[precision],
                 "INFERENCE_NUM_THREADS": n_threads,
+                "ENABLE_CPU_PINNING": False,  # processes side by side would bind to the same core
                 "PERFORMANCE_HINT": "THROUGHPUT",
             },
         )
