@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +14,16 @@ from numpy.typing import NDArray
 from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.reconstruct.confidence import Answer, Confidence
+from core.attacks.inversion.reconstruct.decoder import Decoder
+from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
 from core.attacks.inversion.reconstruct.edits import Proposer
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
 from core.attacks.inversion.reconstruct.progress import reporter
-from core.attacks.inversion.reconstruct.search import Plan, Quest, climb
+from core.attacks.inversion.reconstruct.search import Plan, Quest, climb, directions
 from core.attacks.inversion.reconstruct.start import Heard, first_sentences
 from core.attacks.inversion.reconstruct.tokens import tokens_of
+from core.corpora.documents import digest_fields
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, InvalidInputError, StoppedError, StoppedSearch
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
@@ -82,6 +86,13 @@ class ReconstructAttack:
     n_effects: int = setting(
         60_000, "Auxiliary texts to learn from what each token does to a vector", low=20
     )
+    decoder_epochs: int = setting(
+        0, "Epochs of a decoder that writes sentences to begin with; 0 for none", low=0, high=100
+    )
+    decoder_tokens: int = setting(
+        16_384, "Tokens that the decoder knows: the most frequent", low=10, high=60_000
+    )
+    n_beams: int = setting(8, "Sentences that the decoder writes for each vector", low=1, high=100)
     base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
     base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
     seed: int = setting(0, "Of the split, the start and the order", low=0)
@@ -90,6 +101,7 @@ class ReconstructAttack:
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
     encoder_dimension_: int = field(init=False, repr=False, compare=False)
+    decoder_: Decoder | None = field(default=None, init=False, repr=False, compare=False)
     confidence_: Confidence | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit(
@@ -119,7 +131,12 @@ class ReconstructAttack:
             checkpoint_dir=checkpoint_dir,
         )
         return self.fit_on(
-            encoder, base, texts, vectors, lambda f, m: on_progress(0.8 + 0.2 * f, m)
+            encoder,
+            base,
+            texts,
+            vectors,
+            lambda f, m: on_progress(0.8 + 0.2 * f, m),
+            checkpoint_dir=checkpoint_dir,
         )
 
     def fit_on(
@@ -129,6 +146,8 @@ class ReconstructAttack:
         texts: Sequence[str],
         vectors: Vectors,
         on_progress: OnProgress = no_progress,
+        *,
+        checkpoint_dir: str | None = None,
     ) -> Self:
         """Learn all but the classifier underneath, which is trained already.
 
@@ -137,21 +156,34 @@ class ReconstructAttack:
         texts : sequence of str
             For the language model.
         vectors : ndarray of float32, shape (n, d)
-            Of the first n texts, n ≤ their number: effects are learned of these.
+            Of the first n texts, n ≤ their number: effects and decoder are learned of these.
         """
         on_progress(0.0, "Counting the language model")
         self.model_ = LanguageModel.fit(texts, size=self.lexicon_size, least=self.least_count)
-        n = min(self.n_effects, len(vectors))
-        ids = [self.model_.lexicon.ids(tokens_of(text)) for text in texts[:n]]
+        n, last = min(self.n_effects, len(vectors)), 0.3 if self.decoder_epochs else 1.0
+        ids = [self.model_.lexicon.ids(tokens_of(text)) for text in texts[: len(vectors)]]
         self.effects_ = Effects.fit(
-            ids,
+            ids[:n],
             vectors[:n],
             len(self.model_.lexicon),
-            on_progress=lambda f, m: on_progress(0.2 + 0.8 * f, m),
+            on_progress=lambda f, m: on_progress(0.2 + (last - 0.2) * f, m),
         )
-        self.base_, self.confidence_ = base, None
+        self.base_, self.confidence_, self.decoder_ = base, None, None
+        if self.decoder_epochs:
+            self.decoder_ = train_decoder(
+                ids,
+                vectors,
+                self._decoder_plan(),
+                identity={"encoder": encoder.fingerprint, "texts": digest_fields(texts)},
+                checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir, "decoder"),
+                on_progress=lambda f, m: on_progress(last + (1 - last) * f, m),
+            )
         bind(self, encoder, self._answerable(texts))
         return self
+
+    def _decoder_plan(self) -> DecoderPlan:
+        size = min(self.decoder_tokens, len(self.model_.lexicon))
+        return DecoderPlan(size=size, epochs=self.decoder_epochs, seed=self.seed)
 
     def calibrate(
         self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
@@ -198,13 +230,7 @@ class ReconstructAttack:
         vectors = check_fitted(self, encoder, vectors)
         if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
             encoder = encoder.quick()
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not (norms > 0).all():
-            row = int(np.argmin(norms[:, 0] > 0))
-            raise InvalidInputError(
-                f"vectors hold one of length zero, first in row {row}: it is no text's. "
-                "Remove that row."
-            )
+        directions(vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
             quests = self._quests(vectors[start : start + _BLOCK])
@@ -224,13 +250,14 @@ class ReconstructAttack:
 
     def _quests(self, vectors: Vectors) -> list[Quest]:
         """Return where the search begins for each vector."""
-        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        found = []
-        for vector, heard in zip(unit, self._heard(vectors), strict=True):
-            starts = first_sentences(heard, self.model_)
-            quest = Quest(vector.astype(np.float32), starts, heard.tokens, heard.likely)
-            found.append(quest)
-        return found
+        unit = directions(vectors)
+        written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
+        if self.decoder_ is not None:
+            written = self.decoder_.write(unit, n_beams=self.n_beams)
+        return [
+            Quest(vector, [*own, *first_sentences(heard, self.model_)], heard.tokens, heard.likely)
+            for vector, own, heard in zip(unit, written, self._heard(vectors), strict=True)
+        ]
 
     def _believed(self, tokens: NDArray[np.int32], likely: NDArray[np.float64]) -> dict[str, float]:
         known = self.model_.lexicon.tokens
@@ -275,12 +302,14 @@ class ReconstructAttack:
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the classifier, the language model and the effects."""
+        """Return the classifier, the language model, the effects and the decoder."""
         base_arrays, base_meta = self.base_.state()
         settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
         arrays |= {f"model.{name}": a for name, a in self.model_.arrays().items()}
         arrays |= {f"effects.{name}": a for name, a in self.effects_.arrays().items()}
+        if self.decoder_ is not None:
+            arrays |= {f"decoder.{name}": a for name, a in self.decoder_.arrays().items()}
         return arrays, bound_meta(self) | {
             "base": {"settings": settings, "state": base_meta},
             "tokens": list(self.model_.lexicon.tokens),
@@ -310,6 +339,8 @@ class ReconstructAttack:
                 "Restore the file or train the attack again."
             )
         self.effects_ = Effects.from_arrays(part("effects"))
+        written = part("decoder")
+        self.decoder_ = Decoder.from_arrays(written, codes[1]) if written else None
         sure = meta.get("confidence")
         self.confidence_ = None if sure is None else Confidence.from_dict(sure)
         return self

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step, merged
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
 
-__all__ = ["Plan", "Quest", "climb"]
+__all__ = ["Plan", "Quest", "climb", "directions"]
 
 _Try = tuple[Step | None, Edit | None, NDArray[np.int32]]
 """A sentence to encode, with the one that it came from and how."""
@@ -240,6 +241,24 @@ def _encoded(
         Step(tokens, vector, float(cosine), float(chance), float(cosine + plan.prior * chance))
         for tokens, vector, cosine, chance in zip(sentences, vectors, cosines, chances, strict=True)
     ]
+
+
+def directions(vectors: Vectors) -> Vectors:
+    """Return vectors of length 1, float32, of the same (n, d) shape.
+
+    Raises
+    ------
+    InvalidInputError
+        One has the length zero; the message names its row.
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (norms > 0).all():
+        raise InvalidInputError(
+            f"vectors hold one of length zero, first in row {int(np.argmin(norms[:, 0] > 0))}: "
+            "it is no text's. Remove that row."
+        )
+    unit: Vectors = (vectors / norms).astype(np.float32)
+    return unit
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -1,0 +1,188 @@
+"""Train a decoder of vectors on pairs of a sentence and its vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
+from core.attacks.inversion.reconstruct.tokens import END, UNKNOWN
+from core.errors import InvalidInputError
+from core.protocols import OnProgress, Vectors, no_progress
+from core.training.devices import autocast, fast_dtype, pick_device
+from core.training.loop import Loop, train
+
+__all__ = ["DecoderPlan", "train_decoder"]
+
+_IGNORED = -100
+_SORTED_TOGETHER = 50
+"""Batches whose sentences are put in order of length, so that little of a batch is padding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderPlan:
+    """How a decoder is trained.
+
+    Attributes
+    ----------
+    size : int
+        Tokens that it knows: the first of the lexicon.
+    blur : float
+        Length of the Gaussian noise on a vector, which keeps it from leaning on what is exact.
+    n_validation : int
+        Pairs that choose the epoch and train nothing; a tenth at most.
+    """
+
+    size: int
+    epochs: int
+    width: int = 256
+    n_layers: int = 4
+    longest: int = 64
+    dropout: float = 0.1
+    blur: float = 0.1
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    warm_up: int = 500
+    n_validation: int = 2000
+    seed: int = 0
+    device: str = "auto"
+
+
+@dataclass(kw_only=True)
+class _ByLength(Loop):
+    """Batches of sentences of like length, in random order."""
+
+    lengths: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        rng = np.random.default_rng([self.seed, epoch])
+        order, together = rng.permutation(self.n), _SORTED_TOGETHER * self.batch_size
+        parts = [order[i : i + together] for i in range(0, self.n, together)]
+        order = np.concatenate([part[np.argsort(self.lengths[part])] for part in parts])
+        cut = [order[i : i + self.batch_size] for i in range(0, self.n, self.batch_size)]
+        return [cut[i] for i in rng.permutation(len(cut))]
+
+
+def train_decoder(
+    sentences: Sequence[NDArray[np.int32]],
+    vectors: Vectors,
+    plan: DecoderPlan,
+    *,
+    identity: dict[str, Any] | None = None,
+    checkpoint_dir: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> Decoder:
+    """Return a decoder that was taught each sentence by its vector, token by token.
+
+    Minimises −Σ log P(x_t | e, x_1 … x_{t−1}) over tokens, the end included. Sentences too long
+    for it are left out; tokens that it does not know are read, and never written.
+
+    Parameters
+    ----------
+    sentences : sequence of int32 array
+        Tokens of each text.
+    vectors : float32 array of shape (n, d)
+    identity : dict, optional
+        What makes this run this run: a checkpoint of another one is refused.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than ten sentences of a length that it can learn.
+    """
+    fits = [i for i, ids in enumerate(sentences) if 0 < len(ids) < plan.longest]
+    if len(fits) < 10:
+        raise InvalidInputError(
+            f"The decoder learns from sentences of 1 to {plan.longest - 1} tokens: there are "
+            f"{len(fits)}, and it needs ten. Give other texts, or set decoder_epochs=0."
+        )
+    order = np.random.default_rng([plan.seed, 7]).permutation(fits)
+    n_held = min(plan.n_validation, len(fits) // 10)
+    held, known = order[:n_held], order[n_held:]
+    torch.manual_seed(plan.seed)
+    device = pick_device(plan.device)
+    network = DecoderNetwork(
+        plan.size, vectors.shape[1], width=plan.width, n_layers=plan.n_layers,
+        longest=plan.longest, dropout=plan.dropout,
+    ).to(device)  # fmt: skip
+    lesson = _Lesson(network, sentences, vectors, plan)
+    loop = _ByLength(
+        n=len(known), epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed,
+        identity={**vars(plan), **(identity or {})}, clip_norm=1.0, is_half=False,
+        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
+        checkpoint_dir=checkpoint_dir, lengths=np.array([len(sentences[i]) for i in known]),
+    )  # fmt: skip
+    n_steps = plan.epochs * loop.n_batches
+    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
+    rates = torch.optim.AdamW(
+        network.parameters(), lr=plan.learning_rate, weight_decay=0.01, betas=(0.9, 0.98),
+        fused=device.type in ("cpu", "cuda"),
+    )  # fmt: skip
+    train(
+        network, rates, lambda rows: lesson.loss(known[rows], is_training=True),
+        lambda: -lesson.mean_loss(held), loop, on_progress,
+    )  # fmt: skip
+    return Decoder(network.cpu()).rounded()
+
+
+class _Lesson:
+    """The loss of rows of pairs."""
+
+    def __init__(
+        self,
+        network: DecoderNetwork,
+        sentences: Sequence[NDArray[np.int32]],
+        vectors: Vectors,
+        plan: DecoderPlan,
+    ) -> None:
+        self._network, self._sentences, self._vectors = network, sentences, vectors
+        self._plan = plan
+        self._device = network.tokens.weight.device
+        self._precision = str(fast_dtype(self._device)).removeprefix("torch.")
+
+    def loss(self, rows: NDArray[np.int64], *, is_training: bool) -> Tensor:
+        """Return the mean loss of a token."""
+        self._network.train(is_training)
+        ids = self._padded(rows)
+        vectors = torch.from_numpy(self._vectors[rows]).float()
+        if is_training and self._plan.blur:
+            noise = torch.randn_like(vectors) * self._plan.blur * vectors.shape[1] ** -0.5
+            vectors = nn.functional.normalize(vectors, dim=1) + noise
+        targets = torch.cat([ids, torch.full((len(ids), 1), _IGNORED)], 1)
+        ends = torch.tensor([len(self._sentences[i]) for i in rows])
+        targets[torch.arange(len(ids)), ends] = END
+        counts = (targets != _IGNORED).to(self._device)
+        inputs = ids.clamp(min=0).to(self._device)
+        with autocast(self._device, self._precision):
+            known = self._network(vectors.to(self._device), inputs)[counts]
+            scores = self._network.scores(known)
+        return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
+
+    def _padded(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return the tokens, shape (b, t), unknown ones marked and padding as `_IGNORED`."""
+        own = [self._sentences[i] for i in rows]
+        ids = np.full((len(own), max(map(len, own))), _IGNORED, np.int64)
+        for row, tokens in zip(ids, own, strict=True):
+            row[: len(tokens)] = np.where(tokens < self._plan.size, tokens, UNKNOWN)
+        return torch.from_numpy(ids)
+
+    @torch.inference_mode()
+    def mean_loss(self, rows: NDArray[np.int64]) -> float:
+        """Return the mean loss of a token, over rows that train nothing."""
+        ordered = rows[np.argsort([len(self._sentences[i]) for i in rows], kind="stable")]
+        size = self._plan.batch_size
+        total = n_tokens = 0.0
+        for start in range(0, len(ordered), size):
+            part = ordered[start : start + size]
+            n = sum(len(self._sentences[i]) + 1 for i in part)
+            total += float(self.loss(part, is_training=False)) * n
+            n_tokens += n
+        return total / n_tokens

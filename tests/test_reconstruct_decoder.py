@@ -1,0 +1,207 @@
+"""The decoder of vectors: what it computes, what it learns, and that the attack begins with it."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from core.attacks.inversion import load_attack, save_attack
+from core.attacks.inversion.reconstruct.attack import ReconstructAttack
+from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
+from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
+from core.attacks.inversion.reconstruct.tokens import (
+    BEGIN,
+    END,
+    N_SPECIAL,
+    UNKNOWN,
+    Lexicon,
+    tokens_of,
+)
+from core.errors import ArtifactError, InvalidInputError, StoppedError
+from core.protocols import Vectors
+from tests.test_reconstruct import TEXTS, OrderEncoder, read
+
+HELD = [text for i, text in enumerate(TEXTS) if i % 8 == 0]
+KNOWN = [text for i, text in enumerate(TEXTS) if i % 8]
+LEXICON = Lexicon.count(map(tokens_of, KNOWN), 100)
+PLAN = DecoderPlan(
+    size=len(LEXICON), epochs=60, width=64, n_layers=2, longest=16, batch_size=32, warm_up=20,
+    learning_rate=3e-3, dropout=0.0,
+)  # fmt: skip
+
+
+def small(size: int = 7, longest: int = 4) -> DecoderNetwork:
+    torch.manual_seed(3)
+    network = DecoderNetwork(size, 5, width=16, n_layers=2, n_first=2, longest=longest)
+    with torch.no_grad():
+        network.tokens.weight.mul_(8)  # so that it does prefer some tokens
+    return network.eval()
+
+
+VECTORS = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+
+
+@torch.inference_mode()
+def logs_of(network: DecoderNetwork, vector: Vectors, ids: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return log P of every token in each place of a sentence, all places at once."""
+    known = network(torch.from_numpy(vector[None]), torch.tensor([ids]))
+    scores = torch.log_softmax(network.scores(known)[0].double(), -1)
+    found: NDArray[np.float64] = scores.numpy()
+    return found
+
+
+def test_what_comes_later_changes_nothing_before():
+    network = small()
+    one, other = (logs_of(network, VECTORS[0], ids) for ids in ((3, 4, 5), (3, 4, 6)))
+    np.testing.assert_allclose(one[:3], other[:3], atol=1e-6)
+    assert np.abs(one[3] - other[3]).max() > 1e-3
+
+
+@torch.inference_mode()
+def test_token_by_token_it_knows_what_it_knows_of_all_at_once():
+    network = small()
+    given = torch.from_numpy(VECTORS)
+    ids = torch.tensor([[3, 4, 5], [6, 6, 3], [4, 3, 3]])
+    whole = network(given, ids)
+    known, cache = network.advance(network.begin(given), 0, None)
+    steps = [known[:, -1]]
+    for place, column in enumerate(ids.T):
+        known, cache = network.advance(network.tokens(column)[:, None], 2 + place, cache)
+        steps.append(known[:, 0])
+    np.testing.assert_allclose(torch.stack(steps, 1), whole, atol=1e-5)
+
+
+def test_wide_enough_the_search_finds_the_best_of_all_sentences():
+    network = small()
+    best = []
+    for vector in VECTORS:
+        worth = {}
+        for length in (1, 2, 3):
+            for ids in product(range(N_SPECIAL, 7), repeat=length):
+                logs = logs_of(network, vector, ids)
+                total = sum(logs[i, token] for i, token in enumerate((*ids, END)))
+                worth[ids] = total / (length + 1) ** 0.8
+        best.append(sorted(worth, key=lambda ids: -worth[ids])[:4])
+    decoder = Decoder(network)
+    found = decoder.write(VECTORS, n_beams=64)
+    assert [[tuple(ids) for ids in own[:4]] for own in found] == best
+    (alone,) = decoder.write(VECTORS[1:2], n_beams=64)
+    assert [tuple(ids) for ids in alone[:4]] == best[1], "neighbours change nothing"
+
+
+def test_it_writes_no_unknown_word_and_never_nothing():
+    network = small(longest=3)
+    with torch.no_grad():  # now what it must not write is what it likes best
+        network.leave.bias.copy_(network.tokens.weight[[BEGIN, END, UNKNOWN]].sum(0))
+    for own in Decoder(network).write(VECTORS, n_beams=3):
+        assert 1 <= len(own) <= 3
+        assert all(1 <= len(ids) <= 3 and ids.min() >= N_SPECIAL for ids in own)
+    assert Decoder(network).write(VECTORS[:0]) == []
+
+
+def taught(sentences: list[str], vectors: Vectors, plan: DecoderPlan = PLAN) -> Decoder:
+    return train_decoder([LEXICON.ids(tokens_of(text)) for text in sentences], vectors, plan)
+
+
+def share_written(decoder: Decoder, texts: list[str]) -> float:
+    found = decoder.write(OrderEncoder().encode(texts), n_beams=4)
+    told = [tokens_of(LEXICON.text(own[0])) for own in found]
+    return float(np.mean([a == tokens_of(b) for a, b in zip(told, texts, strict=True)]))
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Decoder:
+    return taught(KNOWN, OrderEncoder().encode(KNOWN))
+
+
+def test_it_writes_sentences_that_it_never_saw_from_their_vectors(decoder: Decoder):
+    assert share_written(decoder, HELD) > 0.6
+
+
+def test_taught_with_vectors_of_other_texts_it_reads_nothing():
+    turned = np.random.default_rng(0).permutation(len(KNOWN))
+    astray = taught(KNOWN, OrderEncoder().encode(KNOWN)[turned])
+    assert share_written(astray, HELD) < 0.1, "one in 256 by luck"
+
+
+def test_a_sentence_too_long_or_with_an_unknown_word_is_no_obstacle():
+    texts = [*KNOWN[:40], "the " * 30, "zyx saw the bridge."]
+    plan = DecoderPlan(**{**vars(PLAN), "epochs": 1})
+    assert taught(texts, OrderEncoder().encode(texts), plan).write(VECTORS.repeat(52, 1)[:, :256])
+    with pytest.raises(InvalidInputError, match="decoder_epochs=0"):
+        taught(["the " * 30] * 20, OrderEncoder().encode(["the"] * 20), plan)
+
+
+def test_one_seed_one_decoder_whatever_stops_it(tmp_path: Path):
+    ids = [LEXICON.ids(tokens_of(text)) for text in KNOWN]
+    vectors = OrderEncoder().encode(KNOWN)
+    plan = DecoderPlan(**{**vars(PLAN), "epochs": 3})
+    whole = train_decoder(ids, vectors, plan).arrays()
+
+    def stop(fraction: float, message: str) -> None:
+        if fraction > 0.4:
+            raise StoppedError("Stopped.")
+
+    with pytest.raises(StoppedError):
+        train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path, on_progress=stop)
+    resumed = train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path).arrays()
+    other = train_decoder(ids, vectors, DecoderPlan(**{**vars(plan), "seed": 1})).arrays()
+    assert all((whole[name] == resumed[name]).all() for name in whole)
+    assert any((whole[name] != other[name]).any() for name in whole)
+    with pytest.raises(ArtifactError, match="another run"):
+        train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path, identity={"texts": "others"})
+
+
+def test_kept_in_a_byte_each_it_writes_the_same(decoder: Decoder):
+    arrays = decoder.arrays()
+    assert all(arrays[n].dtype == np.int8 for n in arrays if n.endswith(".codes"))
+    again = Decoder.from_arrays(arrays, 256)
+    vectors = OrderEncoder().encode(HELD)
+    for one, other in zip(decoder.write(vectors), again.write(vectors), strict=True):
+        assert [ids.tolist() for ids in one] == [ids.tolist() for ids in other]
+
+
+@pytest.mark.parametrize("damage", ["missing", "shape", "nan", "width"])
+def test_arrays_that_do_not_fit_are_refused(decoder: Decoder, damage: str):
+    arrays = dict(decoder.arrays())
+    if damage == "missing":
+        del arrays["blocks.1.widen.bias"]
+    elif damage == "shape":
+        arrays["enter.weight.codes"] = arrays["enter.weight.codes"][:-1]
+    elif damage == "nan":
+        arrays["leave.bias"] = np.full_like(arrays["leave.bias"], np.nan)
+    with pytest.raises(InvalidInputError, match="Restore the file"):
+        Decoder.from_arrays(arrays, 255 if damage == "width" else 256)
+
+
+@pytest.fixture(scope="module")
+def attack() -> ReconstructAttack:
+    made = ReconstructAttack(n_queries=40, vocabulary_size=60, lexicon_size=60, base_epochs=8,
+                             decoder_epochs=3, n_beams=4)  # fmt: skip
+    return made.fit(OrderEncoder(), KNOWN)
+
+
+def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttack, tmp_path: Path):
+    encoder = OrderEncoder()
+    vectors = encoder.encode(HELD[:8])
+    answers = attack.invert(encoder, vectors)
+    assert attack.decoder_ is not None
+    first = [own[0] for own in attack.decoder_.write(vectors, n_beams=4)]
+    for answer, tokens in zip(answers, first, strict=True):
+        assert answer.sentence is not None
+        assert answer.sentence.steps[0].text == attack.model_.lexicon.text(tokens)
+    save_attack(attack, tmp_path / "kept")
+    again = load_attack(tmp_path / "kept").invert(encoder, vectors)
+    assert [read(a) for a in again] == [read(a) for a in answers]
+    bare = ReconstructAttack(**{**vars_of(attack), "decoder_epochs": 0}).fit(encoder, KNOWN)
+    assert bare.decoder_ is None and not any(n.startswith("decoder.") for n in bare.state()[0])
+
+
+def vars_of(attack: ReconstructAttack) -> dict[str, int]:
+    names = ("n_queries", "vocabulary_size", "lexicon_size", "base_epochs", "n_beams")
+    return {name: getattr(attack, name) for name in names}
