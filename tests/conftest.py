@@ -27,6 +27,8 @@ config.set_option("server.address", "localhost")
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
+    from tools.fuzz.kit import Kit
+
 SMALL_WORDS = """
     minister money river doctor garden winter letter bridge market harbour teacher window engine
     forest station dinner summer cousin border island ticket planet orange candle hammer rabbit
@@ -110,6 +112,14 @@ def small_texts() -> list[str]:
         pairs = zip(rng.choice(SMALL_STOP_WORDS, size=n), chosen, strict=True)
         texts.append(" ".join(f"{stop} {word}" for stop, word in pairs).capitalize() + ".")
     return texts
+
+
+@pytest.fixture(scope="session")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """What is damaged to see whether it is answered in words."""
+    from tools.fuzz.kit import make_kit
+
+    return make_kit(tmp_path_factory.mktemp("fuzz") / "kit")
 
 
 @pytest.fixture

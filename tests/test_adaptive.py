@@ -70,6 +70,12 @@ def test_a_neighbour_goes_on_and_a_classifier_begins_with_what_was_adapted(
     rows = np.arange(40)
     still = classifier(tiny_bert, mechanism="text_to_text", learning_rate=1e-12, epochs=1)
     still.fit(tiny_encoder, examples, rows, start=two.weights())
+    others = {name: weight[:1] for name, weight in two.weights().items()}
+    with pytest.raises(InvalidInputError, match="not those of this network"):
+        still.fit(tiny_encoder, examples, rows, start=others)
+    few = dict(list(one.state()[0].items())[1:])
+    with pytest.raises(InvalidInputError, match="not those of this network"):
+        pretraining(tiny_bert, eta=50.0).fit(tiny_encoder, small_texts, start=few)
     service = {k.removeprefix("service."): v for k, v in still.network_.state_dict().items()}
     for name, weight in two.weights().items():
         assert service[name].numpy() == pytest.approx(weight, abs=1e-6), name

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +25,16 @@ from core.store import SEAL
 from core.studies import kept_cells
 from core.studies.registry import STUDIES
 from core.vault import Lock
+from tools.fuzz import __main__ as fuzz
 from tools.fuzz.chains import RIGHT
-from tools.fuzz.kit import Kit, make_kit
+from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case, Verdict, no_long_work, play
 from tools.fuzz.readers import _cell, stored
 from tools.fuzz.table import counts, write
-from tools.fuzz.targets import run_target, shares, targets
+from tools.fuzz.targets import chosen, run_target, shares, targets
 
 N_CASES = 6
 """Of a target."""
-
-
-@pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return make_kit(tmp_path_factory.mktemp("fuzz") / "kit")
 
 
 @pytest.fixture
@@ -210,6 +210,65 @@ def test_cases_are_shared_out_and_drawn_alike_each_time(kit: Kit, quick: None) -
         assert len(list(run_target(targets(kit)["specification"], 20, 3, judge=keep))) == 20
         drawn.append(seen)
     assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--cases", "3"), r"--cases must be \d+ or more, one for each target, got 3"),
+        (("--cases", "1", "--only", "map", "cell"), "--cases must be 2 or more"),
+        (("--cases", "-5", "--only", "map"), "--cases must be 1 or more, .* got -5"),
+        (("--only", "map", "maps"), "There is no target maps: choose from invert, "),
+    ],
+)
+def test_cases_that_cannot_be_shared_out_are_refused(
+    given: tuple[str, ...], says: str, kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(fuzz, "_verdicts", lambda given: _refused(given, kit))
+    assert fuzz.main([*given, "--out", str(tmp_path / "out" / "fuzz.json")]) == 2
+    told = capsys.readouterr().err
+    assert re.match(f"error: {says}", told) and told.count("\n") == 1
+    assert not (tmp_path / "out").exists(), "nothing is written"
+
+
+def _refused(given: Sequence[str], kit: Kit) -> Iterator[Verdict]:
+    """Share out the cases as the process of its own does, which would make a kit each time."""
+    words = fuzz.parser().parse_args(given)
+    shares(chosen(targets(kit), words.only), words.cases)
+    yield Verdict("map", "done")
+
+
+@contextmanager
+def own_stdout() -> Iterator[None]:
+    """Give back the standard output that the process of cases takes away from libraries."""
+    before = os.dup(1)
+    try:
+        yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+def test_a_refusal_comes_through_from_the_process_that_plays(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.fuzz.kit.make_kit", lambda folder: kit)
+    given = ["--cases", "1", "--only", "map", "cell"]
+    with own_stdout():
+        assert fuzz.main([*given, "--worker"]) == 0
+    told = capfd.readouterr().out
+    assert set(json.loads(told)) == {"refused"}
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ncat <<'END'\n{told}END\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert fuzz.main([*given, "--out", str(tmp_path / "fuzz.json")]) == 2
+    assert capfd.readouterr().err == (
+        "error: --cases must be 2 or more, one for each target, got 1. Give more cases, or name "
+        "fewer targets by --only.\n"
+    )
+    assert not (tmp_path / "fuzz.json").exists()
 
 
 def test_the_table_is_counted(tmp_path: Path) -> None:

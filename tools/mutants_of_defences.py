@@ -69,6 +69,18 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
     Mutant("a resumed run draws its noise from the start", "core/training/watch.py",
            "        self.rng.bit_generator.state = meta\n", "",
            (f"{_ENDS_ALIKE}[constrained-tokens]", f"{_ENDS_ALIKE}[adaptive-denoising]")),
+    Mutant("a network under noise learns from what it is tested on",
+           "core/studies/tuned_networks.py",
+           '    known, held = examples.parts(**sizes, seed=cell["seed"])\n',
+           '    known, held = examples.parts(**sizes, seed=cell["seed"])\n'
+           "    known = np.concatenate([known, held])\n", ("tests/test_under_noise_leaks.py",)),
+    Mutant("texts that stand twice are trained on and tested on", "core/tasks/examples.py",
+           'joined = tuple("\\n".join(pair) for pair in pairs)',
+           'joined = tuple(f"{i}{pair}" for i, pair in enumerate(pairs))',
+           ("tests/test_under_noise_leaks.py", "tests/test_constrained.py")),
+    Mutant("an optimiser takes up a state of another shape", "core/training/checkpoint.py",
+           "        if not is_fit or not all(", "        if not all(",
+           ("tests/test_checkpoints.py",)),
     # With differential privacy
     Mutant("noisy steps that nobody counts", "core/training/private.py",
            "    optimizer.attach_step_hook("

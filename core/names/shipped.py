@@ -15,7 +15,7 @@ from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.names.experiment import NameExperiment, run_experiment
 from core.names.person import PersonName, parse_names
-from core.names.probing import Probing
+from core.names.probing import KNOWLEDGE, Probing
 from core.names.sentences import NamedSentence, read_sentences
 from core.names.substitution import Substitution
 from core.protocols import Encoder
@@ -114,12 +114,40 @@ def unpacked(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> NameExper
             for knows in meta["probes"]
         }
         probed = tuple((int(s), int(c)) for s, c in meta["probed"])
-        return NameExperiment(matrix, tuple(meta["training_counts"]), probed, probes)
+        counts = tuple(map(int, meta["training_counts"]))
+        return _checked(NameExperiment(matrix, counts, probed, probes))
     except (*UNFIT, OverflowError) as error:
         raise ArtifactError(
             f"{EXAMPLE} does not hold the example of the page of names ({error}). Make it anew: "
             "python -m core.names.shipped"
         ) from error
+
+
+def _checked(found: NameExperiment) -> NameExperiment:
+    """Return an experiment whose parts fit each other; raise ValueError for another."""
+    matrix = found.substitution
+    n_sentences, n_names, n_probed = len(matrix.sentences), len(matrix.names), len(found.probed)
+    is_table = all(
+        len(rows) == n_sentences and all(len(row) == n_names for row in rows)
+        for rows in (matrix.texts, matrix.answers)
+    )
+    words = [word for row in matrix.texts for word in row]
+    words += [part for s in matrix.sentences for part in (s.text, s.name.surname, s.name.first)]
+    words += [part for name in matrix.names for part in (name.surname, name.first)]
+    are_real = all(
+        probing.scores.shape == (n_probed, n_names) and probing.scores.dtype.kind == "f"
+        and probing.truth.shape == (n_probed,) and probing.truth.dtype.kind in "iu"
+        and (probing.truth >= 0).all() and (probing.truth < n_names).all()
+        for probing in found.probes.values()
+    )  # fmt: skip
+    if not (
+        n_sentences and n_names and is_table and are_real and all(isinstance(w, str) for w in words)
+        and matrix.said.shape == (n_sentences, n_names, n_names)
+        and len(found.training_counts) == n_names and set(found.probes) == set(KNOWLEDGE)
+        and all(0 <= s < n_sentences and 0 <= c < n_names for s, c in found.probed)
+    ):  # fmt: skip
+        raise ValueError("its parts do not fit each other")
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

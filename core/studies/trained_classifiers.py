@@ -145,7 +145,7 @@ def trained_for(cell: Cell, folder: Path) -> Trained:
     units = units_of(texts, cell["split"])
     lesson, parts = lesson_of(texts, units, cell["n_shadows"], cell["seed"])
     key = _key(cell)
-    answers = _kept(folder / "classifiers" / key, lesson.digest)
+    answers = _kept(folder / "classifiers" / key, lesson)
     if answers is None:
         checkpoint = folder / "training" / key
         settings = cell["classifier_settings"]
@@ -164,11 +164,10 @@ def _key(cell: Cell) -> str:
     return cell_key({**told, "version": TARGETS[cell["classifier"]].version})
 
 
-def _kept(place: Path, lesson: str) -> NDArray[np.float32] | None:
+def _kept(place: Path, lesson: Lesson) -> NDArray[np.float32] | None:
     if (place / META).exists():
         with suppress(ArtifactError):  # damaged: they are trained again
             arrays, meta = load_artifact(place)
-            if meta.get("lesson") == lesson:
-                found: NDArray[np.float32] = arrays["answers"]
-                return found
+            if meta.get("lesson") == lesson.digest:
+                return lesson.answers_in(arrays)
     return None

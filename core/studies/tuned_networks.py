@@ -7,12 +7,12 @@ noise and the same without pretraining, is fine-tuned once for all cells and kep
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from core.encoders.white_box import require_white_box
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
-from core.store import META, load_artifact, save_artifact, storage_errors
+from core.store import META, UNFIT, load_artifact, save_artifact, storage_errors
 from core.studies.alone import alone
 from core.studies.context import versions_of
 from core.studies.domains import content_of, open_corpus
@@ -37,6 +37,8 @@ from core.training.record import WorkClock
 
 __all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "same_without_noise", "tuned_for",
            "without_noise", "without_pretraining"]  # fmt: skip
+
+Kept = TypeVar("Kept")
 
 _TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
            "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
@@ -139,13 +141,8 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
     told = {name: cell[name] for name in _TUNING + _PRETRAINING * is_adapted if name in cell}
     place = folder / "tuned" / _key(told)
     with alone(place):
-        found = _read(place, told)
-        if found is None:
-            found = _tune(cell, told, place, folder)
-    arrays, meta = found
-    return Tuned(
-        Hits(arrays["right"].astype(bool), meta["chance"]), meta["n_train"], meta["minutes"]
-    )
+        found = _read(place, told, _tuned)
+        return found or _tuned(*_tune(cell, told, place, folder))
 
 
 def adapted_for(cell: Cell, folder: Path) -> Adapted:
@@ -160,15 +157,27 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
         etas = cell["etas"][:-1]
         former = adapted_for({**cell, "etas": etas, "defence_settings": {"eta": etas[-1]}}, folder)
     with alone(place):
-        found = _read(place, told)
-        if found is None:
-            found = _adapt(cell, told, place, former)
-    arrays, meta = found
+        make = partial(_adapted, former=former)
+        return _read(place, told, make) or make(*_adapt(cell, told, place, former))
+
+
+def _tuned(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Tuned:
+    right = arrays["right"]
+    if right.ndim != 1 or not len(right):
+        raise ValueError(f"what it was right about has the shape {right.shape}")
+    hits = Hits(right.astype(bool), float(meta["chance"]))
+    return Tuned(hits, int(meta["n_train"]), float(meta["minutes"]))
+
+
+def _adapted(
+    arrays: dict[str, NDArray[Any]], meta: dict[str, Any], *, former: Adapted | None
+) -> Adapted:
     before = (0, 0) if former is None else (former.all_tokens, former.distinct_tokens)
     seen, new = int(meta["tokens_seen"]), int(meta["new_tokens"])
+    curve = [{str(name): float(value) for name, value in point.items()} for point in meta["curve"]]
     return Adapted(
-        arrays, seen, before[0] + seen, before[1] + new, meta["passed"], meta["minutes"],
-        meta["curve"],
+        arrays, seen, before[0] + seen, before[1] + new, int(meta["passed"]),
+        float(meta["minutes"]), curve,
     )  # fmt: skip
 
 
@@ -253,10 +262,12 @@ def _key(told: Cell) -> str:
     return cell_key({**told, **versions_of(told)})
 
 
-def _read(place: Path, told: Cell) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+def _read(
+    place: Path, told: Cell, make: Callable[[dict[str, NDArray[Any]], dict[str, Any]], Kept]
+) -> Kept | None:
     if (place / META).exists():
-        with suppress(ArtifactError):  # damaged: it is trained again
+        with suppress(ArtifactError, *UNFIT):  # damaged: it is trained again
             arrays, meta = load_artifact(place)
             if meta.get("cell") == told:
-                return arrays, meta
+                return make(arrays, meta)
     return None

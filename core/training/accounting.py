@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -72,6 +72,18 @@ class Privacy:
     noise_multiplier: float
     sample_rate: float
     n_steps: int
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Privacy:
+        """Restore what `dataclasses.asdict` returned.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            It is something else.
+        """
+        told = {name: float(stored[name]) for name in cls.__dataclass_fields__}
+        return cls(**{**told, "n_steps": int(stored["n_steps"])})  # type: ignore[arg-type]
 
     def accounts(self) -> Accounts:
         """Return what both packages say of it.

@@ -22,6 +22,13 @@ from torch import Tensor, nn
 from core.errors import ArtifactError
 from core.protocols import OnProgress, Restorable
 from core.store import load_artifact, save_artifact
+from core.training.checkpoint import (
+    check_weights,
+    number,
+    optimizer_state,
+    refusing,
+    whole,
+)
 
 __all__ = ["Loop", "TrainingLog", "train"]
 
@@ -275,17 +282,35 @@ class _Run:
                 f"{folder} holds the checkpoint of another run (other settings, encoder or "
                 "texts). Choose another folder; that run goes on when its own command runs again."
             )
-        self._load_extra(folder, arrays, meta)
-        tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
-        self.module.load_state_dict(_part(tensors, "now."))
-        self.best = _part(tensors, "best.")
-        self._load_optimizer(_part(tensors, "adam."))
-        torch.set_rng_state(tensors["random"])
-        self.epoch, self.batch = meta["epoch"], meta["batch"]
-        self.best_score = -np.inf if meta["best_score"] is None else meta["best_score"]
-        self.epochs_without_gain = meta["epochs_without_gain"]
-        self.log = TrainingLog(**meta["log"])
-        self.log.n_resumed += 1
+        with refusing(folder):
+            self._load_extra(folder, arrays, meta)
+            tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
+            self._load_weights(tensors)
+            self._load_optimizer(_part(tensors, "adam."))
+            torch.set_rng_state(tensors["random"])
+            self._load_progress(meta)
+
+    def _load_weights(self, tensors: dict[str, Tensor]) -> None:
+        now, best = _part(tensors, "now."), _part(tensors, "best.")
+        check_weights(self.module, now)
+        if self.loop.keep_best:
+            check_weights(self.module, best)
+        self.module.load_state_dict(now)
+        self.best = best
+
+    def _load_progress(self, meta: dict[str, Any]) -> None:
+        self.epoch = whole(meta, "epoch", self.loop.epochs)
+        self.batch = whole(meta, "batch", self.loop.n_batches)
+        best = meta["best_score"]
+        self.best_score = -np.inf if best is None else number(best, "best_score")
+        self.epochs_without_gain = whole(meta, "epochs_without_gain")
+        log = meta["log"]
+        self.log = TrainingLog(
+            [number(score, "a score") for score in log["validation"]],
+            number(log["seconds"], "seconds"),
+            whole(log, "n_sentences"),
+            whole(log, "n_resumed") + 1,
+        )
 
     def _load_extra(
         self, folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]
@@ -300,12 +325,8 @@ class _Run:
         self.loop.extra_state.load_state(_part(arrays, "extra."), meta["extra"])
 
     def _load_optimizer(self, flat: dict[str, Tensor]) -> None:
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in flat.items():
-            index, key = name.split(".", 1)
-            state.setdefault(int(index), {})[key] = value
         packed = self.optimizer.state_dict()
-        packed["state"] = state
+        packed["state"] = optimizer_state(self.optimizer, flat)
         self.optimizer.load_state_dict(packed)
 
 

@@ -64,6 +64,34 @@ class TrainedHead:
     weights: dict[str, NDArray[np.float32]]
     privacy: Privacy | None
 
+    @property
+    def dimension(self) -> int:
+        """Numbers in a vector that it reads."""
+        first = self.weights.get("first.weight", self.weights["last.weight"])
+        return int(first.shape[1])
+
+    def check(self, n_classes: int) -> TrainedHead:
+        """Return it, if its weights are those of a head.
+
+        Raises
+        ------
+        InvalidInputError
+            They do not fit each other, or the classes.
+        """
+        shapes = {name: value.shape for name, value in self.weights.items()}
+        inner = shapes.get("first.bias", shapes.get("last.weight", ())[-1:])
+        width = shapes.get("first.weight", shapes.get("last.weight", ()))[-1:]
+        wanted = {"last.weight": (n_classes, *inner), "last.bias": (n_classes,)}
+        if "first.bias" in shapes:
+            wanted |= {"first.weight": (*inner, *width), "first.bias": inner}
+        is_real = all(value.dtype.kind == "f" for value in self.weights.values())
+        if shapes != wanted or len(inner) != 1 or not (n_classes and inner[0] and is_real):
+            raise InvalidInputError(
+                f"The weights have the shapes {shapes}: they are not those of a head for "
+                f"{n_classes} classes. Restore the file or train again."
+            )
+        return self
+
     def probabilities(self, vectors: _Vectors) -> NDArray[np.float32]:
         """Return the (n, n_classes) probabilities of the classes of some texts' vectors."""
         n_classes, _ = self.weights["last.weight"].shape

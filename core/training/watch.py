@@ -91,8 +91,8 @@ class LossWatch:
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
-        self.n_steps, self.first = meta["n_steps"], meta["first"]
-        self._last = deque(meta["last"], maxlen=self.n_last)
+        self.n_steps, self.first = int(meta["n_steps"]), float(meta["first"])
+        self._last = deque(map(float, meta["last"]), maxlen=self.n_last)
         return self
 
 

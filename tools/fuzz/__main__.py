@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from core.compiled import machine_code_folder
+from core.errors import InvalidInputError
 from core.store import prepared_place
 from tools.fuzz.play import PATIENCE, Case, Verdict, bound_memory, no_long_work, play
 
@@ -23,17 +24,23 @@ N_CASES = 10_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the cases and write JSON and Markdown; the status is 1 where one was wrong."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
-    parser.add_argument("--cases", type=int, default=N_CASES, help=f"(default: {N_CASES})")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
-    parser.add_argument("--only", nargs="+", metavar="TARGET", help="as the report calls them")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(given)
+    options = parser().parse_args(given)
     if options.worker:
         return _work(options)
     with prepared_place(options.out):
         return _played(given, options.out)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the words of the command."""
+    made = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
+    cases = f"shared out, one a target at least (default: {N_CASES})"
+    made.add_argument("--cases", type=int, default=N_CASES, help=cases)
+    made.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
+    made.add_argument("--only", nargs="+", metavar="TARGET", help="as the report calls them")
+    made.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
+    made.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    return made
 
 
 def _played(given: Sequence[str], out: Path) -> int:
@@ -41,12 +48,13 @@ def _played(given: Sequence[str], out: Path) -> int:
     from tools.fuzz.table import write
 
     verdicts = []
-    for verdict in _verdicts(given):
-        verdicts.append(verdict)
-        if verdict.problem:
-            print(f"{verdict.target}, {verdict.end}: {verdict.problem}", file=sys.stderr)
-    if not verdicts:
-        print("error: no case was played.", file=sys.stderr)
+    try:
+        for verdict in _verdicts(given):
+            verdicts.append(verdict)
+            if verdict.problem:
+                print(f"{verdict.target}, {verdict.end}: {verdict.problem}", file=sys.stderr)
+    except InvalidInputError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
     command = " ".join(["python -m tools.fuzz", *given])
     write(out, verdicts, command)
@@ -56,7 +64,13 @@ def _played(given: Sequence[str], out: Path) -> int:
 
 
 def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
-    """Yield what a process of its own tells of each case, and its death if it dies of one."""
+    """Yield what a process of its own tells of each case, and its death if it dies of one.
+
+    Raises
+    ------
+    InvalidInputError
+        No cases can be played as it was asked for; the message says why.
+    """
     command = [sys.executable, "-m", "tools.fuzz", *given, "--worker"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(machine_code_folder())}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
@@ -65,6 +79,8 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
         begun = ""
         for line in worker.stdout:
             told = json.loads(line)
+            if "refused" in told:
+                raise InvalidInputError(told["refused"])
             if "begun" in told:
                 begun = told["begun"]
             else:
@@ -77,7 +93,7 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
 def _work(options: argparse.Namespace) -> int:
     """Play the cases, each told on a line before and after."""
     from tools.fuzz.kit import make_kit
-    from tools.fuzz.targets import run_target, shares, targets
+    from tools.fuzz.targets import chosen, run_target, shares, targets
 
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     os.dup2(2, 1)  # whatever a library prints is no verdict
@@ -94,13 +110,13 @@ def _work(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as place, no_long_work():
         kit = make_kit(Path(place) / "kit")
         every = targets(kit)
-        chosen = [name for name in every if not options.only or name in options.only]
-        if unknown := set(options.only or ()) - set(every):
-            print(f"error: no target {', '.join(sorted(unknown))}; there are {', '.join(every)}.",
-                  file=sys.stderr)  # fmt: skip
+        try:
+            n_cases = shares(chosen(every, options.only), options.cases)
+        except InvalidInputError as error:
+            tell({"refused": str(error)})
             return 0
         bound_memory()
-        for name, n in shares(chosen, options.cases).items():
+        for name, n in n_cases.items():
             for _ in run_target(every[name], n, options.seed, judge=judge):
                 pass
     return 0

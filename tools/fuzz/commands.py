@@ -25,7 +25,7 @@ _SENTENCE = "The minister met the doctor near the market."
 def lines_of(kit: Kit) -> dict[str, list[str]]:
     """Return one right line of each command and of each study."""
     bert, prior = kit.encoder, ["--attack", "prior"]
-    weights = [*prior, "--weights", str(kit.folder / "prior")]
+    weights = kit.weights
     lines = {
         "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
         "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tools.fuzz.kit import Artefact
+from tools.fuzz.making import Artefact
 
 __all__ = ["SNIPPETS", "TEXTS", "WORDS", "bytes_from", "damaged_artefact", "json_from"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -12,22 +13,46 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tools.faults.commands import write_inputs
+from tools.fuzz.making import MAKERS, Artefact, Making
 
-__all__ = ["Artefact", "Kit", "make_kit", "opened"]
+__all__ = ["Kit", "Shelf", "make_kit", "opened"]
 
 N_TEXTS = 24
-N_VECTORS = 30
+N_LEARNED = 60
+"""Texts of a file, and those that artefacts are made of."""
 
 
-@dataclass(frozen=True)
-class Artefact:
-    """What `core.store` saved: arrays, and what it says of them."""
+class Shelf(Mapping[str, Artefact]):
+    """Artefacts by what they are, each made when it is first asked for.
 
-    arrays: dict[str, NDArray[Any]]
-    meta: dict[str, Any]
+    Parameters
+    ----------
+    folder : Path
+        Of a kit; what is made lies below it.
+    """
+
+    def __init__(self, folder: Path, texts: list[str]) -> None:
+        self._folder, self._texts = folder, texts
+        self._made: dict[str, Artefact] = {}
+
+    def __getitem__(self, name: str) -> Artefact:
+        if name not in self._made:
+            place = self.place(name)
+            making = Making(place, opened(self._folder), self._texts)
+            self._made[name] = MAKERS[name](making)
+        return self._made[name]
+
+    def place(self, name: str) -> Path:
+        """Return where an artefact is made."""
+        return self._folder / name.replace(" ", "-")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MAKERS)
+
+    def __len__(self) -> int:
+        return len(MAKERS)
 
 
 @dataclass(frozen=True)
@@ -37,29 +62,44 @@ class Kit:
     Parameters
     ----------
     folder : Path
-        With a language model in `bert`, and trained attacks under their names.
+        With a language model in `bert`.
     files : dict of str to bytes
         Small files that are written into the folder of each case.
-    artefacts : dict of str to Artefact
+    artefacts : Shelf
         By what they are.
+    texts : list of str
+        That artefacts are made of.
     """
 
     folder: Path
     files: dict[str, bytes]
-    artefacts: dict[str, Artefact]
+    artefacts: Shelf
+    texts: list[str]
 
     @property
     def encoder(self) -> list[str]:
         """Arguments that choose the language model."""
         return ["--encoder", f"mlm:{self.folder / 'bert'}", "--backend", "torch"]
 
+    @property
+    def weights(self) -> list[str]:
+        """Arguments that choose an attack, trained on that model."""
+        assert self.artefacts["attack prior"]
+        return ["--attack", "prior", "--weights", str(self.artefacts.place("attack prior"))]
+
+    @property
+    def making(self) -> Making:
+        """What artefacts are made of, but for a place."""
+        return Making(self.folder, opened(self.folder), self.texts)
+
 
 def make_kit(folder: Path) -> Kit:
-    """Make one of everything, in some seconds."""
+    """Make one of everything, in some seconds; artefacts are made when they are asked for."""
     write_inputs(folder)
-    texts = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_TEXTS]
+    known = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_LEARNED]
+    texts = known[:N_TEXTS]
     files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts), **_classifier()}
-    return Kit(folder, files, dict(_artefacts(folder, texts)))
+    return Kit(folder, files, Shelf(folder, known), known)
 
 
 def _tables(texts: list[str]) -> dict[str, bytes]:
@@ -130,43 +170,6 @@ def _parquet(rows: list[dict[str, str]]) -> bytes:
     return out.getvalue()
 
 
-def _artefacts(folder: Path, texts: list[str]) -> Any:
-    from core.attacks.inversion.registry import make_attack
-    from core.attacks.inversion.shipped import save_attack
-    from core.encoders.fitted import make_encoder, save_encoder
-    from core.specs import AttackSpec, FittedEncoderSpec
-    from core.store import load_artifact
-
-    encoder = opened(folder)
-    for name, settings in _ATTACKS.items():
-        fitted = make_attack(AttackSpec.of(name, settings)).fit(encoder, texts)
-        save_attack(fitted, folder / name)  # type: ignore[arg-type]
-        yield f"attack {name}", Artefact(*load_artifact(folder / name))
-    for name, settings in _ENCODERS.items():
-        made = make_encoder(FittedEncoderSpec.of(name, settings)).fit(texts)
-        save_encoder(made, folder / name)
-        yield f"encoder {name}", Artefact(*load_artifact(folder / name))
-    yield "map", _map(folder)
-    yield "statistics of tokens", _statistics(folder, encoder)
-
-
-_ATTACKS: dict[str, dict[str, Any]] = {
-    "prior": {},
-    "retrieval": {},
-    "probe": {},
-    "mlc": {"vocabulary_size": 30, "epochs": 1},
-    "msp": {"vocabulary_size": 30, "epochs": 1, "hidden": 8},
-    "sparse": {},
-}
-_ENCODERS: dict[str, dict[str, Any]] = {
-    "tfidf": {},
-    "hashing": {},
-    "lsa_tfidf": {"n_components": 4},
-    "word2vec": {"vector_size": 8, "epochs": 1, "min_count": 1},
-    "doc2vec": {"vector_size": 8, "epochs": 1, "min_count": 1},
-}
-
-
 @cache
 def opened(folder: Path) -> Any:
     """Return the language model of a kit, opened once."""
@@ -176,23 +179,3 @@ def opened(folder: Path) -> Any:
     return load_encoder(
         EncoderSpec(name=f"mlm:{folder / 'bert'}", precision="float32", device="cpu")
     )
-
-
-def _map(folder: Path) -> Artefact:
-    from core.projection.cached import save_layout
-    from core.projection.layout import project
-    from core.projection.spec import ProjectionSpec
-    from core.store import load_artifact
-
-    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
-    save_layout(folder / "map", project(vectors, ProjectionSpec(method="pca")))
-    return Artefact(*load_artifact(folder / "map"))
-
-
-def _statistics(folder: Path, encoder: Any) -> Artefact:
-    from core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
-    from core.store import load_artifact
-
-    found = measure_vocabulary(encoder, etas=np.array([10.0, 40.0]), n_draws=20)
-    save_vocabulary(folder / "statistics", found)
-    return Artefact(*load_artifact(folder / "statistics"))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tools.fuzz.damage import bytes_from, damaged_artefact, json_from
-from tools.fuzz.kit import N_VECTORS, Artefact, Kit, opened
+from tools.fuzz.damage import bytes_from, json_from
+from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
 
-__all__ = ["STORY", "artefacts", "corpora", "stored", "tables"]
+__all__ = ["STORY", "corpora", "stored", "tables"]
 
 _PHRASE = "a phrase for the tests"
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
@@ -63,79 +63,6 @@ def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
         return read_labelled("news", folder / name, label="label")
 
     return Case(f"reader {Path(name).stem}", read=read, files={name: content})
-
-
-@st.composite
-def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged artefact: of its bytes, or sealed again with other content."""
-    whole = kit.artefacts[name]
-    changed = draw(damaged_artefact(whole))
-    is_torn = draw(st.integers(0, 3)) == 0
-    edit = draw(st.integers(0, 10_000))
-
-    def read(folder: Path) -> object:
-        _save(folder / "a", changed)
-        if is_torn:
-            _tear(folder / "a", edit)
-        return _OPENED[name.partition(" ")[0]](folder / "a", kit)
-
-    return Case(name, read=read)
-
-
-def _save(folder: Path, artefact: Artefact) -> None:
-    from core.store import save_artifact, write_json
-
-    meta = artefact.meta
-    if isinstance(meta, dict):
-        save_artifact(folder, artefact.arrays, meta)
-    else:
-        write_json(folder / "model.json", meta)
-
-
-def _tear(folder: Path, edit: int) -> None:
-    """Change a byte of one of the files, or cut it there."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    path = files[edit % len(files)]
-    content = bytearray(path.read_bytes())
-    at = edit % max(1, len(content))
-    if edit % 3:
-        content[at : at + 1] = b"\xff"
-    else:
-        del content[at:]
-    path.write_bytes(content)
-
-
-def _attack(folder: Path, kit: Kit) -> object:
-    from core.attacks.inversion.shipped import load_attack
-
-    attack, encoder = load_attack(folder), opened(kit.folder)
-    return attack.invert(encoder, encoder.encode(_TEXTS))
-
-
-def _encoder(folder: Path, kit: Kit) -> object:
-    from core.encoders.fitted import load_fitted
-
-    return load_fitted(folder).encode(_TEXTS)
-
-
-def _layout(folder: Path, kit: Kit) -> object:
-    from core.projection.cached import load_layout
-    from core.projection.spec import ProjectionSpec
-
-    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
-    return load_layout(folder, vectors, ProjectionSpec(method="pca"))
-
-
-def _statistics(folder: Path, kit: Kit) -> object:
-    from core.defences.deniability.vocabulary import load_vocabulary
-
-    found = load_vocabulary(folder)
-    return found.at(20.0)
-
-
-_OPENED: dict[str, Callable[[Path, Kit], object]] = {
-    "attack": _attack, "encoder": _encoder, "map": _layout, "statistics": _statistics
-}  # fmt: skip
 
 
 def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:

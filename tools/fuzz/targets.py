@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import count
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from core.errors import InvalidInputError
 from tools.fuzz.chains import chains
 from tools.fuzz.commands import (
     CLASSIFIER,
@@ -19,10 +20,11 @@ from tools.fuzz.commands import (
     specifications,
 )
 from tools.fuzz.kit import Kit
+from tools.fuzz.opening import artefacts
 from tools.fuzz.play import Case, Verdict, play
-from tools.fuzz.readers import artefacts, corpora, stored, tables
+from tools.fuzz.readers import corpora, stored, tables
 
-__all__ = ["run_target", "shares", "targets"]
+__all__ = ["chosen", "run_target", "shares", "targets"]
 
 _FILES = ("texts.txt", "news.csv", "news.tsv", "news.jsonl", "news.parquet")
 _MOST_ROUNDS = 5
@@ -46,8 +48,33 @@ def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
     }  # fmt: skip
 
 
+def chosen(every: Collection[str], only: Collection[str] | None) -> list[str]:
+    """Return the targets to play: all of them, or those that are named.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such target.
+    """
+    if unknown := sorted(set(only or ()) - set(every)):
+        raise InvalidInputError(f"There is no target {', '.join(unknown)}: choose from "
+                                f"{', '.join(every)}.")  # fmt: skip
+    return [name for name in every if not only or name in only]
+
+
 def shares(names: list[str], n: int) -> dict[str, int]:
-    """Return how many cases each target gets of n, the first ones one more where it is uneven."""
+    """Return how many cases each target gets of n, the first ones one more where it is uneven.
+
+    Raises
+    ------
+    InvalidInputError
+        There are fewer cases than targets: some would not be tried.
+    """
+    if n < len(names):
+        raise InvalidInputError(
+            f"--cases must be {len(names)} or more, one for each target, got {n}. Give more cases, "
+            "or name fewer targets by --only."
+        )
     each, more = divmod(n, len(names))
     return {name: each + (i < more) for i, name in enumerate(names)}
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ArtifactError
+from core.errors import ArtifactError, InvalidInputError
 from core.protocols import OnProgress, Vectors, WhiteBoxEncoder
 from core.store import load_artifact, save_artifact
+from core.training.checkpoint import refusing, whole
 
 __all__ = ["LayerSums", "Moments"]
 
@@ -59,12 +60,23 @@ class Moments:
 
         Minimises Σ‖y − ŷ‖² + ridge·σ²·‖weights‖², σ² being the total variance of x, so that
         `ridge` does not depend on the scale of the encoder. The intercept is not shrunk.
+
+        Raises
+        ------
+        InvalidInputError
+            All x are alike: nothing can be learned from them.
         """
         mean: NDArray[Any] = self.xx[-1, :-1] / self.n
         variance = np.trace(self.xx[:-1, :-1]) / self.n - (mean**2).sum()
         penalty = np.full(self.n_inputs + 1, ridge * variance)
         penalty[-1] = 0.0
-        solution: NDArray[Any] = np.linalg.solve(self.xx + np.diag(penalty), self.xy)
+        try:
+            solution: NDArray[Any] = np.linalg.solve(self.xx + np.diag(penalty), self.xy)
+        except np.linalg.LinAlgError as error:
+            raise InvalidInputError(
+                f"No map can be fitted: the vectors of the {self.n:,} texts do not differ. Give "
+                "other texts."
+            ) from error
         return solution
 
     def r_squared(self, solution: NDArray[np.float64]) -> float:
@@ -148,10 +160,20 @@ class LayerSums:
                 f"{folder} holds the checkpoint of another run (other texts, layer or encoder). "
                 "Choose another folder; that run goes on when its own command runs again."
             )
-        for name, part, n in zip(
-            ("fitted", "held_out"), (self.fitted, self.held_out), meta["n"], strict=True
-        ):
-            part.n = n
+        with refusing(folder):
+            self._take_up(arrays, meta)
+
+    def _take_up(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        self.done = whole(meta, "done", len(self.texts))
+        parts = {"fitted": self.fitted, "held_out": self.held_out}
+        for (name, part), n in zip(parts.items(), meta["n"], strict=True):
+            part.n = whole({name: n}, name, self.done)
             for key in ("xx", "xy", "yy"):
-                setattr(part, key, arrays[f"{name}.{key}"])
-        self.done = meta["done"]
+                found = arrays[f"{name}.{key}"]
+                if found.shape != getattr(part, key).shape or found.dtype != np.float64:
+                    raise ValueError(f"{name}.{key} is {found.dtype} of shape {found.shape}")
+                setattr(part, key, found)
+            if part.xx[-1, -1] != part.n:  # each text counts as one
+                raise ValueError(f"{name} holds sums of {part.xx[-1, -1]:g} texts, not of {n}")
+        if self.fitted.n + self.held_out.n != self.done:
+            raise ValueError(f"{self.fitted.n} and {self.held_out.n} texts are not {self.done}")

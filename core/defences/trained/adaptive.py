@@ -33,6 +33,7 @@ from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
+from core.training.checkpoint import take_up
 from core.training.devices import pick_device
 from core.training.loop import train
 from core.training.watch import Drawing, LossWatch, Several, or_nothing
@@ -205,8 +206,7 @@ class AdaptivePretraining:
         head = MaskedHead(side.table, counts)
         network = AdaptiveNetwork(open_service(self.encoder), head)
         if start is not None:
-            given = {k: torch.from_numpy(np.asarray(v, np.float32)) for k, v in start.items()}
-            network.load_state_dict(given)
+            take_up(network, start)
         return network
 
     def _optimizer(self, network: AdaptiveNetwork) -> torch.optim.Optimizer:

@@ -36,6 +36,7 @@ from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
 from core.tasks.examples import Examples
+from core.training.checkpoint import take_up
 from core.training.devices import pick_device
 from core.training.loop import train
 from core.training.watch import Drawing, LossWatch, Several, or_nothing
@@ -219,7 +220,7 @@ class ConstrainedClassifier:
             return BiLSTMReader(dimension, n_classes)
         service = open_service(self.encoder)
         if start is not None:
-            service.load_state_dict({k: torch.from_numpy(v).float() for k, v in start.items()})
+            take_up(service, start)
         return TransformerReader(service, dimension, n_classes)
 
     def _loop(

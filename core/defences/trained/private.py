@@ -140,7 +140,7 @@ class PrivateTraining(HeadSettings):
             It was not fitted, or with another encoder.
         """
         self._check_fitted()
-        if encoder.fingerprint != self.encoder_:
+        if (encoder.fingerprint, encoder.dimension) != (self.encoder_, self.head_.dimension):
             raise EncoderMismatchError(
                 f"The classifier was trained on vectors of another encoder than {encoder.name}. "
                 "Choose that one, or train again."
@@ -155,8 +155,9 @@ class PrivateTraining(HeadSettings):
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
-        self.head_ = TrainedHead(dict(arrays), Privacy(**meta["privacy"]))
-        self.classes_, self.encoder_ = tuple(meta["classes"]), str(meta["encoder"])
+        spent = Privacy.from_dict(meta["privacy"])
+        self.head_ = TrainedHead(dict(arrays), spent).check(len(meta["classes"]))
+        self.classes_, self.encoder_ = tuple(map(str, meta["classes"])), str(meta["encoder"])
         return self
 
     def _check_fitted(self) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
+from core.errors import ArtifactError, InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.store import digest_of
 
@@ -57,6 +58,23 @@ class Lesson:
     def n_models(self) -> int:
         """Models that are trained side by side."""
         return len(self.trained)
+
+    def answers_in(
+        self, arrays: Mapping[str, NDArray[Any]], *, of_one: bool = False
+    ) -> NDArray[np.float32]:
+        """Return the probabilities that were kept of all models, or of one.
+
+        Raises
+        ------
+        ArtifactError
+            They are missing, or not of these texts and classes.
+        """
+        own = (len(self.texts), self.n_classes)
+        wanted = own if of_one else (self.n_models, *own)
+        found = arrays.get("answers")
+        if found is None or found.shape != wanted or found.dtype != np.float32:
+            raise ArtifactError(f"What was kept holds no answers of the shape {wanted}.")
+        return found
 
     @cached_property
     def digest(self) -> str:

@@ -203,8 +203,7 @@ class _Trained:
         with suppress(ArtifactError):  # damaged: it is trained again
             arrays, meta = load_artifact(self.folder)
             if meta.get("identity") == self.identity:
-                found: NDArray[np.float32] = arrays["answers"]
-                return found
+                return self.trainees.lesson.answers_in(arrays, of_one=True)
         return None
 
     def _train(self, on_progress: OnProgress) -> NDArray[np.float32]:

@@ -89,7 +89,7 @@ class PrivateHeads(HeadSettings):
     ) -> tuple[NDArray[np.float32], Privacy | None]:
         identity = {"lesson": lesson.digest, "model": model,
                     **{name: getattr(self, name) for name in settings_of(type(self))}}  # fmt: skip
-        kept = _kept(place, identity)
+        kept = _kept(place, lesson, identity)
         if kept is not None:
             return kept
         rows = np.flatnonzero(lesson.trained[model])
@@ -103,12 +103,12 @@ class PrivateHeads(HeadSettings):
 
 
 def _kept(
-    place: Path | None, identity: dict[str, Any]
+    place: Path | None, lesson: Lesson, identity: dict[str, Any]
 ) -> tuple[NDArray[np.float32], Privacy | None] | None:
     if place is not None and (place / META).exists():
-        with suppress(ArtifactError):  # damaged: it is trained again
+        with suppress(ArtifactError, KeyError, TypeError, ValueError):  # damaged: trained again
             arrays, meta = load_artifact(place)
             if meta.get("identity") == identity:
-                spent = meta["privacy"]
-                return arrays["answers"], None if spent is None else Privacy(**spent)
+                spent, answers = meta["privacy"], lesson.answers_in(arrays, of_one=True)
+                return answers, None if spent is None else Privacy.from_dict(spent)
     return None

@@ -1,0 +1,270 @@
+"""Small artefacts of every kind that `core.store` keeps, each made in about a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LABELS", "LENDER", "MAKERS", "N_VECTORS", "Artefact", "Making", "stopping"]
+
+N_VECTORS = 30
+LABELS = ("a", "b")
+LENDER = "lender"
+"""The folder of the attack whose arrays another borrows."""
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What `core.store` saved: arrays, and what it says of them."""
+
+    arrays: dict[str, NDArray[Any]]
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Making:
+    """What artefacts are made of.
+
+    Parameters
+    ----------
+    place : Path
+        An empty folder, or one that is yet to be made.
+    encoder : Encoder
+        A language model of two layers with random weights.
+    texts : list of str
+        Some dozens, in the order of their document.
+    """
+
+    place: Path
+    encoder: Any
+    texts: list[str]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Of the texts."""
+        found: NDArray[np.float32] = self.encoder.encode(self.texts)
+        return found
+
+    @property
+    def labels(self) -> list[str]:
+        """A class of each text."""
+        return [LABELS[i % 2] for i in range(len(self.texts))]
+
+
+def stopping(beginning: str) -> Callable[[float, str], None]:
+    """Return a progress that stops a work where it first tells what begins so."""
+    from core.errors import StoppedError
+
+    def report(_: float, told: str) -> None:
+        if told.startswith(beginning):
+            raise StoppedError("stopped")
+
+    return report
+
+
+_ATTACKS: dict[str, dict[str, Any]] = {
+    "prior": {},
+    "retrieval": {},
+    "probe": {},
+    "mlc": {"vocabulary_size": 30, "epochs": 1},
+    "msp": {"vocabulary_size": 30, "epochs": 1, "hidden": 8},
+    "relaxation": {"n_steps": 2, "length": 3},
+    "staged": {"n_steps": 2, "length": 3},
+    "sparse": {},
+    "probe_mlc": {"vocabulary_size": 30, "epochs": 1, "hidden": 8, "substitutions": 0},
+    "search": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
+               "n_calibration": 20, "n_candidates": 4, "n_later_candidates": 3,
+               "corrector_hidden": 8, "corrector_epochs": 1},
+    "reconstruct": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
+                    "lexicon_size": 30, "n_queries": 10, "width": 4},
+}  # fmt: skip
+_DUAL = {"dimension": 8, "epochs": 1, "n_negatives": 10, "n_candidates": 2, "n_validation": 4}
+_TRANSFORMER = {**_DUAL, "n_layers": 1, "n_heads": 2, "feed_forward": 16}
+_WORDS = {"vector_size": 8, "epochs": 1, "min_count": 1}
+_ENCODERS: dict[str, dict[str, Any]] = {
+    "tfidf": {},
+    "hashing": {},
+    "lsa_tfidf": {"n_components": 4},
+    "lsa_hashing": {"n_components": 4},
+    "doc2vec": _WORDS,
+    "word2vec": _WORDS,
+    "fasttext": _WORDS,
+    "glove": _WORDS,
+    "dual_lstm": {**_DUAL, "word_dimension": 6},
+    "dual_transformer": _TRANSFORMER,
+    "adversarial_lstm": {**_DUAL, "word_dimension": 6, "n_words": 10},
+    "adversarial_transformer": {**_TRANSFORMER, "n_words": 10},
+    "sbert": {"epochs": 1, "max_length": 16},
+}
+_DEFENCES: dict[str, dict[str, Any]] = {
+    "adversarial": {"epochs": 1, "hidden": 8, "n_words": 10, "device": "cpu"},
+    "leace": {},
+}
+
+
+def _loaded(folder: Path) -> Artefact:
+    from core.store import load_artifact
+
+    return Artefact(*load_artifact(folder))
+
+
+def _attack(making: Making, name: str) -> Artefact:
+    from core.attacks.inversion.registry import make_attack
+    from core.attacks.inversion.shipped import save_attack
+    from core.specs import AttackSpec
+
+    attack: Any = make_attack(AttackSpec.of(name, _ATTACKS[name]))
+    attack.fit(making.encoder, making.texts)
+    if name == "reconstruct":
+        attack.calibrate(making.encoder, making.texts[:4])
+    save_attack(attack, making.place)
+    return _loaded(making.place)
+
+
+def _borrower(making: Making) -> Artefact:
+    from core.attacks.inversion.search.attack import SearchAttack
+    from core.attacks.inversion.shipped import save_attack
+
+    attack = SearchAttack(**_ATTACKS["search"]).fit(making.encoder, making.texts)
+    save_attack(attack.base_, making.place.with_name(LENDER))
+    save_attack(attack, making.place, borrow=("base.", LENDER))
+    return _loaded(making.place)
+
+
+def _encoder(making: Making, name: str) -> Artefact:
+    from core.encoders.fitted import make_encoder, save_encoder
+    from core.specs import FittedEncoderSpec
+
+    more = {"base": making.encoder.name.removeprefix("mlm:")} if name == "sbert" else {}
+    encoder: Any = make_encoder(FittedEncoderSpec.of(name, _ENCODERS[name] | more))
+    if name == "sbert":
+        scores = [float(i % 6) for i in range(len(making.texts))]
+        encoder.fit_pairs(making.texts, making.texts[::-1], scores)
+    else:
+        encoder.fit(making.texts)
+    save_encoder(encoder, making.place, training={"corpus": "texts.txt"})
+    return _loaded(making.place)
+
+
+def _defence(making: Making, name: str) -> Artefact:
+    from core.defences.stored import save_defence
+    from core.defences.trained.registry import make_trained_defence
+    from core.specs import DefenceSpec
+
+    defence = make_trained_defence(DefenceSpec.of(name, _DEFENCES[name]))
+    defence.fit(making.encoder, making.texts, labels=making.labels)
+    save_defence(defence, making.place, training={"encoder": making.encoder.name})
+    return _loaded(making.place)
+
+
+def _private(making: Making) -> Artefact:
+    from core.defences.trained.private import PrivateTraining, save_training
+
+    made = PrivateTraining(delta=1e-3, hidden=4, batch_size=16, steps=3, seed=0)
+    save_training(made.fit(making.encoder, making.texts, making.labels), making.place)
+    return _loaded(making.place)
+
+
+def _map(making: Making) -> Artefact:
+    from core.projection.cached import save_layout
+    from core.projection.layout import project
+    from core.projection.spec import ProjectionSpec
+
+    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
+    save_layout(making.place, project(vectors, ProjectionSpec(method="pca")))
+    return _loaded(making.place)
+
+
+def _statistics(making: Making) -> Artefact:
+    from core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
+
+    found = measure_vocabulary(making.encoder, etas=np.array([10.0, 40.0]), n_draws=20)
+    save_vocabulary(making.place, found)
+    return _loaded(making.place)
+
+
+def _shipped_vectors(making: Making) -> Artefact:
+    vectors = making.vectors[:N_VECTORS].astype(np.float16)
+    return Artefact({"vectors": vectors}, {"kind": "vectors"})
+
+
+def _names(making: Making) -> Artefact:
+    from core.attacks.inversion.prior import PriorAttack
+    from core.names.experiment import run_experiment
+    from core.names.person import parse_names
+    from core.names.sentences import read_sentences
+    from core.names.shipped import packed
+
+    names = parse_names(["Ada River", "Ben Market", "Eva Winter"])
+    sentences, listed = read_sentences(
+        "The doctor met Ada River.\nA letter from Ben Market.\nEva Winter saw it.", names
+    )
+    attack = PriorAttack().fit(making.encoder, making.texts)
+    return Artefact(*packed(run_experiment(attack, making.encoder, sentences, listed)))
+
+
+def _resumed(making: Making, run: str) -> Artefact:
+    """Return the checkpoint of a work that was stopped soon after it began."""
+    from core.errors import StoppedError
+    from tools.fuzz.resuming import RUNS
+
+    try:
+        RUNS[run].go(making, stopping(RUNS[run].tells))
+    except StoppedError:
+        return _loaded(making.place)
+    raise AssertionError(f"{run} told nothing that begins with {RUNS[run].tells!r}")
+
+
+def _answers(making: Making, kind: str) -> Artefact:
+    from tools.fuzz.resuming import ANSWERING
+
+    ANSWERING[kind](making)
+    return _loaded(making.place / "model-0")
+
+
+def _answers_of_a_cell(making: Making) -> Artefact:
+    from tools.fuzz.resuming import lesson
+
+    answers = np.full((1, len(making.texts), 2), 0.5, np.float32)
+    return Artefact({"answers": answers}, {"lesson": lesson(making.texts).digest})
+
+
+def _tuned(making: Making) -> Artefact:
+    from tools.fuzz.resuming import CELL
+
+    told = {"cell": CELL, "chance": 50.0, "n_train": 20, "minutes": 0.5, "n_classes": 2}
+    return Artefact({"right": np.arange(10) % 2 == 0}, told)
+
+
+def _adapted(making: Making) -> Artefact:
+    from tools.fuzz.resuming import ADAPTED_CELL
+
+    told = {"cell": ADAPTED_CELL, "tokens_seen": 100, "new_tokens": 90, "passed": 12,
+            "minutes": 0.5, "curve": [{"tokens": 100.0, "loss": 2.5}]}  # fmt: skip
+    return Artefact({"service.words": np.ones((3, 4), np.float16)}, told)
+
+
+MAKERS: dict[str, Callable[[Making], Artefact]] = {
+    **{f"attack {name}": partial(_attack, name=name) for name in _ATTACKS},
+    "attack that borrows": _borrower,
+    **{f"encoder {name}": partial(_encoder, name=name) for name in _ENCODERS},
+    **{f"defence {name}": partial(_defence, name=name) for name in _DEFENCES},
+    "private classifier": _private,
+    "map": _map,
+    "vectors of the map": _shipped_vectors,
+    "statistics of tokens": _statistics,
+    "example of names": _names,
+    **{f"checkpoint of {run}": partial(_resumed, run=run) for run in
+       ("an attack", "a defence", "a private head", "a map to a layer")},
+    **{f"answers of {kind}": partial(_answers, kind=kind) for kind in ("networks", "heads")},
+    "answers of a study": _answers_of_a_cell,
+    "tuned network": _tuned,
+    "adapted network": _adapted,
+}  # fmt: skip
+"""By what the report calls them."""
