@@ -8,7 +8,7 @@ from core.errors import CoreError
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
-from dashboard.membership import card, explain, measured, own, state
+from dashboard.membership import card, explain, measured, own, scores, state
 from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.toolbar import toolbar
 
@@ -29,6 +29,7 @@ if found:
     alike = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     measured.finding(headline, one, len(alike))
     measured.picture(one)
+    scores.picture(one)
     measured.note(headline, one)
     measured.save(one)
     measured.deciles(found, one)

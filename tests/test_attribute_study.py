@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.attacks.attributes.draw import Plan, draw
+from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.limits import MOST_LABELS
 from core.errors import InvalidInputError
 from core.results import Score
 from core.studies import attributes
@@ -267,6 +271,20 @@ def test_what_cannot_be_told_apart_is_refused_in_words(
     rows, head, more, told = BAD[what]
     path = write(tmp_path / "books.csv", rows, head)
     assert told in asked(core, path, tiny_bert, *more, "--json").refusal()
+
+
+def test_the_help_names_the_most_labels_and_one_fewer_is_no_reason_to_refuse(core: Any) -> None:
+    told = " ".join(core("attributes", "--help").out.split())
+    assert f"2 to {MOST_LABELS:,}" in told
+    texts = [f"word{i} river{j}" for i in range(MOST_LABELS + 1) for j in range(2)]
+    labels = [f"author {i}" for i in range(MOST_LABELS + 1) for _ in range(2)]
+    asked = Plan(n_per_label=1, n_targets=1)
+    as_many = Examples("most", tuple(texts[:-2]), tuple(labels[:-2]))
+    assert len(draw(as_many, asked).labels) == MOST_LABELS
+    more = Examples("more", tuple(texts), tuple(labels))
+    with pytest.raises(InvalidInputError, match=f"At most {MOST_LABELS:,} are told apart at once"):
+        draw(more, asked)
+    assert len(draw(more, replace(asked, n_labels=MOST_LABELS)).labels) == MOST_LABELS
 
 
 def test_a_plain_text_has_no_labels(core: Any, corpus: Path, tiny_bert: Path) -> None:

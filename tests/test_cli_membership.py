@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from core.attacks.membership.classifiers import onnx_model
+from core.attacks.membership.classifiers.limits import MOST_CELLS
 from core.attacks.membership.classifiers.onnx_model import read_vectors
 from core.attacks.membership.classifiers.outputs import Shadows
 from core.attacks.membership.classifiers.probabilities_file import read_outputs
@@ -280,6 +281,18 @@ def test_ten_thousand_classes_are_read(core: Any, tmp_path: Path) -> None:
             out.writerow([i % 2, i * 100, *p.round(9).tolist()])
     told = core("membership", "--probabilities", path, "--json").json()
     assert told["n_classes"] == n_classes and 0 <= told["sample"]["feature rank"]["auc"] <= 1
+
+
+def test_how_much_is_read_is_a_matter_of_rows_times_classes_and_the_help_says_so(
+    core: Any, tmp_path: Path
+) -> None:
+    content = f"{HEAD}\n" + "1,a,0.5,0.5\n" * 3
+    read_outputs(MemoryFile("a.csv", f"{content}0,a,0.5,0.5\n".encode()), most_cells=8)
+    with pytest.raises(InvalidInputError, match=r"beyond 7 probabilities.*: 3 rows of 2 classes"):
+        read_outputs(MemoryFile("a.csv", f"{content}0,a,0.5,0.5\n".encode()), most_cells=7)
+    told = " ".join(core("membership", "--help").out.split())
+    assert f"At most {MOST_CELLS:,} probabilities" in told
+    assert f"{MOST_CELLS // 10_000:,} rows of 10,000 classes" in told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,5 +53,10 @@ def test_the_table_says_what_is_told_apart() -> None:
 
     (told,) = [line for line in comparisons([row(0, 0.05), row(1, 0.052)]) if "posts" in line]
     assert told.endswith("| more |") and "LiRA, online" in told
+    dated = [
+        replace(each, cell=each.cell | {"label": "date"}) for each in (row(0, 0.05), row(1, 0.052))
+    ]
+    (told,) = [line for line in comparisons(dated) if "posts" in line]
+    assert told.startswith("| posts | year | linear |"), "of dates the class is the year"
     assert verdict(Score(-0.1, Interval(-0.2, -0.05), 9, 0.0)) == "less"
     assert comparisons([Row({}, {"auc": Score(0.5, Interval(0.4, 0.6), 9, 0.5)})]) == []

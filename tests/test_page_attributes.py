@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.attacks.attributes import limits
+from core.attacks.attributes.examples import Examples
 from core.studies import attribute_curves
+from core.studies.attribute_job import MOST_LABELS, AttributeRequest, _drawn
 from core.studies.attribute_tables import markdown
 from core.studies.attributes import AttributeStudy
 from core.studies.registry import run_study
@@ -18,6 +21,7 @@ from core.studies.tables import write_rows
 from dashboard import cache
 from dashboard.attributes.state import UPLOAD, key_of
 from dashboard.attributes.views import QUESTION
+from dashboard.inversion.answers import ENCODER
 
 AUTHORS = ("Ada", "=Bob", "<b>Çelik</b> $x$", "www.evil.test")
 OWN = ("river", "doctor", "garden", "winter")
@@ -197,3 +201,17 @@ def test_what_a_link_may_not_open_is_told(opened: Open, wrong: dict[str, str]) -
     page = opened(**wrong)
     (name,) = wrong
     assert name in " ".join(w.value for w in page.warning).replace("\\", "") and not page.error
+
+
+def test_a_file_of_ten_thousand_labels_is_drawn_from_as_the_helps_say(opened: Open) -> None:
+    page = opened(labels="50", each="5")
+    (labels,) = [box for box in page.selectbox if box.key == key_of("labels")]
+    assert f"at most {MOST_LABELS} are drawn here" in labels.help
+    assert f"up to {limits.MOST_LABELS:,} apart" in labels.help
+    names = [f"author {i}" for i in range(10_000) for _ in range(7)]
+    texts = [f"word{i} river{j} {name}" for i, name in enumerate(names[::7]) for j in range(7)]
+    request = AttributeRequest(
+        source="x", on=ENCODER, n_labels=50, n_per_label=5, label_column="author", is_upload=True
+    )
+    drawn = _drawn(request, Examples("a.csv", tuple(texts), tuple(names)))
+    assert len(drawn.labels) == MOST_LABELS == 50

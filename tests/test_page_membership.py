@@ -19,7 +19,7 @@ from core.attacks.membership.classifiers.own_file import attack_example, attack_
 from core.attacks.membership.drawn import curve_with_band, score_shares
 from core.attacks.membership.ranking import Ranking
 from core.attacks.membership.rates import AtRate, predictive_value
-from core.attacks.membership.verdict import verdict_of, worth_at
+from core.attacks.membership.verdict import worth_at
 from core.corpora.memory_file import MemoryFile
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.membership import decile_figure, roc_figure, score_figure
@@ -158,6 +158,7 @@ def test_a_classifier_is_shown_with_its_curve_and_a_rate_that_cannot_be_told(
     (votes,) = [one for one in found if one.attack == "user_votes-loss"]
     page = opened(rows_of_studies, model="linear", attack=votes.attack)
     assert votes.n_draws == 2 and "Means over 2 draws" in told(page)
+    assert votes.null is not None and "Of a model that was trained on neither it is" in told(page)
     assert votes.curve[0][0] * votes.n_outsiders >= 1 - 1e-9 and votes.curve[-1][0] == 1
     assert not votes.at[-1].is_resolvable and "not resolvable" in told(page)
     assert all(s.ci95.low <= s.value <= s.ci95.high for _, s in votes.curve)
@@ -272,8 +273,11 @@ def test_an_upload_has_fewer_probabilities_than_a_file_of_the_command(
 ) -> None:
     from core.attacks.membership.classifiers import own_file
 
-    monkeypatch.setattr(own_file, "MOST_CELLS", 100)
-    with pytest.raises(InvalidInputError, match="beyond 100 probabilities"):
+    monkeypatch.setattr(own_file, "MOST_UPLOADED_CELLS", 100)
+    with pytest.raises(
+        InvalidInputError,
+        match=r"beyond 100 probab.*: 33 rows of 3 classes",
+    ):
         attack_upload(MemoryFile("a.csv", as_csv()))
 
 
@@ -352,16 +356,6 @@ def test_an_accusation_is_worth_what_bayes_says() -> None:
     free = worth_at(at, 1 / 11, is_called=False)
     assert free.value == pytest.approx((0.5 / 11) / (0.5 / 11 + 0.9 * 10 / 11))
     assert free.ci95.low < free.value < free.ci95.high
-
-
-def test_whoever_is_judged_takes_no_part_with_all_that_is_theirs() -> None:
-    scores = np.array([*range(20), 99.0, 98.0, 50.0, 60.0])
-    members = np.array([False] * 22 + [True] * 2)
-    units = [*map(str, range(20)), "own", "own", "a", "b"]
-    apart = verdict_of(Ranking(scores, members, units), 20, 0.1)
-    assert apart.at.threshold == 17.0 and apart.is_called and apart.at.n_outsiders == 20
-    alone = verdict_of(Ranking(scores, members), 20, 0.1)
-    assert alone.at.threshold > 17.0
 
 
 def test_the_curve_begins_where_one_accusation_can_be_seen_and_holds_the_line_of_chance() -> None:

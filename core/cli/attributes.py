@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.attacks.attributes.limits import MOST_LABELS
 from core.cli.arguments import (
     add_column_arguments,
     add_encoder_arguments,
@@ -58,7 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-per-label", type=int, default=10, help="labelled texts of each label (default: 10)"
     )
     parser.add_argument(
-        "--n-labels", type=int, default=0, help="labels, drawn by chance (default: all)"
+        "--n-labels",
+        type=int,
+        default=0,
+        help=f"labels, drawn by chance, 2 to {MOST_LABELS:,}; a file may have more (default: all "
+        f"that have enough texts, and where these are more than {MOST_LABELS:,} it is refused)",
     )
     parser.add_argument(
         "--n-targets", type=int, default=250, help="targets of each label at most (default: 250)"

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from core.attacks.membership.classifiers.limits import MOST_CELLS, rows_said
 from core.cli.arguments import seed_number
 from core.cli.output import progress_line, show_json, show_note
 from core.errors import InvalidInputError
@@ -14,15 +15,20 @@ __all__ = ["add_arguments", "run"]
 
 WHEN_STOPPED = "Nothing was written."
 
-_COLUMNS = """\
+_ROWS = rows_said(MOST_CELLS, 10_000)
+
+_COLUMNS = f"""\
 FILE holds a row for each sample: member (1 if the classifier was trained on it, else 0), label,
 and p_CLASS for each class; if known, user. Rows of shadow models, which you train as you did the
 classifier on other halves of the same samples, have their number in the column shadow; a column
 sample tells which rows are of one sample. Without shadow models some attacks cannot be run.
+At most {MOST_CELLS:,} probabilities are read, which are rows times classes: {_ROWS}.
 
 With --json, each attack has its true-positive rates by false-positive rate (tpr_at_fpr), and the
 share of those accused that are members by that rate and by prior (ppv_at_fpr). What ends in _ci95
-holds 95 % intervals; those of ppv_at_fpr take the worse end of either rate and are wider."""
+holds 95 % intervals; those of ppv_at_fpr take the worse end of either rate and are wider. With
+shadow models, by_shadow_threshold holds the threshold that these give for each rate, and what it
+finds and falsely accuses of the classifier's own samples, which took no part in it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +77,13 @@ def run(arguments: argparse.Namespace) -> None:
     priors = tuple(arguments.prior or PRIORS)
     with progress_line() as on_progress:
         own = _opened(arguments, on_progress)
-        outcomes = evaluate(own.target, own.shadows, seed=arguments.seed, on_progress=on_progress)
+        outcomes = evaluate(
+            own.target,
+            own.shadows,
+            seed=arguments.seed,
+            is_calibrated=True,
+            on_progress=on_progress,
+        )
     told = result_of(own, outcomes, priors, arguments.seed)
     for note in told["notes"]:
         show_note(note)

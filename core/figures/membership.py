@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
-from core.attacks.membership.drawn import RocPoint, ScoreShares
+from core.attacks.membership.drawn import RankShares, RocPoint, ScoreShares
 from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, MISSED, error_bars, style
 from core.registry import Look
 from core.results import Score
 
-__all__ = ["decile_figure", "roc_figure", "score_figure"]
+__all__ = ["decile_figure", "rank_figure", "roc_figure", "score_figure"]
 
 
 _LEAST = 1e-3
@@ -108,16 +112,13 @@ def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figu
     edges = shares.edges
     centres, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure()
-    for values, name, colour, pattern in (
-        (shares.members, "members", LEAKED, ""),
-        (shares.outsiders, "non-members", MISSED, "/"),
-    ):
+    for values, name, look in _kinds(shares):
         figure.add_bar(
             x=centres,
             y=values,
             name=name,
             width=width,
-            marker={"color": colour, "opacity": 0.6, "pattern": {"shape": pattern}},
+            marker={**look, "opacity": 0.6},
             hovertemplate=f"%{{y:.1f}} % of {name}, around %{{x:.3g}}<extra></extra>",
         )
     if marked is not None and not math.isnan(marked):
@@ -135,6 +136,41 @@ def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figu
     figure.update_xaxes(zeroline=False)
     figure.update_yaxes(title="per cent of either kind", gridcolor=GRID, zeroline=False)
     return figure
+
+
+def rank_figure(shares: RankShares) -> go.Figure:
+    """Return how many members and others have a score in ranges of the others' scores."""
+    bounds = [f"{bound:.0f}" for bound in shares.bounds]
+    ranges = [f"{low}–{high} %" for low, high in pairwise(bounds)]
+    figure = go.Figure()
+    for values, name, look in _kinds(shares):
+        figure.add_bar(
+            x=ranges,
+            y=values,
+            name=name,
+            marker=look,
+            hovertemplate=f"%{{y:.1f}} % of {name} score above %{{x}} of non-members"
+            "<extra></extra>",
+        )
+    style(figure, height=320)
+    figure.update_layout(
+        barmode="group",
+        legend=BELOW,
+        margin={"l": 0, "r": 8, "t": 12, "b": 10},
+    )
+    figure.update_xaxes(title="scores above so many of the non-members →", type="category")
+    figure.update_yaxes(title="per cent of either kind", gridcolor=GRID, zeroline=False)
+    return figure
+
+
+def _kinds(
+    shares: ScoreShares | RankShares,
+) -> tuple[tuple[NDArray[np.float64], str, dict[str, Any]], ...]:
+    """Return the shares of members and of others, each with its name and its look."""
+    return (
+        (shares.members, "members", {"color": LEAKED, "pattern": {"shape": ""}}),
+        (shares.outsiders, "non-members", {"color": MISSED, "pattern": {"shape": "/"}}),
+    )
 
 
 def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]) -> go.Figure:

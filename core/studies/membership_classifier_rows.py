@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from core.attacks.membership.classifiers.evaluation import AttackOutcome
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.users import users_of
+from core.attacks.membership.drawn import score_counts
 from core.attacks.membership.rates import PRIORS, clopper_pearson, predictive_value
 from core.attacks.membership.roc import Ranking, curve
 from core.results import Score
 from core.studies.rows import Row
 
 __all__ = [
+    "NULL",
     "N_BUCKETS",
     "RATE_NAMES",
     "class_entropies",
@@ -30,6 +32,10 @@ __all__ = [
 
 N_BUCKETS = 10
 """Of users by the entropy of their classes (Shejwalkar et al. 2021, Fig. 6)."""
+
+NULL = "null_auc"
+"""What rows call the AUC on a model that was trained on none of the attacked, members told alike:
+what is found there is no leak, and about one half where members and others differ in nothing."""
 
 RATE_NAMES = {0.1: "tpr_at_10", 0.01: "tpr_at_1", 0.001: "tpr_at_0_1"}
 """What rows call the true-positive rate at so many false accusations."""
@@ -71,6 +77,7 @@ def row_of(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:
         "n": outcome.auc.n,
         "not_resolvable": unseen,
         "curve": _curve(outcome.ranking),
+        "score_counts": score_counts(outcome.ranking),
         **_worth(outcome),
         **shared,
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.studies.membership_classifier_rows import class_said, is_by_year, joined_buckets
+from core.studies.membership_classifier_rows import NULL, class_said, is_by_year, joined_buckets
 from core.studies.membership_compared import comparisons
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
@@ -136,6 +136,8 @@ def _is(attack: str, feature: str) -> Callable[[Row], bool]:
 def _other_table(rows: Sequence[Row]) -> list[str]:
     """Return today's attacks, and the paper's with the loss, with rates of few accusations."""
     kinds = [key for key, _ in _grouped(rows, ("attack",))]
+    has_null = any(NULL in row.scores for row in rows)
+    measures = {**_MEASURES, **({NULL: "AUC, a model trained on neither"} if has_null else {})}
     lines = []
     for (attack,) in kinds:
         for value, those in _variants([row for row in rows if row["attack"] == attack]):
@@ -143,15 +145,19 @@ def _other_table(rows: Sequence[Row]) -> list[str]:
                 (
                     f"{CLASSIFIER_ATTACKS[attack].title}{value}",
                     those[0]["level"],
-                    *(_cell(those, lambda row: True, measure) for measure in _MEASURES),
+                    *(_cell(those, lambda row: True, measure) for measure in measures),
                 )
             )
-    return markdown_table(
-        ("attack", "of", "AUC", "accuracy", "TPR at 10 % FPR", "at 1 %", "at 0.1 %"), lines
-    )
+    return markdown_table(("attack", "of", *measures.values()), lines)
 
 
-_MEASURES = ("auc", "accuracy", "tpr_at_10", "tpr_at_1", "tpr_at_0_1")
+_MEASURES = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "tpr_at_10": "TPR at 10 % FPR",
+    "tpr_at_1": "at 1 %",
+    "tpr_at_0_1": "at 0.1 %",
+}
 
 
 def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:

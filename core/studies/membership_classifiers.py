@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.classifiers.evaluation import Plan, evaluate, plans
+from core.attacks.membership.classifiers.evaluation import Plan, auc_of, evaluate, plans
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
@@ -19,7 +19,7 @@ from core.errors import InvalidInputError
 from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.classed_texts import ClassedTexts, named_apart, open_classed
-from core.studies.membership_classifier_rows import entropy_rows, row_of
+from core.studies.membership_classifier_rows import NULL, entropy_rows, row_of
 from core.studies.membership_classifier_tables import markdown
 from core.studies.membership_compared import gains_over
 from core.studies.rows import Cell, Row
@@ -155,13 +155,16 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     chosen = _plans(cell, shadows, target)
     shared = {**trained.accuracies(), **_sizes(trained, target)}
     outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"])
-    gains: list[dict[str, Score]] = [{}] * len(outcomes)
+    more: list[dict[str, Score]] = [{}] * len(outcomes)
     if not cell["varied"]:
+        stranger = trained.null()
+        nulls = [{NULL: auc_of(plan, stranger, shadows, seed=cell["seed"])} for plan in chosen]
         gains = gains_over(target, shadows, outcomes, cell["seed"])
+        more = [{**null, **gain} for null, gain in zip(nulls, gains, strict=True)]
     rows = []
-    for outcome, gain in zip(outcomes, gains, strict=True):
+    for outcome, scores in zip(outcomes, more, strict=True):
         row = row_of(outcome, shared)
-        rows.append(replace(row, scores={**row.scores, **gain}))
+        rows.append(replace(row, scores={**row.scores, **scores}))
         if outcome.plan == Plan("user_votes", {"feature": "loss"}) and not cell["varied"]:
             rows += entropy_rows(outcome, target, shared)
     return rows

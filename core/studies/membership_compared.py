@@ -15,6 +15,7 @@ from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.roc import auc_difference
 from core.results import Score
+from core.studies.membership_classifier_rows import class_said
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -100,7 +101,9 @@ def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
         attack, other = key[4:]
         mean = mean_row_score(those, f"{GAIN}: {other}", is_same_sample=True)
         names = CLASSIFIER_ATTACKS[attack].title, CLASSIFIER_ATTACKS[other].title
-        yield (*key[:4], *names, mean.said(3), verdict(mean))
+        corpus, label, classifier, split = key[:4]
+        said = mean.said(3), verdict(mean)
+        yield (corpus, class_said(label), classifier, split, *names, *said)
 
 
 def verdict(gain: Score) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.membership.drawn import score_counts
 from core.attacks.membership.ranking import Ranking, shuffled
 from core.attacks.membership.rates import RATES
 from core.attacks.membership.roc import advantage, auc, tpr_at_fpr
@@ -216,7 +217,9 @@ def group_rows(
         if group == 0:
             measured.append(("shuffled", *_by_lot(ranking, decided[own], seed)))
         for labels, scores, unresolved in measured:
-            more = {"labels": labels, "not_resolvable": unresolved}
+            more: dict[str, Any] = {"labels": labels, "not_resolvable": unresolved}
+            if group == 0 and labels == "true":
+                more["score_counts"] = score_counts(ranking)
             sizes = {"n": len(members), "n_documents": len(np.unique(units))}
             rows.append(Row(scores=scores, facts={**sizes, **told, **more}))
     return rows

@@ -12,7 +12,13 @@ from core.assets import ASSETS
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.classifiers.told import setting_said
-from core.attacks.membership.drawn import RocPoint
+from core.attacks.membership.drawn import (
+    RankShares,
+    RocPoint,
+    ScoreShares,
+    rank_shares,
+    shares_of,
+)
 from core.attacks.membership.rates import RATES, AtRate, clopper_pearson
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
@@ -20,7 +26,7 @@ from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.registry import Entry
 from core.results import Score
-from core.studies.membership_classifier_rows import RATE_NAMES, class_said, is_by_year
+from core.studies.membership_classifier_rows import NULL, RATE_NAMES, class_said, is_by_year
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
@@ -94,6 +100,12 @@ class Measured:
         return self._mean(rows, name) if any(name in row.scores for row in rows) else None
 
     @property
+    def null(self) -> Score | None:
+        """The same on a model that was trained on neither; None where that was not measured."""
+        is_there = all(NULL in row.scores for row in self.rows)
+        return self._mean(self.rows, NULL) if is_there else None
+
+    @property
     def n_draws(self) -> int:
         """How often members were drawn anew."""
         return len(self.rows)
@@ -132,6 +144,19 @@ class Measured:
                 true = sum(float(y) for _, y in points) / len(points)
                 found.append((rate, Score(true, clopper_pearson(round(true * n), n), n, rate)))
         return tuple(found)
+
+    @cached_property
+    def shares(self) -> ScoreShares | None:
+        """How scores lie in the first draw; None where its row, measured earlier, holds none."""
+        stored = self.rows[0].facts.get("score_counts")
+        return None if stored is None else shares_of(stored)
+
+    @cached_property
+    def ranks(self) -> RankShares | None:
+        """The same by the scores of the others, from the curve; None where that cannot tell."""
+        if not self.curve or not all(row.facts.get("curve") for row in self.rows):
+            return None
+        return rank_shares([(rate, score.value) for rate, score in self.curve], self.auc.value)
 
     def deciles(self, measure: str = "advantage") -> tuple[Decile, ...]:
         """Return a measure of each tenth by frequency, mean over draws."""
@@ -178,7 +203,7 @@ def load_measured(folder: Path = SHIPPED) -> list[Measured]:
         try:
             found += _READERS[study](rows)
             for each in found:
-                _ = each.auc, each.at, each.curve
+                _ = each.auc, each.at, each.curve, each.shares
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(
                 f"{path} does not hold rows of `python -m core study {study}`. Make it anew."

@@ -59,6 +59,14 @@ class Trained:
         """Return what the target answers for the attacked: its members, and as many others."""
         return self._outputs(_TARGET, self.parts.attacked, self.parts.members)
 
+    def null(self) -> Outputs:
+        """Return what the attacker's own model answers for the attacked, members told as before.
+
+        It was trained on none of them, so that whatever an attack tells apart here is no leak of
+        the model: members and others differ in something else, or membership itself was read.
+        """
+        return self._outputs(_SHADOW, self.parts.attacked, self.parts.members)
+
     def shadow(self) -> Outputs:
         """Return what the attacker's own model answers for the attacker's own texts."""
         return self._outputs(_SHADOW, self.parts.shadowed, self.parts.shadow_members)

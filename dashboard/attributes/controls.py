@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.limits import MOST_LABELS as MOST_TOLD_APART
 from core.attacks.attributes.sources import ATTRIBUTE_CORPORA
 from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError, InvalidInputError
 from core.studies.attribute_curves import ALONG, SOURCES, View, offered, views_of
+from core.studies.attribute_job import MOST_LABELS
 from core.studies.rows import Row
 from dashboard.attributes import state
 from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of
@@ -118,7 +120,9 @@ def text_pickers(
             width=300,
         )  # fmt: skip
         _count("labels", "Labels", "So many labels at most are told apart, drawn by chance; those "
-               "with too few texts are left out")  # fmt: skip
+               "with too few texts are left out. A file may have any number of labels, of which "
+               f"at most {MOST_LABELS} are drawn here; the command `core attributes` tells up to "
+               f"{MOST_TOLD_APART:,} apart")  # fmt: skip
         _count("each", "Labelled of each", "How many texts of each label the attacker has, at most")
         with st.popover("More settings", icon=":material/tune:"):
             st.number_input(
@@ -169,7 +173,8 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
         key=key_of("file"),
         help="CSV, TSV, JSONL or Parquet with a column of texts and one of what is to be inferred, "
         f"such as the author. At most {MAX_UPLOAD_BYTES // 2**20} MB, of which "
-        f"{MAX_UPLOAD_ROWS:,} rows are read. The file stays in the memory of this computer, for "
+        f"{MAX_UPLOAD_ROWS:,} rows are read; it may have any number of labels, of which at most "
+        f"{MOST_LABELS} are drawn. The file stays in the memory of this computer, for "
         "your session: nothing of it, nor of its vectors, is written to disk or sent anywhere.",
     )
     if sent is None:

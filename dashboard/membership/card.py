@@ -60,7 +60,7 @@ def worth(
     if own is not None:
         mark = "Simulated: " if is_simulated else ""
         told = f"{mark}{plan_said(own.plan)}"
-        lines += [_worth_said(told, at) for at in own.at if _is_chosen(at)]
+        lines += [_worth_said(told, at) for at in own.calibrated or own.at if _is_chosen(at)]
     for line in lines:
         st.markdown(f"- {line}")
 
@@ -93,25 +93,20 @@ def card(found: OwnAttacked, one: AttackOutcome) -> None:
     is_user = one.plan.level == "user"
     names = found.user_names if is_user else tuple(_sample_names(found))
     number = _pick(names, "User" if is_user else "Sample")
+    at = next((at for at in one.calibrated if _is_chosen(at)), None)
     try:
-        verdict = verdict_of(one.ranking, number, _rate())
+        verdict = None if at is None else verdict_of(one.ranking, number, at)
     except CoreError as error:
-        show_error(error, title="The others cannot judge this one")
+        show_error(error, title="This one cannot be judged")
         return
     with st.container(border=True):
         st.markdown(f"**{plain(names[number])}**")
-        st.markdown(_verdict_said(verdict, is_user=is_user))
-        is_member = bool(one.ranking.members[number])
+        st.markdown(_NO_SHADOWS if verdict is None else _verdict_said(verdict, is_user=is_user))
         if found.is_simulated:
             st.caption(":material/casino: Simulated: made-up scores of somebody who does not exist")
-        told = "was trained on" if is_member else "was not trained on"
-        st.caption(
-            f"In truth, as the table says, the classifier {told} "
-            f"{'texts of this user' if is_user else 'this sample'}: the verdict is "
-            + ("right." if is_member == verdict.is_called else "wrong.")
-        )
+        st.caption(_truth_said(one, number, verdict))
         st.plotly_chart(
-            score_figure(score_shares(one.ranking), marked=verdict.score),
+            score_figure(score_shares(one.ranking), marked=float(one.ranking.scores[number])),
             key="membership-card-scores",
             config=chart_config("leakscope-membership-card"),
             alt="Where the score of this one lies among those of members and of non-members",
@@ -151,13 +146,30 @@ def _pick(names: tuple[str, ...], label: str) -> int:
     )
 
 
+_NO_SHADOWS = (
+    "**No verdict.** Its threshold has to come from shadow models that play the classifier: one "
+    "that is set on the very samples under attack knows what it is asked. The table holds none, "
+    "or too few for this attack: give rows of shadow models, their number in `shadow`."
+)
+
+
+def _truth_said(one: AttackOutcome, number: int, verdict: Verdict | None) -> str:
+    is_member = bool(one.ranking.members[number])
+    told = "was trained on" if is_member else "was not trained on"
+    who = "texts of this user" if one.plan.level == "user" else "this sample"
+    truth = f"In truth, as the table says, the classifier {told} {who}"
+    if verdict is None or not verdict.at.is_resolvable:
+        return f"{truth}."
+    return f"{truth}: the verdict is {'right' if is_member == verdict.is_called else 'wrong'}."
+
+
 def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
     who = "user" if is_user else "sample"
     at, odds = verdict.at, round(1 / state.prior())
     if not at.is_resolvable:
         return (
-            f"No verdict: with {at.n_outsiders:,} other non-members, {100 * at.fpr:g} % falsely "
-            "accused cannot be seen. Choose a greater share above."
+            f"No verdict: with {at.n_outsiders:,} non-members of the shadow models, "
+            f"{100 * at.fpr:g} % falsely accused cannot be seen. Choose a greater share above."
         )
     sign = "● Called a member." if verdict.is_called else "○ Not called a member."
     beside = f"Its score is above that of {verdict.share_below:.0%} of the other non-members."
@@ -165,8 +177,9 @@ def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
     asked = "called so" if verdict.is_called else "not called so"
     return (
         f"**{sign}** {beside} Where one {who} in {odds:,} is a member, **{found}** of those "
-        f"{asked} are members. The threshold is that of the others: it finds "
-        f"{_per_cent(at.tpr)} of the members at {100 * at.fpr:g} % falsely accused."
+        f"{asked} are members. The threshold is that of shadow models, of which "
+        f"it finds {_per_cent(at.tpr)} of the members at {100 * at.fpr:g} % falsely accused; of "
+        f"this classifier's other non-members it accuses {_per_cent(verdict.accused)}."
     )
 
 

@@ -34,8 +34,9 @@ def how_it_is_computed() -> None:
             r"\frac{\text{TPR}\,\pi}{\text{TPR}\,\pi + \text{FPR}\,(1 - \pi)}"
         )
         st.markdown(
-            "Its ends take the worse end of either rate. On a card, whoever is judged takes no "
-            "part in the threshold.\n\n**The attacks**"
+            "Its ends take the worse end of either rate. On a card the threshold is that of "
+            "shadow models which play the target, so that nobody under attack takes part in it."
+            "\n\n**The attacks**"
         )
         for registry in (CLASSIFIER_ATTACKS, WORD_ATTACKS, SENTENCE_ATTACKS):
             draw_entries(registry.values())

@@ -126,6 +126,8 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
     control = "" if one.control is None else (
         f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f} %."
     )  # fmt: skip
+    if one.null is not None:
+        control += _null_said(one.null)
     years = (
         " The classes are years, and a year says who was there: part of what is found is when "
         "people wrote, not how, so this stands in no headline."
@@ -138,6 +140,13 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
         f"is a member. It is one of {n_tried} attacks that were tried on the same."
         f"{_of_the_rarest(one)}{years}"
     )
+
+
+def _null_said(null: Score) -> str:
+    """Return what is found of a model that was trained on neither, and what that says."""
+    is_even = null.ci95.low <= null.chance <= null.ci95.high
+    more = "" if is_even else ": members and others differ in more than membership"
+    return f" Of a model that was trained on neither it is {_hundred(null)} %{more}."
 
 
 def _of_the_rarest(one: Measured) -> str:

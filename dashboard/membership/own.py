@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.attacks.inversion.export import neutral_cell
-from core.attacks.membership.classifiers.own_file import MOST_CELLS, attack_example, attack_upload
+from core.attacks.membership.classifiers.limits import MOST_UPLOADED_CELLS, rows_said
+from core.attacks.membership.classifiers.own_file import attack_example, attack_upload
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.told import setting_said
 from core.attacks.membership.drawn import score_shares
@@ -85,9 +86,10 @@ def _given() -> MemoryFile | None:
         type=["csv", "tsv", "jsonl", "parquet"],
         key=state.FILE_KEY,
         help=f"CSV, TSV, JSONL or Parquet as `core membership --probabilities` reads it. At most "
-        f"{MAX_UPLOAD_BYTES // 2**20} MB and {MOST_CELLS:,} probabilities. The file stays in the "
-        "memory of this computer, for your session: nothing of it is written to disk or sent "
-        "anywhere.",
+        f"{MAX_UPLOAD_BYTES // 2**20} MB and {MOST_UPLOADED_CELLS:,} probabilities, which are rows "
+        f"times classes: {rows_said(MOST_UPLOADED_CELLS, 100)}, or "
+        f"{rows_said(MOST_UPLOADED_CELLS, 10_000)}. The file stays in the memory of this computer, "
+        "for your session: nothing of it is written to disk or sent anywhere.",
     )
     request = state.asked_request()
     file = None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.limits import MOST_LABELS
 from core.corpora.near_duplicates import THRESHOLD, near_duplicates
 from core.errors import InvalidInputError
 
@@ -30,9 +31,6 @@ SPLITS = {
 
 GAP = 5
 """Texts at the start of a run that are left out: they go on from the run before."""
-
-MOST_LABELS = 2_000
-"""Labels that are told apart at once; the paper's most are 800."""
 
 Rows = list[int]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.attacks.membership.ranking import Ranking
 from core.attacks.membership.rates import AtRate, clopper_pearson, predictive_value
-from core.attacks.membership.roc import tpr_at_fpr
+from core.errors import InvalidInputError
 from core.results import Interval, Score
 from core.units import unit_rows
 
@@ -18,7 +18,7 @@ __all__ = ["Verdict", "verdict_of", "worth_at"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one sample or user is called a member, by a threshold that the others give.
+    """Whether one sample or user is called a member, by a threshold that shadow models gave.
 
     Attributes
     ----------
@@ -26,14 +26,18 @@ class Verdict:
     is_called : bool
         The score lies above the threshold.
     at : AtRate
-        The threshold and the true-positive rate among the others.
+        The threshold, and what the shadow models reach at it.
+    accused : Score
+        Share of the target's other non-members that lie above it, which an attacker does not know;
+        its chance is the rate that was asked for.
     share_below : float
-        Share of the other non-members with a lower score, ties half.
+        Share of the target's other non-members with a lower score, ties half.
     """
 
     score: float
     is_called: bool
     at: AtRate
+    accused: Score
     share_below: float
 
     def worth(self, prior: float) -> Score:
@@ -71,30 +75,37 @@ def worth_at(at: AtRate, prior: float, *, is_called: bool = True) -> Score:
     return Score(value, Interval(low, high), at.tpr.n, prior)
 
 
-def verdict_of(ranking: Ranking, number: int, fpr: float, *, seed: int = 0) -> Verdict:
-    """Return what the others say of a sample or user: it takes no part in its own threshold.
+def verdict_of(ranking: Ranking, number: int, at: AtRate) -> Verdict:
+    """Return what a threshold of shadow models says of a sample or user of the target.
 
-    Where units are given, the whole unit is left out.
+    Nobody of the target takes part in the threshold. What is said of the other non-members leaves
+    out the whole unit of whoever is judged, where units are given.
+
+    Parameters
+    ----------
+    at : AtRate
+        Of shadow models that play the target: `classifiers.calibration.calibrated_rates`.
 
     Raises
     ------
     InvalidInputError
-        The others are all of one kind, or a rate outside (0, 1).
+        There is no other non-member.
 
     Examples
     --------
     >>> ranking = Ranking(np.arange(40.0), np.arange(40) >= 20)
-    >>> found = verdict_of(ranking, 39, 0.1)
-    >>> found.is_called, found.at.threshold, found.share_below
-    (True, 17.0, 1.0)
+    >>> at = AtRate(0.1, 17.0, Score(0.9, Interval(0.7, 1.0), 30, 0.1), 30)
+    >>> found = verdict_of(ranking, 39, at)
+    >>> found.is_called, found.accused.value, found.share_below
+    (True, 0.1, 1.0)
     """
     rows = unit_rows(ranking.units, len(ranking.scores))
-    others = rows != rows[number]
-    units = None
-    if ranking.units is not None:
-        units = [unit for unit, is_other in zip(ranking.units, others, strict=True) if is_other]
-    rest = Ranking(ranking.scores[others], ranking.members[others], units)
-    at = tpr_at_fpr(rest, fpr, seed=seed)
-    score, outside = float(ranking.scores[number]), rest.scores[~rest.members]
+    others = (rows != rows[number]) & ~ranking.members
+    if not others.any():
+        raise InvalidInputError("There is no other non-member to hold this one against.")
+    score, outside = float(ranking.scores[number]), ranking.scores[others]
     below = float(np.mean((outside < score) + 0.5 * (outside == score)))
-    return Verdict(score, score > at.threshold, at, below)
+    n_accused = int((outside > at.threshold).sum())
+    interval = clopper_pearson(n_accused, len(outside))
+    accused = Score(n_accused / len(outside), interval, len(outside), at.fpr)
+    return Verdict(score, score > at.threshold, at, accused, below)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.attacks.membership.classifiers.evaluation import AttackOutcome, evaluate
 from core.attacks.membership.classifiers.example import simulated_outputs
 from core.attacks.membership.classifiers.features import confidence
+from core.attacks.membership.classifiers.limits import MOST_UPLOADED_CELLS
 from core.attacks.membership.classifiers.probabilities_file import (
     OwnOutputs,
     read_outputs,
@@ -23,10 +24,7 @@ from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import check_upload
 from core.protocols import OnProgress, no_progress
 
-__all__ = ["MOST_CELLS", "OwnAttacked", "attack_example", "attack_upload"]
-
-MOST_CELLS = 20_000_000
-"""Probabilities of an upload that are read: 160 MB."""
+__all__ = ["OwnAttacked", "attack_example", "attack_upload"]
 
 TEXT_COLUMN = "text"
 SAMPLE_COLUMN = "sample"
@@ -83,7 +81,7 @@ def attack_upload(file: MemoryFile, on_progress: OnProgress = no_progress) -> Ow
     """
     on_progress(0.0, "Reading the table")
     check_upload(file)
-    own = read_outputs(file, most_cells=MOST_CELLS)
+    own = read_outputs(file, most_cells=MOST_UPLOADED_CELLS)
     texts = target_column(file, TEXT_COLUMN) or target_column(file, SAMPLE_COLUMN)
     return _attacked(own, texts, on_progress)
 
@@ -100,7 +98,7 @@ def _attacked(own: OwnOutputs, texts: Sequence[str], on_progress: OnProgress) ->
     def tell(done: float, attack: str) -> None:
         on_progress(_SHARE_OF_READING + left * done, f"Attack: {attack}")
 
-    outcomes = evaluate(own.target, own.shadows, on_progress=tell)
+    outcomes = evaluate(own.target, own.shadows, is_calibrated=True, on_progress=tell)
     target = own.target
     return OwnAttacked(
         record=result_of(own, outcomes, PRIORS, 0),

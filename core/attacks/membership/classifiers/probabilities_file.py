@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.membership.classifiers.limits import MOST_CELLS, rows_said
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows, faults_of
 from core.corpora.memory_file import File
 from core.corpora.raw_files import refusal
@@ -35,9 +36,6 @@ __all__ = [
 
 PREFIX = "p_"
 """Of a column that holds the probabilities of a class."""
-
-MOST_CELLS = 100_000_000
-"""Probabilities that are read: 0.8 GB, twice while they are put together."""
 
 _OPTIONAL = ("user", "shadow", "sample")
 _SHOWN = 5
@@ -102,7 +100,10 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
         told = dict(zip(columns, cells, strict=False))
         n_cells += len(classes)
         if n_cells > most_cells:
-            raise refusal(file, place, f"is beyond {most_cells:,} probabilities. Give fewer rows.")
+            said = rows_said(most_cells, len(classes))
+            raise refusal(file, place, f"is beyond {most_cells:,} probabilities, rows times "
+                          f"classes: {said} are read, shadow models' included. Give fewer rows."
+                          )  # fmt: skip
         rows = models.setdefault(_shadow_of(file, place, told.get("shadow")), ModelRows())
         rows.places.append(place)
         rows.probabilities.append(_numbers(file, place, classes, cells[len(columns) :]))

@@ -93,11 +93,25 @@ def record_of(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]
         },
         **outcome.control.to_record("auc_shuffled"),
     }
+    if outcome.calibrated:
+        record["by_shadow_threshold"] = {
+            f"{at.fpr:g}": _reached(outcome, at) for at in outcome.calibrated if at.is_resolvable
+        }
     for name in ("accuracy", "advantage"):
         score = getattr(outcome, name)
         if score is not None:
             record |= score.to_record(name)
     return record
+
+
+def _reached(outcome: AttackOutcome, at: AtRate) -> dict[str, float]:
+    """Return what a threshold of shadow models finds of the target, and falsely accuses."""
+    called, members = outcome.ranking.scores > at.threshold, outcome.ranking.members
+    return {
+        "threshold": at.threshold,
+        "tpr": float(called[members].mean()),
+        "fpr": float(called[~members].mean()),
+    }
 
 
 def _worth(at: AtRate, priors: Sequence[float]) -> dict[str, Score]:

@@ -1,0 +1,99 @@
+"""How the scores of members and of others lie, as far as the rows of a study tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import streamlit as st
+
+from core.attacks.inversion.export import table_csv
+from core.attacks.membership.drawn import RankShares, ScoreShares, half_above
+from core.figures.membership import rank_figure, score_figure
+from core.studies.membership_shipped import Measured
+from dashboard.charts import chart_config
+from dashboard.downloads import save_csv
+
+__all__ = ["picture"]
+
+_HALF = 0.5
+
+
+def picture(one: Measured) -> None:
+    """Draw the scores of both kinds: as they are, else by those of the others, or say why not."""
+    st.header("Scores of members and of non-members", anchor=False)
+    shares: ScoreShares | RankShares | None = one.shares or one.ranks
+    if shares is None:
+        st.info(_why_not(one), icon=":material/info:")
+        return
+    st.markdown(_overlap_said(one))
+    st.plotly_chart(
+        rank_figure(shares) if isinstance(shares, RankShares) else score_figure(shares),
+        key="membership-scores",
+        config=chart_config("leakscope-membership-measured-scores"),
+        alt="How many members and how many non-members have a score in each range: the less the "
+        "two overlap, the more leaks; the sentence above and the table below tell it in numbers",
+    )
+    lines = list(_lines(shares))
+    with st.expander("The scores as a table", icon=":material/table:"):
+        st.dataframe(lines, key="membership-scores-table", hide_index=True)
+    st.caption(_of_ranks(one) if isinstance(shares, RankShares) else _of_scores(one))
+    save_csv(
+        lambda: table_csv([{"attack": one.attack, **line} for line in lines]),
+        "membership-scores",
+        about="How the scores lie: one row a range of scores",
+    )
+
+
+def _of_ranks(one: Measured) -> str:
+    return (
+        "Each range is bounded by scores of the non-members: in *90–97 %* lie those above 90 and "
+        f"not above 97 % of them. Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} "
+        "of who is a member."
+    )
+
+
+def _of_scores(one: Measured) -> str:
+    return (
+        "The attack's own scores; those beyond either end count in the range there. Of the first "
+        f"of {one.n_draws} draws of who is a member: scores of two models differ in scale."
+    )
+
+
+def _why_not(one: Measured) -> str:
+    if any(row.facts.get("curve") for row in one.rows):
+        return (
+            "Many scores of this attack are equal, and how they lie was not stored when this was "
+            f"measured. `python -m core study {one.study}` stores it."
+        )
+    return (
+        "How the scores lie was not stored when this was measured, the rates above alone were. "
+        f"`python -m core study {one.study}` stores it."
+    )
+
+
+def _overlap_said(one: Measured) -> str:
+    """Return how far the two kinds lie apart, in one sentence."""
+    if one.ranks is not None:
+        share = 100 * (1 - next(rate for rate, score in one.curve if score.value >= _HALF))
+    else:
+        share = 0.0 if one.shares is None else half_above(one.shares)
+    return (
+        f"At least half of the members score above **{share:.0f} %** of the non-members; of an "
+        "attack that guesses it is 50 %."
+    )
+
+
+def _lines(shares: ScoreShares | RankShares) -> Iterator[dict[str, object]]:
+    """Yield each range with how many per cent of either kind have a score in it."""
+    if isinstance(shares, RankShares):
+        bounds, of, form, unit = shares.bounds, "above, of non-members", ".0f", " %"
+    else:
+        bounds, of, form, unit = shares.edges, "score", ".4g", ""
+    sides = zip(pairwise(bounds.tolist()), shares.members, shares.outsiders, strict=True)
+    for (low, high), inside, outside in sides:
+        yield {
+            of: f"{low:{form}} to {high:{form}}{unit}",
+            "members, %": round(float(inside), 1),
+            "non-members, %": round(float(outside), 1),
+        }

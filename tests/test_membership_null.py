@@ -1,0 +1,126 @@
+"""The null control: a model that was trained on none of the attacked gives nobody away.
+
+Members and others are told as of the target, and the study's own code attacks another model, so
+that whatever is found is read of membership itself or of how its members were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.membership.classifiers import features, thresholds
+from core.attacks.membership.classifiers.outputs import Outputs
+from core.studies import classed_texts, membership_classifiers, trained_classifiers
+from core.studies.membership_classifier_rows import NULL
+from core.studies.membership_classifiers import MembershipClassifierStudy, measure
+from core.studies.registry import cells_of
+from core.studies.rows import Cell, Row
+from core.studies.trained_classifiers import Trained, trained_for
+
+NAME = "membership-classifiers"
+
+
+@pytest.fixture(scope="module")
+def study(
+    tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small_texts: list[str]
+) -> Iterator[tuple[list[Cell], Path]]:
+    """The cells of a small study, users drawn, and the folder where its classifiers are kept."""
+    folder = tmp_path_factory.mktemp("null")
+    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+        cached.cache_clear()
+    rng, posts = np.random.default_rng(0), folder / "posts.csv"
+    lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
+    posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
+    asked = MembershipClassifierStudy(
+        corpora=(f"posts={posts}:topic",), encoder=f"mlm:{tiny_bert}", n_shadows=4, seeds=(0,),
+        least=2, splits=("user",),
+    )  # fmt: skip
+    yield cells_of(NAME, asked), folder
+
+
+def cell_of(study: tuple[list[Cell], Path], attack: str) -> Cell:
+    return next(cell for cell in study[0] if cell["classifier_attack"] == attack)
+
+
+def rows_of(study: tuple[list[Cell], Path], attack: str) -> list[Row]:
+    rows = measure(cell_of(study, attack), study[1])
+    return [row for row in rows if "bucket" not in row.facts]
+
+
+def is_even(row: Row) -> bool:
+    null = row.scores[NULL]
+    return bool(null.ci95.low <= 0.5 <= null.ci95.high)
+
+
+def test_the_model_of_the_control_was_trained_on_no_attacked_user(
+    study: tuple[list[Cell], Path],
+) -> None:
+    found: Trained = trained_for(cell_of(study, "threshold"), study[1])
+    target, null = found.target(), found.null()
+    assert np.array_equal(target.members, null.members) and target.users == null.users
+    assert not np.array_equal(target.probabilities, null.probabilities), "another model answers"
+    shadow = found.shadow()
+    trained_on = {u for u, m in zip(shadow.users or (), shadow.members, strict=True) if m}
+    assert trained_on and not trained_on & set(null.users or ())
+
+
+@pytest.mark.parametrize(
+    "attack", ["feature", "threshold", "lira_online", "bavaria", "user_learned", "user_inference"]
+)
+def test_nobody_is_told_apart_by_a_model_that_was_trained_on_neither(
+    study: tuple[list[Cell], Path], attack: str
+) -> None:
+    rows = rows_of(study, attack)
+    assert rows and all(NULL in row.scores for row in rows)
+    assert [row.facts.get("feature") for row in rows if not is_even(row)] == []
+
+
+def test_membership_that_leaks_into_features_is_noticed(
+    study: tuple[list[Cell], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control by lot cannot: it deals membership after the scores."""
+    real = features.member_score
+
+    def leaky(name: str, outputs: Outputs) -> Any:
+        return real(name, outputs) + 50.0 * outputs.members
+
+    monkeypatch.setattr(thresholds, "member_score", leaky)
+    rows = rows_of(study, "threshold")
+    assert not any(is_even(row) for row in rows)
+    assert all(row.scores[NULL].ci95.low > 0.5 for row in rows)
+    assert all(abs(row.scores["control_auc"].value - 0.5) < 0.05 for row in rows)
+
+
+def test_members_that_are_drawn_unlike_others_are_noticed(
+    study: tuple[list[Cell], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members are those whom another model happens to know: no model was trained on more."""
+    real = Trained.null
+
+    def sorted_out(found: Trained) -> Outputs:
+        null = real(found)
+        surest = -features.loss(null.probabilities, null.labels)
+        return replace(null, members=surest > np.median(surest))
+
+    monkeypatch.setattr(trained_classifiers.Trained, "null", sorted_out)
+    rows = rows_of(study, "feature")
+    (loss,) = [row for row in rows if row["feature"] == "loss"]
+    assert loss.scores[NULL].ci95.low > 0.5
+
+
+def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:
+    cell = cell_of(study, "bavaria")
+    rows = [replace(row, cell=cell) for row in rows_of(study, "bavaria")]
+    told = membership_classifiers.markdown(rows)
+    assert "| AUC, a model trained on neither |" in told
+    assert rows[0].scores[NULL].said(3) in told
+    without = [
+        replace(row, scores={k: v for k, v in row.scores.items() if k != NULL}) for row in rows
+    ]
+    assert "trained on neither" not in membership_classifiers.markdown(without)
