@@ -9,7 +9,7 @@ import math
 
 from core.results import Score
 
-__all__ = ["instead_said", "leak_said", "of_ten"]
+__all__ = ["instead_said", "leak_said", "of_ten", "rate_said"]
 
 
 def of_ten(percent: float, out_of: int = 10) -> str:
@@ -73,3 +73,42 @@ def instead_said(own: Score, base: Score) -> str:
         f"**{now}** instead of **{before.removesuffix(f' of {out_of} words')}** "
         f"(F1 {own.said(0)} instead of {base.said(0)})"
     )
+
+
+def rate_said(
+    rate: Score, of: str = "", *, decimals: int = 0, count: int | None = None, is_bold: bool = False
+) -> str:
+    """Return how often something happened: as a count and in per cent, of what, with its interval.
+
+    Parameters
+    ----------
+    rate : Score
+        In per cent, of its trials or, where it has none of their own, of its samples.
+    of : str
+        What the trials are, in the plural.
+    count : int, optional
+        Trials in which it happened. It is told where it comes to the same per cent: a mean over
+        samples of unlike size may not.
+
+    Examples
+    --------
+    >>> from core.results import Interval
+    >>> rate_said(Score(53.3, Interval(30, 75), 15), "sentences", count=8)
+    '8 of 15 sentences (53 %, 95 % interval 30 to 75)'
+    >>> rate_said(Score(40, Interval(20, 60), 15, n_trials=60), "vectors", count=27)
+    '40 % of 60 vectors (95 % interval 20 to 60, over the 15 sentences that they come from)'
+    >>> rate_said(Score(float("nan")))
+    'none'
+    """
+    if not rate.n:
+        return "none"
+    n = rate.n if rate.n_trials is None else rate.n_trials
+    percent, spread = f"{rate.value:.{decimals}f} %", f"95 % interval {rate.ci95.said(decimals)}"
+    if rate.n_trials is not None:
+        sentences = f"{rate.n} sentence{'s' if rate.n != 1 else ''}"
+        spread += f", over the {sentences} that they come from"
+    is_same = count is not None and f"{100 * count / n:.{decimals}f} %" == percent
+    share = f"{count:,} of {n:,}" if is_same else f"{percent} of {n:,}"
+    mark = "**" if is_bold else ""
+    beside = f"{percent}, {spread}" if is_same else spread
+    return f"{mark}{share}{of and f' {of}'}{mark} ({beside})"

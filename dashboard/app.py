@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from core.assets import ASSETS, ROOT
-from dashboard import downloads, state, way
+from dashboard import downloads, state, terms, way
 from dashboard.calm import calm
 from dashboard.controls import leave_button
 
@@ -120,6 +120,7 @@ page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top
 st.logo(str(ASSETS / "logo.svg"), size="large")
 
 downloads.forget_place()
+terms.forget_terms()
 if state.is_presenting():
     st.html(ROOT / "dashboard" / "present.css")
     with st.container(key="leave"):

@@ -6,19 +6,20 @@ import streamlit as st
 
 from core.attacks.inversion.export import table_csv
 from core.glossary import GLOSSARY
+from core.story.words import INTRODUCTION, TITLE, WORDS_FACTS, words_table
 from core.tasks.names import TASK_NAMES
 from dashboard import markup
 from dashboard.address import Address
 from dashboard.downloads import save_csv
+from dashboard.story.pinning import Noted, Seen, story_button
 from dashboard.toolbar import toolbar
 
-st.title("What the words mean", anchor=False)
-st.markdown(
-    "The same explanations as under the pointer at the end of every page. A page says first how "
-    "many of ten words are read, then the F1 behind it."
-)
+headline = Noted(st.container())
+headline.title(TITLE, anchor=False)
+headline.markdown(INTRODUCTION)
 toolbar(Address("glossary", ()).show_link)
-st.html(markup.glossary({term: text.replace("*", "") for term, text in GLOSSARY.items()}))
+story_button("glossary", [], headline, lambda _: Seen(table=words_table(), facts=WORDS_FACTS))
+st.html(markup.glossary(dict(words_table().rows)))
 st.header("The tasks that usefulness is measured by", anchor=False)
 st.html(markup.glossary(TASK_NAMES))
 rows = [{"term": term, "meaning": text} for term, text in GLOSSARY.items()]

@@ -14,7 +14,7 @@ from dashboard.controls import (
     sentence_input,
     words_encoded,
 )
-from dashboard.inversion import answers, controls, explain, pinned, settings, state, views
+from dashboard.inversion import answers, controls, explain, measured, pinned, settings, state, views
 from dashboard.leakage import how_much_leaks, invert_command
 from dashboard.state import is_presenting, text
 from dashboard.story.pinning import Noted, story_button
@@ -118,5 +118,6 @@ if not is_presenting() and readings:
     views.downloads(readings)
     commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
     how_much_leaks("inversion", *commands)
+    measured.many_sentences()
     explain.how_it_is_computed(chosen)
     explain.caveats()

@@ -65,7 +65,7 @@ def test_the_search_tries_lists_of_words_on_what_is_defended() -> None:
     sides = sides_of(200, 20)
     found = word_scores(cell_of("probe_mlc", "search", "msp"), trained, trained, sides)
     assert [told["family"] for _, told in found.values()] == [
-        "residual classifier", "re-embedding search", "set prediction",
+        "probe-started classifier", "re-embedding search", "multi-set prediction",
     ]  # fmt: skip
     own = {*sides.known, *sides.targets, *SMALL_WORDS}
     tried = [text for text in bare.asked if text not in own and len(text.split()) > 1]

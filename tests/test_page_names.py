@@ -46,16 +46,23 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert "The vector alone gives away the surname in" in page.title[0].value and not page.error
     assert "95 % interval" in told(page) and "of the 5 surnames" in told(page)
+    in_title = re.search(r"in (\d+) of (\d+) sentences \((\d+) %\)", page.title[0].value)
+    assert in_title
+    n_read, n, percent = in_title.groups()
+    assert f"the surname of **{n_read} of {n} sentences** ({percent} %, 95 % interval" in told(page)
+    assert percent == f"{100 * int(n_read) / int(n):.0f}"
     matrix, probes = (frame.value for frame in page.dataframe[:2])
     assert len(matrix) == 25 and len(probes) == 3
 
 
 def test_every_rate_says_what_its_interval_is_of(opened: Open) -> None:
     page = opened()
-    assert re.search(
-        r"% of 60 vectors\*?\*? ?\(95 % interval \d+ to \d+, over the 15 sent", told(page)
+    said = told(page).replace("*", "")
+    put_in = re.search(
+        r"(\d+) of 60 vectors \((\d+) %, 95 % interval \d+ to \d+, over the 15 sent", said
     )
-    assert re.search(r"answered in \d+\.\d % of 300 chances \(95 % interval", told(page))
+    assert put_in and put_in[2] == f"{100 * int(put_in[1]) / 60:.0f}"
+    assert re.search(r"answered in \d+\.\d % of 300 chances \(95 % interval", said)
     assert "An easy example: 5 invented names" in " ".join(c.value for c in page.caption)
     assert list(page.dataframe[1].value.columns) == ["also known", "found, %"], "five of five"
 

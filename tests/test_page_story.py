@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.story.deck import make_deck
@@ -17,14 +16,12 @@ from core.story.format import Pin, Slide, Story
 from core.story.html import html_report
 from core.story.reading import story_of
 from core.story.shipped import shipped_stories
-from core.story.views import VIEWS, told
 from dashboard.calm import plain
 from dashboard.story import serving, state
 from dashboard.story.pinning import Noted, Seen, note_figure
 from dashboard.visitor import COOKIE
 
 PAGES = Path(__file__).parents[1] / "pages"
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def opened(app: AppTest, page: str, **asked: str) -> AppTest:
@@ -110,33 +107,6 @@ def test_what_was_asked_of_a_page_that_was_left_is_pinned_nowhere(small_app: App
     opened(page, "overview")
     opened(page, "tradeoff")
     assert "_story_pins" not in page.session_state or pins(page) == []
-
-
-@pytest.mark.parametrize(
-    ("view", "asked"),
-    [
-        ("defences", {"task": "TREC", "keep": "90"}),
-        ("encoders", {}),
-        ("names", {}),
-        ("authors", {}),
-        ("members", {}),
-        ("canaries", {}),
-    ],
-)
-def test_a_view_told_from_rows_says_the_numbers_of_its_page(
-    small_app: AppTest, view: str, asked: dict[str, str]
-) -> None:
-    slide = told(view, asked)
-    page = opened(small_app, VIEWS[view].page, **asked)
-    on_page = set(NUMBER.findall(text_of(page)))
-    assert set(NUMBER.findall(slide.body)) - {"0", "100"} <= on_page
-    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
-    assert slide.figure is not None
-    values = [(trace.get("x"), trace.get("y")) for trace in slide.figure["data"] if "x" in trace]
-    assert any(
-        all(pair in [(t.get("x"), t.get("y")) for t in chart["data"]] for pair in values[:5])
-        for chart in charts
-    )
 
 
 def test_what_was_typed_is_pinned_only_where_it_is_asked_for(small_app: AppTest) -> None:

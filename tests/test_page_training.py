@@ -102,10 +102,10 @@ def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
         "no defence", "λ_w 0", "λ_w 0.3", "λ_w 3"
     ]  # fmt: skip
     assert {
-        "fresh: residual classifier, as it ships, tuned",
-        "fresh: residual classifier, trained anew",
+        "fresh: probe-started classifier, as it ships, tuned",
+        "fresh: probe-started classifier, trained anew",
         "fresh: re-embedding search",
-        "fresh: set prediction",
+        "fresh: multi-set prediction",
         "usefulness, points",
     } <= set(settings.columns)
     assert len(epochs) == 8

@@ -54,6 +54,18 @@ def test_what_is_found_typed_and_moved_lies_on_top(layout: Layout) -> None:
     assert list(by_name)[-1] == "your sentence"
 
 
+def test_the_typed_sentence_has_a_symbol_that_nothing_else_has(layout: Layout) -> None:
+    many = looks_of([f"class {i % 9}" for i in range(N)])
+    places = layout.coordinates[:5], layout.coordinates[5:10]
+    figure = map_figure(layout, HOVER, title="A map", colour=many, found=np.array([3]),
+                        typed=layout.coordinates[:1], moved=places)  # fmt: skip
+    symbols = {t.name: t.marker.symbol for t in figure.data if t.mode == "markers"}
+    typed = symbols.pop("your sentence")
+    assert len(symbols) == 9 and typed not in symbols.values()
+    groups = [symbol for name, symbol in symbols.items() if name.startswith(("class", "other"))]
+    assert len(set(groups)) == len(groups) == 7
+
+
 def test_texts_are_no_markup() -> None:
     (label,) = hover_texts(["<b>x</b> %{y} & more"])
     assert label == "&lt;b&gt;x&lt;/b&gt; &#37;{y} &amp; more"

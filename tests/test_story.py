@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import plotly.graph_objects as go
 import pytest
 
+from core.attacks.inversion import shipped
 from core.errors import ArtifactError, InvalidInputError
 from core.story.deck import live_address, make_deck
 from core.story.drawing import checked_figure, plain_figure
@@ -75,7 +76,7 @@ def test_a_story_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 
 
 def test_every_page_can_be_pinned_and_no_other() -> None:
-    assert set(PAGES) == {p.stem for p in (ROOT / "pages").glob("*.py")} - {"story", "glossary"}
+    assert set(PAGES) == {p.stem for p in (ROOT / "pages").glob("*.py")} - {"story"}
     assert {view.page for view in VIEWS.values()} <= set(PAGES)
 
 
@@ -212,8 +213,9 @@ def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
     slide = told(name, {})
     facts = dict(slide.facts)
     assert slide.title and slide.caveat
-    if name == "remedies":  # the one that holds no number, and says so
-        assert "not measurements" in facts["Data"] and not re.search(r"\d", slide.body)
+    if name in ("remedies", "words"):  # those that measure nothing, and say so
+        assert "not measurements" in facts["Data"]
+        assert not re.search(r"\d", slide.body.replace("F1", ""))
         return
     assert slide.commands
     assert slide.figure is None or slide.alt
@@ -249,12 +251,35 @@ def test_what_is_read_is_told_of_ten_words_before_its_f1(
     assert not re.search(r"reach\w* \*\*\d", body)
 
 
-def test_a_share_of_words_has_an_interval_and_the_least_number_that_gives_it() -> None:
+def test_a_share_of_words_is_the_one_of_the_words_that_were_counted() -> None:
     table = told("unnamed", {}).table
+    path = ROOT / "assets" / "weights" / "minilm" / "probe_mlc" / "model.json"
+    held_out = json.loads(path.read_text(encoding="utf-8"))["training"]["held_out"]
     assert table is not None and len(table.rows) == 3
-    for _, share, n in table.rows:
-        assert re.fullmatch(r"\d+ \[\d+, \d+\] %", share)
-        assert int(n.replace(",", "")) > 50
+    for (_, counted, share), of in zip(table.rows, ("name", "number", "rare"), strict=True):
+        n_read, n = (int(each.replace(",", "")) for each in counted.split(" of "))
+        counts = {"name": "n_names", "number": "n_numbers", "rare": "n_rare"}
+        assert n == held_out[counts[of]]
+        assert 100 * n_read / n == pytest.approx(held_out[f"{of}_recall"], abs=1e-9)
+        told_of = re.fullmatch(r"(\d+) \[(\d+), (\d+)\] %", share)
+        assert told_of and int(told_of[2]) < int(told_of[1]) < int(told_of[3])
+        assert told_of[1] == f"{100 * n_read / n:.0f}"
+
+
+def test_a_share_that_no_count_gives_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = ROOT / "assets" / "weights"
+    place = Path("minilm", "probe_mlc", "model.json")
+    record = json.loads((weights / place).read_text(encoding="utf-8"))
+    (tmp_path / place).parent.mkdir(parents=True)
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    for change in ({"n_names": 7}, {"name_recall": None}, {"n_rare": 0}):
+        changed = {**record["training"]["held_out"], **change}
+        held = {**record, "training": {**record["training"], "held_out": changed}}
+        (tmp_path / place).write_text(json.dumps(held), encoding="utf-8")
+        with pytest.raises(ArtifactError, match="is not recorded"):
+            told("unnamed", {})
 
 
 def test_no_slide_names_a_file_or_what_stands_elsewhere() -> None:

@@ -40,7 +40,7 @@ def test_the_slide_counts_what_it_marks_and_opens_at_its_sentence() -> None:
     kept, slide = stored(), example.example()
     marked = {piece.lower() for piece, mark in slide.sentence if mark == Mark.RECOVERED}
     assert len(marked) == kept["n_recovered"]
-    assert slide.title == f"Of {kept['n_words']} words, the attacker reads {len(marked)}"
+    assert slide.title == f"Of {kept['n_words']} words the attacker reads {len(marked)}"
     assert "".join(piece for piece, _ in slide.sentence) == example.sample_text()
     pin = Pin(page="inversion", shows="example")
     (page,) = make_deck(Story(title="t", pins=(pin,)), "2026-03-01").pages

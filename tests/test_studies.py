@@ -15,7 +15,7 @@ from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.specs import AttackSpec, settings_of
 from core.store import write_json
-from core.studies import attacks, domains
+from core.studies import attacks, domains, more_texts
 from core.studies.registry import run_study
 from core.studies.rows import failures
 from core.studies.runner import cell_key
@@ -162,6 +162,10 @@ def test_held_out_texts_that_nearly_repeat_others_are_left_out(
     assert row["n_near_duplicates"] == 12 and row["n"] <= 28 and row["unit"] == "sentence"
     assert row["unrestricted_f1"]["value"] <= row["token_set_f1"]
     assert row.said("unrestricted_f1") in attacks.markdown([row])
+    for count, recall in zip(more_texts.COUNTS, more_texts.RECALLS, strict=True):
+        n_read = row[count] * row[recall] / 100
+        assert not row[count] or n_read == pytest.approx(round(n_read), abs=1e-9)
+    assert row["n_rare"]
 
 
 def test_held_out_cells_take_the_marked_texts_alone(

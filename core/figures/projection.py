@@ -21,17 +21,21 @@ _COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#B5A900", "#
 """Okabe and Ito's without vermilion, which is kept for what is sought, typed and moved."""
 _OTHER = "#8A8F96"
 _MARK = "#D55E00"
-_SHAPES = ("circle", "diamond", "square", "cross", "x", "triangle-up", "star")
+_SHAPES = ("circle", "diamond", "square", "cross", "triangle-up", "triangle-down", "pentagon")
+"""Of groups, in two dimensions."""
 _SOLID_SHAPES = (
     "circle",
     "diamond",
     "square",
-    "cross",
     "circle-open",
-    "diamond-open",
     "square-open",
+    "diamond-open",
+    "x",
 )
-"""Those that three dimensions know, without the one that needs a font."""
+"""Of groups, in three dimensions, which know one more; the last needs a font, so it comes last."""
+_TYPED = {True: ("star", 19), False: ("cross", 16)}
+_MOVED = {True: ("x", 7.0), False: ("diamond-open", 3.5)}
+"""Symbol and size in two dimensions and in three: the typed sentence has one of its own."""
 _MOST_HOVER_CHARACTERS = 240
 
 
@@ -79,7 +83,7 @@ def map_figure(
     found : int64 array, optional
         Points to ring: those that hold what is sought.
     typed : float32 array (1, c), optional
-        Place of the typed sentence, drawn as a star.
+        Place of the typed sentence, drawn as a star, in three dimensions as a cross.
     moved : pair of float32 arrays (m, c), optional
         Before and after a defence, joined by lines.
     selected : sequence of int, optional
@@ -97,9 +101,10 @@ def map_figure(
     if found is not None and len(found):
         _add_rings(figure, layout.coordinates[found], f"found ({len(found):,})", _MARK)
     if typed is not None:
+        symbol, size = _TYPED[is_flat]
         _add(figure, typed, mode="markers", name="your sentence", hoverinfo="name",
-             marker={"symbol": "star" if is_flat else "diamond", "size": 19 if is_flat else 9,
-                     "color": _MARK, "line": {"color": "white", "width": 1.5}})  # fmt: skip
+             marker={"symbol": symbol, "size": size, "color": _MARK,
+                     "line": {"color": "white", "width": 1.5}})  # fmt: skip
     _dress(figure, layout, title)
     return figure
 
@@ -168,10 +173,9 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
     lines = np.stack([before, after, gaps], axis=1).reshape(-1, before.shape[1])
     _add(figure, lines, mode="lines", name="before → after", hoverinfo="skip",
          line={"color": "rgba(213,94,0,0.55)", "width": 1.2})  # fmt: skip
-    is_flat = before.shape[1] == 2
+    symbol, size = _MOVED[before.shape[1] == 2]
     _add(figure, after, mode="markers", name=f"after the defence ({len(after):,})",
-         hoverinfo="name", marker={"symbol": "x" if is_flat else "cross", "color": _MARK,
-                                   "size": 7 if is_flat else 3.5})  # fmt: skip
+         hoverinfo="name", marker={"symbol": symbol, "color": _MARK, "size": size})  # fmt: skip
 
 
 def _dress(figure: go.Figure, layout: Layout, title: str) -> None:

@@ -31,5 +31,6 @@ CAVEATS: Mapping[str, str] = {
     "tradeoff": "A setting that leaks little to these attackers may leak more to a better one. "
     "What a mechanism promises is a ratio of odds, not a score. One encoder, English, short texts.",
     "training": "Adversaries in training are not those who come after it: only fresh ones count.",
+    "glossary": "The words as these pages use them. Papers define some of them more narrowly.",
 }
 """By page."""

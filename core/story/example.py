@@ -10,6 +10,7 @@ from typing import Any
 from core.assets import ASSETS
 from core.attacks.inversion.reading import Mark, Reading, prior_words, read_vector
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.attacks.inversion.sentence import read_said
 from core.attacks.inversion.shipped import (
     n_taught_by,
     open_attack,
@@ -19,7 +20,6 @@ from core.attacks.inversion.shipped import (
 from core.encoders import load_encoder
 from core.errors import ArtifactError
 from core.protocols import Encoder
-from core.said import of_ten
 from core.store import UNFIT, read_json, read_sealed, write_sealed
 from core.story.format import Slide
 from core.story.views_read import F1_TOLD, origin
@@ -62,6 +62,7 @@ def packed(reading: Reading, encoder: Encoder) -> dict[str, Any]:
         "pieces": [[piece, mark.value] for piece, mark in reading.pieces],
         "wrong": [word.word for word in reading.wrong],
         "n_recovered": reading.n_recovered,
+        "n_guessed": reading.n_guessed,
         "n_words": reading.n_words,
         "n_scored": len(reading.targets),
         "f1": reading.scores.f1,
@@ -91,14 +92,15 @@ def _slide(found: dict[str, Any]) -> Slide:
     if found["of"]["text"] != sample_text():
         raise ArtifactError(f"{EXAMPLE} is of a sentence that ships no more. {_REMEDY}")
     entry = INVERSION_ATTACKS[found["of"]["attack"]]
+    n_unnamed = found["n_words"] - found["n_scored"]
     wrong = ", ".join(found["wrong"])
     beside = f" Words that it answers and that are not there: {wrong}." if wrong else ""
     return Slide(
-        title=f"Of {found['n_words']} words, the attacker reads {found['n_recovered']}",
+        title=read_said(found["n_recovered"], found["n_words"], n_unnamed),
         body=f"An invented e-mail became {found['dimension']:,} numbers, and nothing else was "
         f"kept. From these alone, the {entry.title.lower()} reads the marked words.{beside} "
         f"That is an F1 of **{found['f1']:.0f}**; whoever guesses without the numbers reads "
-        f"{of_ten(found['prior_f1'], found['n_words'])} (F1 {found['prior_f1']:.0f}). {F1_TOLD}.",
+        f"{found['n_guessed'] or 'none'} of them (F1 {found['prior_f1']:.0f}). {F1_TOLD}.",
         sentence=tuple((str(piece), Mark(mark).value) for piece, mark in found["pieces"]),
         facts=(
             ("Data", "one invented sentence, an example"),

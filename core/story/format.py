@@ -24,6 +24,7 @@ PAGES: Mapping[str, str] = {
     "deniability": "Deniability",
     "tradeoff": "Trade-off",
     "training": "Training",
+    "glossary": "Glossary",
 }
 """Pages that can be pinned, as people read them."""
 

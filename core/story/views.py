@@ -39,7 +39,8 @@ class View:
     parameters: tuple[str, ...] = ()
 
 
-_READ, _DEFEND, _TOLD = "core.story.views_read", "core.story.views_defend", "core.story.views_told"
+_READ, _MANY = "core.story.views_read", "core.story.views_many"
+_DEFEND, _TOLD = "core.story.views_defend", "core.story.views_told"
 
 VIEWS: Mapping[str, View] = {
     "shipped": View(
@@ -53,9 +54,9 @@ VIEWS: Mapping[str, View] = {
         "core.story.example:example",
     ),
     "news": View(
-        "inversion", "What the strongest attacks read of news, strange to them", f"{_READ}:news"
+        "inversion", "What the strongest attacks read of news, strange to them", f"{_MANY}:news"
     ),
-    "unnamed": View("inversion", "Which words no figure counts", f"{_READ}:unnamed"),
+    "unnamed": View("inversion", "Which words no figure counts", f"{_MANY}:unnamed"),
     "names": View("names", "How often surnames are read from news", f"{_READ}:names"),
     "encoders": View(
         "representations",
@@ -99,6 +100,7 @@ VIEWS: Mapping[str, View] = {
         "What stops attackers without changing a vector: access, encryption, retention",
         "core.story.remedies:remedies",
     ),
+    "words": View("glossary", "What the words of the pages mean", "core.story.words:words"),
 }
 
 

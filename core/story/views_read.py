@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from core.attacks.inversion import shipped as stored
@@ -15,25 +13,24 @@ from core.figures.names import name_map
 from core.figures.representations import encoder_title, representations_figure
 from core.names.rates import rate_of
 from core.results import Score
-from core.said import instead_said, leak_said, of_ten
+from core.said import leak_said, of_ten
 from core.store import META, read_record
-from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import PAGES, Fact, Slide, Table
 from core.story.versions import versions_told
 from core.story.views import chosen
-from core.studies import more_texts, names_tables, representation_summary
+from core.studies import names_tables, representation_summary
 from core.studies.classification import VIEWS as TEXT_VIEWS
 from core.studies.domains import DOMAINS
-from core.studies.leak_figures import leak_figures, recalls
+from core.studies.leak_figures import leak_figures
+from core.studies.names_tables import counted_said
 from core.studies.provenance import Provenance, measured_said
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import Point
 from core.studies.rows import Row
-from core.studies.tables import read_rows
 
-__all__ = ["encoders", "names", "news", "pages", "shipped", "unnamed"]
+__all__ = ["encoders", "held_out_records", "listed", "names", "pages", "shipped"]
 
 ENCODER = "minilm"
 INTERVAL = "95 %, in brackets"
@@ -42,7 +39,7 @@ F1_TOLD = "The F1 of the words read: 0 is no word, 100 every word and no other"
 
 def shipped() -> Slide:
     """Return what each attack that ships reads of sentences that were kept from it."""
-    records = _records()
+    records = held_out_records()
     scores = {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
         for name, record in records.items()
@@ -62,7 +59,7 @@ def shipped() -> Slide:
         f"{leak_said(top, recall, is_bold=True)}. An attacker who never sees the vector reads "
         f"**{of_ten(guess)}** (F1 {guess:.0f}). {F1_TOLD}.",
         figure=plain_figure(shipped_scores(scores)),
-        alt=f"F1 by attack: {_listed(scores)}; guessing alone {guess:.0f}",
+        alt=f"F1 by attack: {listed(scores)}; guessing alone {guess:.0f}",
         table=Table(columns=("Attack", "F1", "n", "Needs"), rows=tuple(rows)),
         facts=(
             ("Data", f"{top.n:,} sentences kept from the attacks, of the kinds they learnt from"),
@@ -75,7 +72,14 @@ def shipped() -> Slide:
     )
 
 
-def _records() -> dict[str, Any]:
+def held_out_records() -> dict[str, Any]:
+    """Return the records of attacks that ship whose score on held-out sentences is recorded.
+
+    Raises
+    ------
+    ArtifactError
+        There is none.
+    """
     found = {
         name: dict(read_record(stored.WEIGHTS / ENCODER / name / META, training=dict)["training"])
         for name in INVERSION_ATTACKS
@@ -106,103 +110,9 @@ def attacker_facts(
     )
 
 
-def _listed(scores: dict[str, Score]) -> str:
+def listed(scores: dict[str, Score]) -> str:
+    """Return F1 by attack, as the alternative to a figure."""
     return ", ".join(f"{INVERSION_ATTACKS[n].title} {s.value:.0f}" for n, s in scores.items())
-
-
-def news() -> Slide:
-    """Return what attacks read of news that is of no kind that they learnt from."""
-    rows = _news_rows()
-    scores = {
-        row["attack"]: replace(row.scores["token_set_f1"], chance=float(row["prior_f1"]))
-        for row in rows
-    }
-    best = max(scores, key=lambda name: scores[name].value)
-    row = next(row for row in rows if row["attack"] == best)
-    top = scores[best]
-    return Slide(
-        title="Texts of a kind that the attacker never saw are read, too",
-        body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
-        f"{INVERSION_ATTACKS[best].title.lower()} reads {leak_said(top, is_bold=True)}. Guessing "
-        f"without the vector reads **{of_ten(top.chance)}** (F1 {top.chance:.0f}). {F1_TOLD}.",
-        table=_news_table(rows),
-        figure=plain_figure(shipped_scores(scores)),
-        alt=f"F1 by attack on news: {_listed(scores)}",
-        facts=(
-            ("Data", "BBC News, sentences"),
-            ("n", f"{top.n:,} sentences"),
-            ("Interval", INTERVAL),
-            *attacker_facts(best, int(row["n_fitted_on"])),
-            *origin(r.provenance for r in rows),
-        ),
-        caveat=f"{CAVEATS['overview']} Words outside an attack's vocabulary are not scored.",
-        commands=(command_of("inversion-bbc"), more_texts.COMMAND),
-    )
-
-
-def _news_rows() -> list[Row]:
-    path = representation_summary.SHIPPED / representation_summary.MORE_TEXTS
-    rows = read_rows(path, more_texts.STUDY)
-    own = [row for row in rows if (row["encoder"], row["domain"]) == (ENCODER, "cross")]
-    if not own:
-        raise ArtifactError(f"{path} holds no row of {ENCODER} on texts of another kind.")
-    return own
-
-
-def _news_table(rows: Sequence[Row]) -> Table:
-    return Table(
-        columns=("Attack", "F1", "Guessing", "Taught by", "Needs"),
-        rows=tuple(
-            (
-                INVERSION_ATTACKS[row["attack"]].title,
-                row.scores["token_set_f1"].said(0),
-                f"{row['prior_f1']:.0f}",
-                f"{row['n_fitted_on']:,} sentences" if row["n_fitted_on"] else "nothing",
-                needs(row["attack"]),
-            )
-            for row in rows
-        ),
-    )
-
-
-def unnamed() -> Slide:
-    """Return how much is read of names, numbers and rare words, which weigh most."""
-    found = recalls()
-    if not found:
-        raise ArtifactError("What is read of names and numbers on news is not recorded here.")
-    figure, record = leak_figures()["inversion"], _records()["probe_mlc"]
-    held_out = record["held_out"]
-    named, whole = (Score.of_record(held_out, f"{w}_f1") for w in ("token_set", "unrestricted"))
-    rows = [
-        (title.capitalize(), f"{share.said(0)} %", f"{share.n:,}")
-        for title, share in ((title, _share(value)) for title, value in found.items())
-    ]
-    return Slide(
-        title="What an attack cannot name, no figure counts",
-        body="The probe-started classifier can only answer words of its list. Others are in no "
-        "score: they are **no evidence of safety**. Were they counted as missed, it would read "
-        f"{instead_said(whole, named)}, on {named.n:,} sentences kept from it. Of the words that "
-        "matter most and that it can name, it reads on news the shares in the table.",
-        table=Table(columns=("Words", "Read", "n, at least"), rows=tuple(rows)),
-        facts=(
-            ("Data", figure.texts),
-            ("n", f"{figure.score.n:,} sentences; of words, the least that gives the share told"),
-            ("Interval", f"{INTERVAL}; of the shares Wilson's, as if each word stood alone"),
-            *attacker_facts("probe_mlc", int(record["n_texts"]), record),
-            *versions_of([record.get("versions", {})]),
-        ),
-        commands=(command_of("inversion-bbc"),),
-    )
-
-
-def _share(percent: float) -> Score:
-    """Return a share with Wilson's interval, of the least number of words that gives it exactly.
-
-    Rows tell the share and not the words: their number is a multiple of that of the share in lowest
-    terms, so that the interval is rather too wide than too narrow.
-    """
-    least = Fraction(percent / 100).limit_denominator(10_000)
-    return rate_of(least.numerator, least.denominator)
 
 
 def names() -> Slide:
@@ -219,11 +129,11 @@ def names() -> Slide:
     return Slide(
         title=f"The surname is read from {own.value:.0f} % of sentences about known people",
         body="An attack that was trained on other documents of the same news reads the surname "
-        f"from **{_rate(own, 'sentences')}** about the {row['n_names']} people named most often. "
-        f"The encoder alone, without any training, picks the right one of {probe['n_candidates']} "
-        f"names in **{_rate(found, 'vectors')}**.\n\nIn the figure, a row is whose "
-        "sentences they are, a column the name put into them (below it: how many training "
-        "sentences hold it), a cell the per cent in which that name was read.",
+        f"from {counted_said(own, 'sentences')} about the {row['n_names']} people named most "
+        "often. The encoder alone, without any training, picks the right one of "
+        f"{probe['n_candidates']} names in {counted_said(found, 'vectors')}.\n\nIn the figure, a "
+        "row is whose sentences they are, a column the name put into them (below it: how many "
+        "training sentences hold it), a cell the per cent in which that name was read.",
         figure=plain_figure(_matrix(row)),
         alt=f"How often each of {row['n_names']} surnames was read in news, a row for whose "
         "sentences they are and a column for the name put in; nobody is named",
@@ -236,10 +146,6 @@ def names() -> Slide:
         ),
         commands=(command_of("names"),),
     )
-
-
-def _rate(rate: Score, of: str) -> str:
-    return f"{rate.value:.0f} % of {rate.n:,} {of} (95 % interval {rate.ci95.said(0)})"
 
 
 def _matrix(row: Row) -> Any:

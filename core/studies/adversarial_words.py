@@ -44,10 +44,10 @@ from core.text import Vocabulary
 __all__ = ["WORD_ATTACKERS", "word_scores"]
 
 WORD_ATTACKERS: Mapping[str, str] = {
-    "tuned": "residual classifier",
-    "probe_mlc": "residual classifier",
+    "tuned": "probe-started classifier",
+    "probe_mlc": "probe-started classifier",
     "search": "re-embedding search",
-    "msp": "set prediction",
+    "msp": "multi-set prediction",
 }
 """Each fresh attacker on words: its family."""
 

@@ -9,7 +9,7 @@ from core.defences.registry import DEFENCES
 from core.said import leak_said, of_ten
 from core.studies.tradeoff_summary import Point, Tradeoff
 
-__all__ = ["NEAR", "Outlook", "measured_etas", "outlook", "scales_said"]
+__all__ = ["NEAR", "Outlook", "kept_of", "measured_etas", "outlook", "scales_said"]
 
 NEAR = 1.2
 """A measured η within this factor says something of another; one farther away does not."""
@@ -45,12 +45,7 @@ class Outlook:
         """How much of the way from guessing to no defence each task keeps, 1 being all of it."""
         if self.point is None:
             return {}
-        base = self.undefended.utility
-        return {
-            task: (score.value - base[task].chance) / (base[task].value - base[task].chance)
-            for task, score in self.point.utility.items()
-            if base[task].value > base[task].chance
-        }
+        return kept_of(self.point, self.undefended)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -95,6 +90,16 @@ class Outlook:
         )
         back = self.point.token_inversion
         return f"{told}; {back.said(0)} % of the tokens come back." if back else f"{told}."
+
+
+def kept_of(point: Point, undefended: Point) -> dict[str, float]:
+    """Return how much of the way from guessing to no defence a point keeps, 1 being all of it."""
+    base = undefended.utility
+    return {
+        task: (score.value - base[task].chance) / (base[task].value - base[task].chance)
+        for task, score in point.utility.items()
+        if base[task].value > base[task].chance
+    }
 
 
 def outlook(found: Tradeoff, mechanism: str, eta: float) -> Outlook:

@@ -15,7 +15,7 @@ from core.store import META, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows, table_of
 
-__all__ = ["COMMAND", "RECALLS", "STUDY", "collect", "main"]
+__all__ = ["COMMAND", "COUNTS", "RECALLS", "STUDY", "collect", "main"]
 
 STUDY = "more_texts"
 COMMAND = (
@@ -25,6 +25,8 @@ COMMAND = (
 
 RECALLS = ("name_recall", "number_recall", "rare_recall")
 """Of names and numbers, of numbers, and of rare words; rows of before hold the first alone."""
+COUNTS = ("n_names", "n_numbers", "n_rare")
+"""How many words each of these is of; rows of before hold none of them."""
 
 
 def collect(results: Path, encoder: str = "minilm") -> list[Row]:
@@ -69,7 +71,7 @@ def _row(encoder: str, row: Row) -> Row:
         "n": row["n"],
         "n_fitted_on": n_texts,
     }
-    facts |= {name: row[name] for name in RECALLS if name in row}
+    facts |= {name: row[name] for name in (*COUNTS, *RECALLS) if name in row}
     scores = {"token_set_f1": row.scores["token_set_f1"]}
     return Row(scores=scores, facts=facts, provenance=row.provenance)
 

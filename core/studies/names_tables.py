@@ -11,10 +11,11 @@ from core.errors import ArtifactError
 from core.names.probing import KNOWLEDGE
 from core.names.rates import rate_of
 from core.results import Score
+from core.said import rate_said
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
-__all__ = ["PAPER", "SHIPPED", "anonymised", "load_rows", "markdown", "said"]
+__all__ = ["PAPER", "SHIPPED", "anonymised", "counted_said", "load_rows", "markdown", "said"]
 
 SHIPPED = ASSETS / "names" / "minilm.json"
 """What was measured for the bundled encoder."""
@@ -65,6 +66,17 @@ def load_rows(path: Path = SHIPPED) -> list[Row]:
 def said(rate: Score, *, decimals: int = 0) -> str:
     """Return a rate with its interval and the number of trials in a few characters."""
     return rate.said(decimals, with_n=True)
+
+
+def counted_said(rate: Score, of: str) -> str:
+    """Return a share of independent trials in words: the count behind it and the per cent.
+
+    Examples
+    --------
+    >>> counted_said(rate_of(8, 15), "sentences")
+    '**8 of 15 sentences** (53 %, 95 % interval 30 to 75)'
+    """
+    return rate_said(rate, of, count=round(rate.value * rate.n / 100), is_bold=True)
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -144,7 +144,8 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
         return []
     reads = {"attack": "words", "attribute": "attribute", "membership": "members"}
     lines = [
-        (name, reads.get(part, part), each["family"], each["access"] or told_of(name)[1],
+        (name, reads.get(part, part), told_of(name)[0] or each["family"],
+         each["access"] or told_of(name)[1],
          f"{each['n_known']:,}", " to ".join(f"{n:,}" for n in _ends(sizes[part, name])))
         for (part, name), each in told.items()
     ]  # fmt: skip

@@ -55,18 +55,13 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
         return what, f"{by}: nothing could be scored."
     if len(readings) > 1:
         by = f"Best of {len(readings)} attacks: b{by[1:]}"
-    beside = f"{by}. Whoever guesses frequent words without the vector finds {_n_guessed(best)}."
+    beside = f"{by}. Whoever guesses frequent words without the vector finds {best.n_guessed}."
     if best.unread:
         beside += (
             f" The encoder cuts the text off: {len(best.unread)} further words stand beyond what "
             "it reads, are not in the vector and were not tested."
         )
     return what, beside
-
-
-def _n_guessed(reading: Reading) -> int:
-    """Return how many words are found who always answers the most frequent ones."""
-    return round(reading.prior.recall * len(reading.targets) / 100)
 
 
 def strongest(readings: Sequence[Reading]) -> Reading:
@@ -157,7 +152,7 @@ def score_row(reading: Reading) -> None:
         st.metric(
             "Words read",
             f"{reading.n_recovered} of {reading.n_words}" if is_scored else "–",
-            f"guessing: {_n_guessed(reading)}" if is_scored else "not scored",
+            f"guessing: {reading.n_guessed}" if is_scored else "not scored",
             delta_color="off",
             delta_arrow="off",
             width=112,

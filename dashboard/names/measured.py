@@ -11,8 +11,7 @@ from core.errors import CoreError
 from core.figures.names import name_map
 from core.names.probing import KNOWLEDGE
 from core.names.rates import rate_of
-from core.results import Score
-from core.studies.names_tables import SHIPPED, said
+from core.studies.names_tables import SHIPPED, counted_said, said
 from core.studies.rows import Row
 from dashboard import cache
 from dashboard.calm import show_error
@@ -74,16 +73,12 @@ def _lead(matrices: Sequence[Row], probes: Sequence[Row]) -> None:
         few, probe = plain[0], blind[0]
         st.markdown(
             f"An attack that was trained on other documents of the same news reads the surname "
-            f"from {_in_words(few.scores['diagonal'], 'sentences')} about the {few['n_names']} "
+            f"from {counted_said(few.scores['diagonal'], 'sentences')} about the {few['n_names']} "
             f"people named most often. Which of {probe['n_candidates']} names that it was never "
             "trained on is in a vector, the encoder itself tells for "
-            f"{_in_words(probe.scores['hits_1'], 'vectors')}: the nearest candidate, each encoded "
-            "alone."
+            f"{counted_said(probe.scores['hits_1'], 'vectors')}: the nearest candidate, each "
+            "encoded alone."
         )
-
-
-def _in_words(rate: Score, of: str) -> str:
-    return f"**{rate.value:.0f} %** of {rate.n:,} {of} (95 % interval {rate.ci95.said(0)})"
 
 
 def dependence() -> str:

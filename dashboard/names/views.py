@@ -11,7 +11,7 @@ from core.attacks.inversion.export import neutral_cell, table_csv
 from core.attacks.inversion.reading import mark_recovery
 from core.figures.names import name_map
 from core.names.experiment import NameExperiment
-from core.results import Score
+from core.said import rate_said
 from dashboard import cache, markup
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -28,30 +28,14 @@ QUESTION = "Whose name is in the vector?"
 _MOST_SHOWN = 10
 
 
-def told(rate: Score, of: str = "", *, decimals: int = 0) -> str:
-    """Return a rate in words, such as `60 % of 15 vectors (95 % interval 36 to 80)`."""
-    if not rate.n:
-        return "none"
-    spread = f"95 % interval {rate.ci95.said(decimals)}"
-    if rate.n_trials is None:
-        return f"{rate.value:.{decimals}f} % of {rate.n}{of and f' {of}'} ({spread})"
-    return (
-        f"{rate.value:.{decimals}f} % of {rate.n_trials:,}{of and f' {of}'} ({spread}, over the "
-        f"{_counted(rate.n)} that they come from)"
-    )
-
-
-def _counted(n_sentences: int) -> str:
-    return f"{n_sentences} sentence{'s' if n_sentences != 1 else ''}"
-
-
 def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     """Draw the answer to the page's question, and what to hold it against."""
     matrix = found.substitution
     own, other = matrix.diagonal(), matrix.exchanged()
     n_known = sum(count > 0 for count in found.training_counts)
+    n_own, n_other = (int(matrix.read[own_or].sum()) for own_or in (matrix.is_own, ~matrix.is_own))
     n_read = (
-        f"the surname in {round(own.value * own.n / 100)} of {own.n} sentences"
+        f"the surname in {n_own} of {own.n} sentences ({own.value:.0f} %)"
         if own.n
         else f"{other.value:.0f} % of the surnames put in"
     )
@@ -59,11 +43,12 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
     by = INVERSION_ATTACKS[attack].title.lower()
     slot.markdown(
         f"Every name is put into every sentence, and the {by} reads each vector. From the "
-        f"sentences as they were written it read the surname of **{told(own, 'sentences')}**; with "
-        f"another name of the list in its place, of **{told(other, 'vectors')}**.\n\nIts "
+        "sentences as they were written it read the surname of "
+        f"{rate_said(own, 'sentences', count=n_own, is_bold=True)}; with another name of the list "
+        f"in its place, of {rate_said(other, 'vectors', count=n_other, is_bold=True)}.\n\nIts "
         f"vocabulary holds {n_known} of the {len(matrix.names)} surnames; the others it can never "
         "read, and the probe below needs to know none. Surnames of the list that are not in the "
-        f"sentence it answered in {told(matrix.wrongly_said(), 'chances', decimals=1)}."
+        f"sentence it answered in {rate_said(matrix.wrongly_said(), 'chances', decimals=1)}."
     )
 
 
@@ -136,7 +121,8 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     positions = matrix.rows_of(matrix.rows[row])
     rate = matrix.cell(matrix.rows[row], matrix.names[column])
     name = plain(matrix.names[column].surname)
-    st.markdown(f"**{name}** was read from {told(rate, 'sentences')}.")
+    n_read = int(matrix.read[positions, column].sum())
+    st.markdown(f"**{name}** was read from {rate_said(rate, 'sentences', count=n_read)}.")
     attack = cache.opened(request.attack, ENCODER)
     guess = cache.guess(request.attack, ENCODER, False)
     readings = [

@@ -23,6 +23,7 @@ from dashboard.calm import plain
 from dashboard.downloads import place_of_pins
 from dashboard.state import is_presenting, picked
 from dashboard.story import state
+from dashboard.terms import help_of
 
 __all__ = ["Noted", "Seen", "note_figure", "story_button"]
 
@@ -51,8 +52,9 @@ class Noted:
         return self.slot.title(body, **options)
 
     def markdown(self, body: str, **options: Any) -> Any:
-        """Draw a paragraph."""
+        """Draw a paragraph, with what its words mean where the page uses them first."""
         self.lines.append(body)
+        options.setdefault("help", help_of(body))
         return self.slot.markdown(body, **options)
 
     def info(self, body: str, **options: Any) -> Any:
@@ -66,8 +68,9 @@ class Noted:
         return self.slot.warning(body, **options)
 
     def caption(self, body: str, **options: Any) -> Any:
-        """Draw what the finding rests on."""
+        """Draw what the finding rests on, with what its words mean."""
         self.lines.append(body)
+        options.setdefault("help", help_of(body))
         return self.slot.caption(body, **options)
 
     def below(self, slot: Any) -> Noted:

@@ -10,6 +10,7 @@ import streamlit as st
 from core.attacks.inversion.reading import Reading
 from core.errors import CoreError
 from core.specs import DefenceSpec
+from core.studies.eta_outlook import kept_of
 from core.studies.tradeoff_choice import leak_of
 from core.studies.tradeoff_setting import (
     entry_shown,
@@ -96,12 +97,20 @@ def _facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, st
         return {"Measured": "not at this setting"}
     point = found.points[place]
     useful, leak = point.utility.get(task), leak_of(point, reads)
+    kept, back = kept_of(point, found.undefended), point.token_inversion
     return {
         "Useful": f"{useful.said()}, {task_said(task)}" if useful else "not measured",
+        **({"Left, mean of tasks": _mean_said(kept)} if kept else {}),
+        **({"Tokens back": f"{back.said(0)} %"} if back else {}),
         "Leaks": f"{read_said(leak, reads)}" if point.read_by(reads) else "not measured",
         "Training": minutes_said(point),
         "A text takes": milliseconds_said(point),
     }
+
+
+def _mean_said(kept: Mapping[str, float]) -> str:
+    mean = sum(kept.values()) / len(kept)
+    return f"{mean:.0%} of the way from guessing to no defence, of {len(kept)}"
 
 
 def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:

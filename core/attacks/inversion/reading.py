@@ -90,6 +90,11 @@ class Reading:
         return len(self.hits)
 
     @property
+    def n_guessed(self) -> int:
+        """How many words are found who always answers the most frequent ones."""
+        return round(self.prior.recall * len(self.targets) / 100)
+
+    @property
     def n_words(self) -> int:
         """How many different words with content the text has, those that cannot be named too."""
         return len(self.targets) + len(self.unknown)

@@ -1,0 +1,311 @@
+"""Each slide that is told from rows, beside the page that it opens: the same numbers on both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.attacks.inversion.reading import Reading
+from core.store import write_sealed
+from core.story import example
+from core.story.format import Slide
+from core.story.views import VIEWS, told
+from dashboard import cache
+from dashboard.inversion import measured
+from dashboard.inversion.answers import ENCODER
+
+ROOT = Path(__file__).parents[1]
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+ROUNDED = 0.56
+"""How far a number of one decimal may lie from the same one in whole numbers."""
+
+
+@pytest.fixture
+def app() -> Iterator[AppTest]:
+    """The dashboard with the weights that ship."""
+
+    def forget() -> None:
+        for cached in (cache.opened, cache.guess, cache.shipped_records, cache.shipped_settings):
+            cached.clear()
+
+    forget()
+    yield AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=180)
+    forget()
+
+
+def opened(app: AppTest, view: str, slide: Slide, asked: dict[str, str]) -> AppTest:
+    """Return the page as the slide opens it live."""
+    app.session_state[measured.OPEN_KEY] = view in ("news", "unnamed")
+    app.switch_page(str(ROOT / "pages" / f"{VIEWS[view].page}.py"))
+    for name, value in (dict(slide.live) or asked).items():
+        app.query_params[name] = value
+    page = app.run()
+    assert not page.exception and not page.error
+    return page
+
+
+def text_of(page: AppTest) -> str:
+    """Return all that a page says in words, without markup."""
+    kinds = (page.title, page.header, page.subheader, page.markdown, page.caption, page.info)
+    said = [part.value for kind in kinds for part in kind]
+    said += [re.sub(r"<[^>]+>", " ", part.value) for part in page.html]
+    return unescape(" ".join(said)).replace("\\", "").replace("*", "")
+
+
+def tables_of(page: AppTest) -> list[list[tuple[str, ...]]]:
+    """Return the cells of each table of a page, as text."""
+    return [[tuple(map(str, row)) for row in frame.value.to_numpy()] for frame in page.dataframe]
+
+
+def figure_of(page: AppTest, key: str) -> dict[str, Any]:
+    """Return the figure of a page whose element has this key."""
+    charts = [chart.proto for chart in page.get("plotly_chart")]
+    found: dict[str, Any] = json.loads(next(c.spec for c in charts if c.id.endswith(f"-{key}")))
+    return found
+
+
+def drawn(figure: Any) -> list[tuple[Any, ...]]:
+    """Return what a figure shows of numbers, trace by trace, with whose they are."""
+    return [
+        tuple(json.dumps(trace.get(part)) for part in ("name", "x", "y", "error_x", "error_y"))
+        for trace in figure["data"]
+    ]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each.replace(",", "")) for each in NUMBER.findall(text)]
+
+
+def rows_of(page: AppTest) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the settings in the table of the trade-off, by defence and strength."""
+    frame = page.dataframe[-1].value
+    return {(row["defence"], row["strength"]): row for row in frame.to_dict("records")}
+
+
+def is_same(said: str, value: float, interval: str) -> bool:
+    """Return whether `38 [33, 42]` is what a table has with one decimal."""
+    return all(
+        abs(mine - theirs) <= ROUNDED
+        for mine, theirs in zip(numbers(said), [value, *numbers(interval)], strict=True)
+    )
+
+
+def check_whole(slide: Slide, page: AppTest) -> None:
+    """The body's numbers stand on the page, and a figure of the page is the slide's."""
+    on_page = set(NUMBER.findall(text_of(page)))
+    assert set(NUMBER.findall(slide.body)) - {"0", "100"} <= on_page
+    assert slide.figure is not None
+    values = [(trace.get("x"), trace.get("y")) for trace in slide.figure["data"] if "x" in trace]
+    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert any(
+        all(pair in [(t.get("x"), t.get("y")) for t in chart["data"]] for pair in values[:5])
+        for chart in charts
+    )
+
+
+def check_shipped(slide: Slide, page: AppTest) -> None:
+    assert slide.figure is not None and slide.table is not None
+    assert drawn(slide.figure) == drawn(figure_of(page, "shipped"))
+    line = next(c.value for c in page.caption if "How much leaks" in c.value)
+    best = re.search(r"reads \*\*(about \d+ of 10 words)\*\* (\(F1 [^)]*\))", slide.body)
+    assert best and f"How much leaks: {best[1]} {best[2]}" in line
+    assert best[1] in slide.title
+    (n,) = {row[2] for row in slide.table.rows}
+    assert f"on {n} sentences" in line
+    bars = {name: f1 for name, f1, *_ in slide.table.rows}
+    alt = next(c.proto.alt for c in page.get("plotly_chart") if c.proto.id.endswith("-shipped"))
+    assert all(re.search(rf"{name} [^(]*\(F1 {re.escape(f1)}\)", alt) for name, f1 in bars.items())
+
+
+def check_news(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None and slide.figure is not None
+    assert list(slide.table.rows) in tables_of(page)
+    best = re.search(r"reads \*\*(about \d+ of 10 words)\*\* (\(F1 [^)]*\))", slide.body)
+    line = next(c.value for c in page.caption if "How much leaks" in c.value)
+    assert best and f"How much leaks: {best[1]} {best[2]}" in line
+    assert f"{dict(slide.facts)['n']} of BBC News" in line
+    assert dict(slide.facts)["Cost"] in line
+    bars = [trace for trace in slide.figure["data"] if trace.get("type") == "bar"]
+    values = sorted(round(value) for trace in bars for value in trace["x"])
+    assert values == sorted(int(numbers(f1)[0]) for _, f1, *_ in slide.table.rows)
+    assert slide.body.replace("*", "") in text_of(page)
+
+
+def check_unnamed(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    assert list(slide.table.rows) in tables_of(page)
+    assert slide.body.replace("*", "") in text_of(page)
+
+
+def check_pages(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    said = next(m.value for m in page.markdown if "One encoder, several figures" in m.value)
+    own = [line.removeprefix("- ") for line in said.splitlines() if line.startswith("- **")]
+    assert len(own) == len(slide.table.rows)
+    for line, (title, read, measure, n, texts, attacker) in zip(own, slide.table.rows, strict=True):
+        assert line.startswith(f"**{title}, ") and f"; by the {attacker}: " in line
+        assert read in line and texts in line
+        assert measure.startswith("F1") == (f"(F1 {read})" in line)
+        assert n in texts or "under each of" in texts
+    shares = [numbers(row[1])[0] for row in slide.table.rows if row[2].startswith("F1")]
+    assert numbers(slide.title)[:2] == [min(shares), max(shares)]
+
+
+def check_mechanism(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None and slide.figure is not None
+    rows = rows_of(page)
+    name = slide.title.partition(":")[0]
+    *etas, none = slide.table.rows
+    for eta, _, useful, read, back in etas:
+        row = rows[name, f"η {eta}"]
+        assert is_same(useful, row["useful"], row["useful, 95 %"])
+        assert is_same(read, row["leaks"], row["leaks, 95 %"])
+        assert back == "–" or abs(numbers(back)[0] - row["tokens back"]) <= ROUNDED
+    base = rows["No defence", ""]
+    assert is_same(none[2], base["useful"], base["useful, 95 %"])
+    assert is_same(none[3], base["leaks"], base["leaks, 95 %"])
+    assert len(etas) == sum(defence == name for defence, _ in rows)
+    side = next(part.value for part in page.html if "Left, mean of tasks" in part.value)
+    point = dict(slide.live)["point"].rpartition("=")[2]
+    kept, back = next((row[1], row[4]) for row in etas if row[0] == point)
+    assert f"<dd>{kept} of the way from guessing to no defence" in side
+    assert back == "–" or f"<dd>{back} %</dd>" in side
+    mine = next(trace for trace in slide.figure["data"] if trace.get("name") == name)
+    theirs = page.get("plotly_chart")[0].proto.spec
+    assert any(
+        (trace["x"], trace["y"]) == (mine["x"], mine["y"]) for trace in json.loads(theirs)["data"]
+    )
+
+
+def check_etas(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    rows = rows_of(page)
+    base = rows["No defence", ""]
+    for name, less, useful, by_rule in slide.table.rows:
+        own = {float(s.removeprefix("η ")): row for (d, s), row in rows.items() if d == name}
+        least = min(numbers(base["leaks, 95 %"]))
+        private = [eta for eta, r in own.items() if max(numbers(r["leaks, 95 %"])) < least]
+        assert less == (f"up to η {max(private):g}" if private else "at no η measured")
+        assert useful == "at no η measured" or float(useful.rpartition(" ")[2]) in own
+        if by_rule == "none":
+            continue
+        row = own[float(by_rule)]
+        lead = rf"\*\*{name}, η {by_rule}\*\*: "
+        said = re.search(rf"{lead}.*?\(F1 (.*?) instead .*? is (\S+ \[.*?\])", slide.body)
+        assert said and is_same(said[1], row["leaks"], row["leaks, 95 %"])
+        assert is_same(said[2], row["useful"], row["useful, 95 %"])
+
+
+def check_attackers(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    page.toggle(key="each_attacker").set_value(True).run()
+    rows = rows_of(page)
+    assert numbers(slide.body)[0] == len(rows)
+    base = rows["No defence", ""]
+    by = {title.removeprefix("by: "): said for title, said in base.items() if title[:4] == "by: "}
+    assert list(by) == [name for name, *_ in slide.table.rows]
+    for name, _, reads, _ in slide.table.rows:
+        if reads == "–":
+            assert by[name] == ""
+        else:
+            value, *interval = numbers(by[name])
+            assert is_same(reads, value, " ".join(map(str, interval)))
+    shown = text_of(page)
+    n_learnt = dict(slide.facts)["Cost"].split()[4]
+    assert f"learns from what the defence makes of these {n_learnt}" in shown
+    assert f"Attacked are {numbers(dict(slide.facts)['Data'])[0]:.0f} other sentences" in shown
+
+
+def check_remedies(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    shown = text_of(page)
+    for title, what, stops, leaves in slide.table.rows:
+        assert title in [part.value for part in page.subheader]
+        assert f"{what}\n\nStops {stops}.\n\nDoes not stop {leaves}." in shown
+
+
+def check_words(slide: Slide, page: AppTest) -> None:
+    assert slide.table is not None
+    html = next(part.value for part in page.html if "ls-glossary" in part.value)
+    shown = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", unescape(html))
+    assert shown == list(slide.table.rows)
+    assert page.title[0].value == slide.title and slide.body in text_of(page)
+    page.button(key="add-to-story-glossary").click().run()
+    (placed,) = page.session_state["_story_pins"]
+    assert placed.pin.page == "glossary" and placed.pin.slide.table == slide.table
+    assert (placed.pin.slide.title, placed.pin.slide.body) == (slide.title, slide.body)
+
+
+CHECKS: dict[str, Callable[[Slide, AppTest], None]] = {
+    "shipped": check_shipped,
+    "news": check_news,
+    "unnamed": check_unnamed,
+    "names": check_whole,
+    "encoders": check_whole,
+    "authors": check_whole,
+    "members": check_whole,
+    "canaries": check_whole,
+    "pages": check_pages,
+    "defences": check_whole,
+    "mechanism": check_mechanism,
+    "etas": check_etas,
+    "attackers": check_attackers,
+    "remedies": check_remedies,
+    "words": check_words,
+}
+"""By view; `example` has its reading worked out anew below."""
+
+ASKED: list[tuple[str, dict[str, str]]] = [
+    *((view, {}) for view in CHECKS if view not in ("mechanism", "etas", "defences")),
+    ("defences", {"task": "TREC", "keep": "90"}),
+    *(("mechanism", {"defence": name, "task": "MR"})
+      for name in ("text_to_text", "token_representation", "sequence_representation")),
+    ("etas", {"task": "TREC", "keep": "80"}),
+    ("etas", {"task": "MR", "keep": "60"}),
+]  # fmt: skip
+
+
+def test_every_view_is_held_against_its_page() -> None:
+    assert {*CHECKS, "example"} == set(VIEWS) and {view for view, _ in ASKED} == set(CHECKS)
+
+
+@pytest.mark.parametrize(("view", "asked"), ASKED)
+def test_a_slide_says_what_its_page_shows(app: AppTest, view: str, asked: dict[str, str]) -> None:
+    slide = told(view, asked)
+    CHECKS[view](slide, opened(app, view, slide, asked))
+
+
+def test_the_example_says_what_the_page_reads_of_its_sentence(
+    app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ships may have been read on another processor: here the slide is of what is read now."""
+    page = opened(app, "example", example.example(), {})
+    (reading,) = page.session_state["_readings"].values()
+    assert isinstance(reading, Reading) and reading.text == example.sample_text()
+    kept, _ = example.read_sealed(example.EXAMPLE)
+    encoder = cache.encoder(ENCODER)
+    monkeypatch.setattr(example, "EXAMPLE", tmp_path / "example.json")
+    write_sealed(example.EXAMPLE, {**example.packed(reading, encoder),
+                                   "provenance": kept["provenance"]})  # fmt: skip
+    slide, shown = example.example(), text_of(page)
+    assert page.title[0].value.startswith(slide.title)
+    assert f"F1 of {page.metric[1].value}" in slide.body.replace("*", "")
+    guessed = page.metric[1].delta.removeprefix("guessing: ")
+    assert f"(F1 {guessed})" in slide.body
+    n_guessed = int(page.metric[0].delta.split()[-1])
+    assert f"without the numbers reads {n_guessed or 'none'} of them" in slide.body
+    marked = next(
+        part.value for part in page.html if "<mark" in part.value or "ls-miss" in part.value
+    )
+    words = re.findall(r'class="ls-hit"[^>]*>([^<]+)<', marked)
+    assert words == [piece for piece, mark in slide.sentence if mark == "recovered"]
+    wrong = re.search(r"that are not there: (.*?)\. That is", slide.body)
+    assert {*(wrong[1].split(", ") if wrong else [])} == {word.word for word in reading.wrong}
+    assert f"{numbers(dict(slide.facts)['Cost'])[0]:,.0f}" in shown

@@ -1,0 +1,64 @@
+"""Terms of the glossary in running text: explained where a page uses them first, and only there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.glossary import GLOSSARY, explained
+from dashboard import terms
+from dashboard.terms import forget_terms, help_of, terms_in
+
+TOLD = re.compile(r"^\*\*(.*?)\*\*: ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("term", GLOSSARY)
+def test_every_term_is_found_by_its_word_its_plural_and_its_sign(term: str) -> None:
+    word, _, sign = term.partition(" (")
+    assert terms_in(f"So many {word}s here") == terms_in(f"The {word}.") == [term]
+    if sign:
+        assert terms_in(f"at {sign.rstrip(')')} 3") == [term]
+    assert terms_in(f"x{word}x") == []
+
+
+def test_short_terms_are_spelt_as_they_are() -> None:
+    assert terms_in("Defences leak; an ENCODER too") == ["defence", "encoder"]
+    assert terms_in("f1 and auc are no words") == []
+
+
+def test_a_term_is_explained_once_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(terms, "is_presenting", lambda: False)
+    forget_terms()
+    first = help_of("The **attacker** reads an F1 of 3.")
+    assert first == f"**attacker**: {explained('attacker')}\n\n**F1**: {explained('F1')}"
+    assert help_of("An attacker again") is None and help_of("None of these words") is None
+    assert help_of("Another F1, without the vector") == f"**vector**: {explained('vector')}"
+    forget_terms()
+    assert help_of("An attacker again")
+    monkeypatch.setattr(terms, "is_presenting", lambda: True)
+    forget_terms()
+    assert help_of("The attacker") is None
+
+
+def explained_on(page: AppTest) -> list[tuple[str, str]]:
+    """Return the texts of a page that explain words, each with what it says of them."""
+    parts = [*page.markdown, *page.caption]
+    return [(part.value, part.proto.help) for part in parts if "**: " in part.proto.help]
+
+
+@pytest.mark.parametrize("name", ["inversion", "names", "tradeoff", "memorisation"])
+def test_the_finding_of_a_page_explains_its_words(small_app: AppTest, name: str) -> None:
+    small_app.run()
+    page = small_app.switch_page(f"../pages/{name}.py").run()
+    assert not page.exception
+    drawn = explained_on(page)
+    told = [term for _, said in drawn for term in TOLD.findall(said)]
+    assert told and len(told) == len(set(told)), "each once"
+    for text, said in drawn:
+        for term in TOLD.findall(said):
+            assert term in terms_in(text) and explained(term) in said
+    assert explained_on(page.run()) == drawn, "drawn anew, they are explained anew"
