@@ -122,15 +122,19 @@ def train_decoder(
     )  # fmt: skip
     n_steps = plan.epochs * loop.n_batches
     loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
-    rates = torch.optim.AdamW(
-        network.parameters(), lr=plan.learning_rate, weight_decay=0.01, betas=(0.9, 0.98),
-        fused=device.type in ("cpu", "cuda"),
-    )  # fmt: skip
+    rates = _optimizer(network, plan.learning_rate)
     train(
         network, rates, lambda rows: lesson.loss(known[rows], is_training=True),
         lambda: -lesson.mean_loss(held), loop, on_progress,
     )  # fmt: skip
     return Decoder(network.cpu()).rounded()
+
+
+def _optimizer(network: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    is_fused = next(network.parameters()).device.type in ("cpu", "cuda")
+    return torch.optim.AdamW(
+        network.parameters(), lr=learning_rate, weight_decay=0.01, betas=(0.9, 0.98), fused=is_fused
+    )
 
 
 class _Lesson:

@@ -326,9 +326,8 @@ def _aligned(
             ordered.append(found[number].chosen(np.array(places)))
         else:
             ordered.append(found[number])
-        if ordered[-1].labels.tolist() != own.labels or ordered[-1].users != (
-            tuple(own.users) or None
-        ):
+        users = tuple(own.users) or None
+        if ordered[-1].labels.tolist() != own.labels or ordered[-1].users != users:
             if own.samples:
                 raise refusal(file, "", f"gives a sample another label or user in shadow model "
                               f"{number} than in the classifier's row.")  # fmt: skip
