@@ -50,7 +50,7 @@ def explained_on(page: AppTest) -> list[tuple[str, str]]:
     return [(part.value, part.proto.help) for part in parts if "**: " in part.proto.help]
 
 
-@pytest.mark.parametrize("name", ["inversion", "names", "tradeoff", "memorisation"])
+@pytest.mark.parametrize("name", ["inversion", "tradeoff", "memorisation"])
 def test_the_finding_of_a_page_explains_its_words(small_app: AppTest, name: str) -> None:
     small_app.run()
     page = small_app.switch_page(f"../pages/{name}.py").run()
