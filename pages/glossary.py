@@ -19,7 +19,7 @@ headline.title(TITLE, anchor=False)
 headline.markdown(INTRODUCTION)
 toolbar(Address("glossary", ()).show_link)
 story_button("glossary", [], headline, lambda _: Seen(table=words_table(), facts=WORDS_FACTS))
-st.html(markup.glossary(dict(words_table().rows)))
+st.html(markup.glossary({row[0]: row[1] for row in words_table().rows}))
 st.header("The tasks that usefulness is measured by", anchor=False)
 st.html(markup.glossary(TASK_NAMES))
 rows = [{"term": term, "meaning": text} for term, text in GLOSSARY.items()]

@@ -48,8 +48,8 @@ def picture(one: Measured) -> None:
 def _of_ranks(one: Measured) -> str:
     return (
         "Each range is bounded by scores of the non-members: in one from *a* to *b* % lie those "
-        f"above *a* and not above *b* per cent of them. Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} "
-        "of who is a member."
+        f"above *a* and not above *b* per cent of them. Means over {one.n_draws} "
+        f"draw{'s' if one.n_draws != 1 else ''} of who is a member."
     )
 
 

@@ -84,7 +84,7 @@ class Kit:
     @property
     def weights(self) -> list[str]:
         """Arguments that choose an attack, trained on that model."""
-        assert self.artefacts["attack prior"]
+        assert self.artefacts["attack prior"].meta, "made, so that it has a place"
         return ["--attack", "prior", "--weights", str(self.artefacts.place("attack prior"))]
 
     @property

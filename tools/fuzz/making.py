@@ -157,7 +157,7 @@ def _defence(making: Making, name: str) -> Artefact:
     from core.defences.trained.registry import make_trained_defence
     from core.specs import DefenceSpec
 
-    defence = make_trained_defence(DefenceSpec.of(name, _DEFENCES[name]))
+    defence: Any = make_trained_defence(DefenceSpec.of(name, _DEFENCES[name]))
     defence.fit(making.encoder, making.texts, labels=making.labels)
     save_defence(defence, making.place, training={"encoder": making.encoder.name})
     return _loaded(making.place)
