@@ -201,10 +201,12 @@ def small_app(
     from streamlit.testing.v1 import AppTest
 
     from core.attacks.inversion import shipped
-    from dashboard import cache
+    from dashboard import cache, leakage
 
     def forget() -> None:
         for cached in (cache.opened, cache.open_names, cache.guess):
+            cached.clear()
+        for cached in (leakage._figures, leakage._recalls):
             cached.clear()
         for cached in (cache.shipped_records, cache.shipped_settings):
             cached.clear()
