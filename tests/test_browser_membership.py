@@ -20,8 +20,12 @@ def opened(visit: Visit, **params: str) -> sync_api.Page:
     return page
 
 
+def scores_heading(page: sync_api.Page) -> sync_api.Locator:
+    return page.get_by_role("heading", name="Scores of members and of non-members")
+
+
 def shows_scores(page: sync_api.Page) -> None:
-    sync_api.expect(page.get_by_text("Scores of members and of non-members")).to_be_visible()
+    sync_api.expect(scores_heading(page)).to_be_visible()
     page.locator(".js-plotly-plot").last.wait_for()
 
 

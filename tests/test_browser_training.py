@@ -49,7 +49,7 @@ def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path
     download.value.save_as(tmp_path / "csv")
     rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
     assert [row["defence"] for row in rows] == ["no defence", "λ_w 0.3", "λ_w 3"]
-    assert all(re.match(r"\d", row["fresh: set prediction"]) for row in rows)
+    assert all(re.match(r"\d", row["fresh: multi-set prediction"]) for row in rows)
 
 
 def test_presented_the_controls_are_hidden(visit: Visit) -> None:

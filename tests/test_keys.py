@@ -309,8 +309,9 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of the study": (raise_study, set()),
     "a default of an attack": (
         change_defaults("attack"),
-        # A cell of the attacks gives each setting.
-        {"attacks", "reconstruct", "classification", "deniability", "audit", *OWN_ATTACKS},
+        # A cell of the attacks gives each setting; that of reconstruct those of its weights, which
+        # are older than the decoder's.
+        {"attacks", "classification", "deniability", "audit", *OWN_ATTACKS},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),

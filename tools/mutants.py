@@ -270,7 +270,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "default_rng([self.seed, epoch]).permutation", "default_rng([self.seed]).permutation",
            ("tests/test_training_loop.py",)),
     Mutant("a resumed run forgets its random state", "core/training/loop.py",
-           '        torch.set_rng_state(tensors["random"])\n', "",
+           '            torch.set_rng_state(tensors["random"])\n', "",
            ("tests/test_training_loop.py",)),
     Mutant("the checkpoint of another run is taken up", "core/training/loop.py",
            'if meta.get("identity") != self.loop.identity:',
