@@ -16,12 +16,12 @@ from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.targets import heads
 from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
 from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.classifiers.targets.networks import ByLength
 from core.attacks.membership.classifiers.targets.registry import TARGETS, make_classifiers
 from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS, token_rows
 from core.attacks.membership.roc import Ranking, auc
 from core.encoders.dual.word_tokens import PAD, UNK
 from core.errors import InvalidInputError, StoppedError
+from core.training.by_length import ByLength
 
 N, D, C, MODELS = 400, 24, 4, 6
 

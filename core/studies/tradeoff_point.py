@@ -90,6 +90,11 @@ class Point:
         return self.leaks[self.attacker]
 
     @property
+    def leakage_of_all_words(self) -> Score | None:
+        """The same where words outside every vocabulary count as missed; None where not told."""
+        return self.all_words.get(self.attacker)
+
+    @property
     def leaves_vectors(self) -> bool:
         """Whether vectors stay as they are, so that they tell what they tell without a defence."""
         entry = known_entry(self.defence)

@@ -58,7 +58,7 @@ def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], s
 
 def _of_all_words(point: Point) -> str:
     """Return what the attacker reads who reads most, words outside the vocabulary missed."""
-    score = point.all_words.get(point.attacker)
+    score = point.leakage_of_all_words
     return "" if score is None else score.said()
 
 

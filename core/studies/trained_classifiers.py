@@ -6,7 +6,6 @@ They are trained once for all attacks on them and kept; the run of one that was 
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,13 @@ from core.attacks.membership.classifiers.splits import (
 )
 from core.attacks.membership.classifiers.targets.lesson import Lesson
 from core.attacks.membership.classifiers.targets.registry import TARGETS, make_classifiers
-from core.errors import ArtifactError, InvalidInputError
-from core.store import META, load_artifact, save_artifact
+from core.errors import InvalidInputError
+from core.store import save_artifact
 from core.studies.classed_texts import open_classed
 from core.studies.rows import Cell
 from core.studies.runner import cell_key
 from core.tasks.classifiers import AuthoredTexts, Selection
+from core.training.checkpoint import read_kept
 
 __all__ = ["SPLITS", "Trained", "lesson_of", "texts_of", "trained_for", "units_of"]
 
@@ -173,9 +173,4 @@ def _key(cell: Cell) -> str:
 
 
 def _kept(place: Path, lesson: Lesson) -> NDArray[np.float32] | None:
-    if (place / META).exists():
-        with suppress(ArtifactError):  # damaged: they are trained again
-            arrays, meta = load_artifact(place)
-            if meta.get("lesson") == lesson.digest:
-                return lesson.answers_in(arrays)
-    return None
+    return read_kept(place, "lesson", lesson.digest, lambda arrays, _: lesson.answers_in(arrays))

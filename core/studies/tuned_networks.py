@@ -7,12 +7,11 @@ noise and the same without pretraining, is fine-tuned once for all cells and kep
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +21,10 @@ from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 from core.durable import make_folder
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
-from core.errors import ArtifactError, InvalidInputError
+from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
-from core.store import META, UNFIT, load_artifact, save_artifact, storage_errors
+from core.store import save_artifact, storage_errors
 from core.studies.alone import alone
 from core.studies.context import versions_of
 from core.studies.domains import content_of, open_corpus
@@ -33,12 +32,11 @@ from core.studies.rows import Cell
 from core.studies.runner import cell_key
 from core.tasks.examples import Examples, read_examples
 from core.tasks.outcomes import Hits
+from core.training.checkpoint import read_kept
 from core.training.record import WorkClock
 
 __all__ = ["Adapted", "Tuned", "adapted_for", "examples_of", "same_without_noise", "tuned_for",
            "without_noise", "without_pretraining"]  # fmt: skip
-
-Kept = TypeVar("Kept")
 
 _TUNING = ("task", "texts", "content", "encoder", "encoder_content", "encoder_revision",
            "precision", "reader", "reader_settings", "defence", "defence_settings", "n_train",
@@ -141,7 +139,7 @@ def tuned_for(cell: Cell, folder: Path) -> Tuned:
     told = {name: cell[name] for name in _TUNING + _PRETRAINING * is_adapted if name in cell}
     place = folder / "tuned" / _key(told)
     with alone(place):
-        found = _read(place, told, _tuned)
+        found = read_kept(place, "cell", told, _tuned)
         return found or _tuned(*_tune(cell, told, place, folder))
 
 
@@ -158,7 +156,7 @@ def adapted_for(cell: Cell, folder: Path) -> Adapted:
         former = adapted_for({**cell, "etas": etas, "defence_settings": {"eta": etas[-1]}}, folder)
     with alone(place):
         make = partial(_adapted, former=former)
-        return _read(place, told, make) or make(*_adapt(cell, told, place, former))
+        return read_kept(place, "cell", told, make) or make(*_adapt(cell, told, place, former))
 
 
 def _tuned(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Tuned:
@@ -260,14 +258,3 @@ def _keep(
 
 def _key(told: Cell) -> str:
     return cell_key({**told, **versions_of(told)})
-
-
-def _read(
-    place: Path, told: Cell, make: Callable[[dict[str, NDArray[Any]], dict[str, Any]], Kept]
-) -> Kept | None:
-    if (place / META).exists():
-        with suppress(ArtifactError, *UNFIT):  # damaged: it is trained again
-            arrays, meta = load_artifact(place)
-            if meta.get("cell") == told:
-                return make(arrays, meta)
-    return None

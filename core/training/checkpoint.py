@@ -1,12 +1,12 @@
-"""What a checkpoint must hold for a run to go on from it, checked before anything of it is used."""
+"""What a checkpoint or a kept result must hold, checked before anything of it is used."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.errors import ArtifactError, InvalidInputError
-from core.store import UNFIT
+from core.store import META, UNFIT, load_artifact
 
-__all__ = ["check_weights", "number", "optimizer_state", "refusing", "take_up", "whole"]
+__all__ = [
+    "check_weights",
+    "number",
+    "optimizer_state",
+    "read_kept",
+    "refusing",
+    "take_up",
+    "whole",
+]
+
+Kept = TypeVar("Kept")
 
 _MOMENTS = {"exp_avg", "exp_avg_sq"}
 """Of Adam, for each weight: as many numbers as the weight has."""
@@ -33,6 +43,25 @@ def refusing(folder: Path) -> Iterator[None]:
             f"{folder} holds a checkpoint that no run can go on from ({type(error).__name__}: "
             f"{told}). Move it aside: the same command then begins anew."
         ) from error
+
+
+def read_kept(
+    place: Path | None,
+    name: str,
+    identity: Any,
+    make: Callable[[dict[str, NDArray[Any]], dict[str, Any]], Kept],
+) -> Kept | None:
+    """Return what `make` makes of an artefact that a finished work left.
+
+    None where there is none, where it is of other work, which what it says under `name` tells, or
+    where it is damaged: then the work is done again.
+    """
+    if place is not None and (place / META).exists():
+        with suppress(ArtifactError, *UNFIT):
+            arrays, meta = load_artifact(place)
+            if meta.get(name) == identity:
+                return make(arrays, meta)
+    return None
 
 
 def whole(stored: Mapping[str, Any], name: str, most: float = math.inf) -> int:

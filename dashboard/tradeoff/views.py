@@ -237,7 +237,7 @@ def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
 
 
 def _of_all_words(point: Point) -> float | None:
-    score = point.all_words.get(point.attacker)
+    score = point.leakage_of_all_words
     return None if score is None else round(score.value, 1)
 
 

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LABELS", "LENDER", "MAKERS", "N_VECTORS", "Artefact", "Making", "stopping"]
+from tools.fuzz.resuming import ADAPTED_CELL, ANSWERING, CELL, RUNS, lesson
+
+__all__ = [
+    "LABELS",
+    "LENDER",
+    "MAKERS",
+    "N_VECTORS",
+    "Artefact",
+    "Making",
+    "map_vectors",
+    "stopping",
+]
 
 N_VECTORS = 30
 LABELS = ("a", "b")
@@ -171,13 +182,17 @@ def _private(making: Making) -> Artefact:
     return _loaded(making.place)
 
 
+def map_vectors() -> NDArray[np.float32]:
+    """Return the vectors that the map is of."""
+    return np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
+
+
 def _map(making: Making) -> Artefact:
     from core.projection.cached import save_layout
     from core.projection.layout import project
     from core.projection.spec import ProjectionSpec
 
-    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
-    save_layout(making.place, project(vectors, ProjectionSpec(method="pca")))
+    save_layout(making.place, project(map_vectors(), ProjectionSpec(method="pca")))
     return _loaded(making.place)
 
 
@@ -212,7 +227,6 @@ def _names(making: Making) -> Artefact:
 def _resumed(making: Making, run: str) -> Artefact:
     """Return the checkpoint of a work that was stopped soon after it began."""
     from core.errors import StoppedError
-    from tools.fuzz.resuming import RUNS
 
     try:
         RUNS[run].go(making, stopping(RUNS[run].tells))
@@ -222,29 +236,21 @@ def _resumed(making: Making, run: str) -> Artefact:
 
 
 def _answers(making: Making, kind: str) -> Artefact:
-    from tools.fuzz.resuming import ANSWERING
-
     ANSWERING[kind](making)
     return _loaded(making.place / "model-0")
 
 
 def _answers_of_a_cell(making: Making) -> Artefact:
-    from tools.fuzz.resuming import lesson
-
     answers = np.full((1, len(making.texts), 2), 0.5, np.float32)
     return Artefact({"answers": answers}, {"lesson": lesson(making.texts).digest})
 
 
 def _tuned(making: Making) -> Artefact:
-    from tools.fuzz.resuming import CELL
-
     told = {"cell": CELL, "chance": 50.0, "n_train": 20, "minutes": 0.5, "n_classes": 2}
     return Artefact({"right": np.arange(10) % 2 == 0}, told)
 
 
 def _adapted(making: Making) -> Artefact:
-    from tools.fuzz.resuming import ADAPTED_CELL
-
     told = {"cell": ADAPTED_CELL, "tokens_seen": 100, "new_tokens": 90, "passed": 12,
             "minutes": 0.5, "curve": [{"tokens": 100.0, "loss": 2.5}]}  # fmt: skip
     return Artefact({"service.words": np.ones((3, 4), np.float16)}, told)
@@ -260,9 +266,8 @@ MAKERS: dict[str, Callable[[Making], Artefact]] = {
     "vectors of the map": _shipped_vectors,
     "statistics of tokens": _statistics,
     "example of names": _names,
-    **{f"checkpoint of {run}": partial(_resumed, run=run) for run in
-       ("an attack", "a defence", "a private head", "a map to a layer")},
-    **{f"answers of {kind}": partial(_answers, kind=kind) for kind in ("networks", "heads")},
+    **{f"checkpoint of {run}": partial(_resumed, run=run) for run in RUNS},
+    **{f"answers of {kind}": partial(_answers, kind=kind) for kind in ANSWERING},
     "answers of a study": _answers_of_a_cell,
     "tuned network": _tuned,
     "adapted network": _adapted,

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 from hypothesis import strategies as st
 
 from tools.fuzz.damage import damaged_artefact
 from tools.fuzz.kit import Kit, opened
-from tools.fuzz.making import LABELS, LENDER, N_VECTORS, Artefact
+from tools.fuzz.making import LABELS, LENDER, N_VECTORS, Artefact, map_vectors
 from tools.fuzz.play import Case
 from tools.fuzz.resuming import ANSWERING, RUNS, kept
 
@@ -85,8 +84,7 @@ def _layout(name: str, folder: Path, kit: Kit) -> object:
     from core.projection.cached import load_layout
     from core.projection.spec import ProjectionSpec
 
-    vectors = np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
-    return load_layout(folder, vectors, ProjectionSpec(method="pca"))
+    return load_layout(folder, map_vectors(), ProjectionSpec(method="pca"))
 
 
 def _statistics(name: str, folder: Path, kit: Kit) -> object:

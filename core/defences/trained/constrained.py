@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attacks.membership.classifiers.targets.networks import ByLength
 from core.defences.metric_dp.noise import draw_noise
 from core.defences.trained.under_noise.pieces import Pieces, lay_out
 from core.defences.trained.under_noise.readers import (
@@ -36,6 +35,7 @@ from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
 from core.store import digest_of
 from core.tasks.examples import Examples
+from core.training.by_length import ByLength
 from core.training.checkpoint import take_up
 from core.training.devices import pick_device
 from core.training.loop import train

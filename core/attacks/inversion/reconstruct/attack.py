@@ -230,16 +230,17 @@ class ReconstructAttack:
         vectors = check_fitted(self, encoder, vectors)
         if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
             encoder = encoder.quick()
-        directions(vectors)
+        units = directions(vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
-            quests = self._quests(vectors[start : start + _BLOCK])
+            end = start + _BLOCK
+            quests = self._quests(vectors[start:end], units[start:end])
             try:
                 if self.n_queries:
                     on_round = reporter(on_progress, quests, self._text, start, len(vectors))
                     self._search(encoder, quests, on_round)
             except (StoppedError, KeyboardInterrupt) as stopped:
-                left = quests + self._quests(vectors[start + _BLOCK :])
+                left = quests + self._quests(vectors[end:], units[end:])
                 answers = recoveries + [self._answer(quest) for quest in left]
                 raise StoppedSearch(str(stopped) or "Stopped.", answers) from stopped
             recoveries += [self._answer(quest) for quest in quests]
@@ -248,15 +249,14 @@ class ReconstructAttack:
     def _text(self, tokens: NDArray[np.int32]) -> str:
         return self.model_.lexicon.text(tokens)
 
-    def _quests(self, vectors: Vectors) -> list[Quest]:
-        """Return where the search begins for each vector."""
-        unit = directions(vectors)
+    def _quests(self, vectors: Vectors, units: Vectors) -> list[Quest]:
+        """Return where the search begins for each vector, of which `units` are the directions."""
         written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
         if self.decoder_ is not None:
-            written = self.decoder_.write(unit, n_beams=self.n_beams)
+            written = self.decoder_.write(units, n_beams=self.n_beams)
         return [
             Quest(vector, [*own, *first_sentences(heard, self.model_)], heard.tokens, heard.likely)
-            for vector, own, heard in zip(unit, written, self._heard(vectors), strict=True)
+            for vector, own, heard in zip(units, written, self._heard(vectors), strict=True)
         ]
 
     def _believed(self, tokens: NDArray[np.int32], likely: NDArray[np.float64]) -> dict[str, float]:

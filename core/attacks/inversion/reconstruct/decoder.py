@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from core.attacks.inversion.reconstruct.coded import coded, decoded
 from core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN
 from core.errors import InvalidInputError
 from core.protocols import Vectors
@@ -175,9 +176,7 @@ class Decoder:
             if values.ndim < 2:
                 found[name] = values
                 continue
-            scale = _scale(values)
-            found[f"{name}.codes"] = np.rint(values / scale).astype(np.int8)
-            found[f"{name}.scale"] = scale[:, 0]
+            found[f"{name}.codes"], found[f"{name}.scale"] = coded(values)
         return found
 
     @classmethod
@@ -213,17 +212,11 @@ class Decoder:
         return Decoder.from_arrays(self.arrays(), self.network.enter.in_features)
 
 
-def _scale(values: NDArray[Any]) -> NDArray[np.float32]:
-    largest = np.abs(values).max(1, keepdims=True)
-    return np.maximum(largest / 127, 1e-12).astype(np.float32)
-
-
 def _restored(arrays: dict[str, NDArray[Any]], name: str, like: Tensor) -> Tensor:
     if like.ndim < 2:
         values = arrays[name].astype(np.float32)
     else:
-        scale = arrays[f"{name}.scale"].astype(np.float32)
-        values = arrays[f"{name}.codes"].astype(np.float32) * scale[:, None]
+        values = decoded(arrays[f"{name}.codes"], arrays[f"{name}.scale"])
     if values.shape != tuple(like.shape) or not np.isfinite(values).all():
         raise ValueError(name)
     return torch.from_numpy(values)

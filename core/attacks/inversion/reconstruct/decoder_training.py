@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
 from core.attacks.inversion.reconstruct.tokens import END, UNKNOWN
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, Vectors, no_progress
+from core.training.by_length import ByLength
 from core.training.devices import autocast, fast_dtype, pick_device
-from core.training.loop import Loop, train
+from core.training.loop import train
 
 __all__ = ["DecoderPlan", "train_decoder"]
 
@@ -54,21 +55,6 @@ class DecoderPlan:
     n_validation: int = 2000
     seed: int = 0
     device: str = "auto"
-
-
-@dataclass(kw_only=True)
-class _ByLength(Loop):
-    """Batches of sentences of like length, in random order."""
-
-    lengths: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        rng = np.random.default_rng([self.seed, epoch])
-        order, together = rng.permutation(self.n), _SORTED_TOGETHER * self.batch_size
-        parts = [order[i : i + together] for i in range(0, self.n, together)]
-        order = np.concatenate([part[np.argsort(self.lengths[part])] for part in parts])
-        cut = [order[i : i + self.batch_size] for i in range(0, self.n, self.batch_size)]
-        return [cut[i] for i in rng.permutation(len(cut))]
 
 
 def train_decoder(
@@ -114,11 +100,12 @@ def train_decoder(
         longest=plan.longest, dropout=plan.dropout,
     ).to(device)  # fmt: skip
     lesson = _Lesson(network, sentences, vectors, plan)
-    loop = _ByLength(
+    loop = ByLength(
         n=len(known), epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed,
         identity={**vars(plan), **(identity or {})}, clip_norm=1.0, is_half=False,
         say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
         checkpoint_dir=checkpoint_dir, lengths=np.array([len(sentences[i]) for i in known]),
+        pool=_SORTED_TOGETHER,
     )  # fmt: skip
     n_steps = plan.epochs * loop.n_batches
     loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from core.attacks.inversion.reconstruct.coded import coded, decoded
 from core.protocols import OnProgress, Vectors, no_progress
 
 __all__ = ["Effects"]
@@ -51,7 +52,7 @@ class Effects:
         )
         centre = target.mean(0)
         found = _solve(counts, (target - centre).astype(np.float32), ridge, on_progress)
-        return cls(_rounded(found), centre.astype(np.float32))
+        return cls(decoded(*coded(found)), centre.astype(np.float32))  # as the file gives it back
 
     def pull(self, missing: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return how far each token leads along each of m differences, shape (m, V)."""
@@ -60,27 +61,13 @@ class Effects:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to store: a byte a number, scaled by token."""
-        scale = _scale(self.vectors)
-        codes = np.rint(self.vectors / scale).astype(np.int8)
-        return {"codes": codes, "scale": scale[:, 0], "centre": self.centre}
+        codes, scale = coded(self.vectors)
+        return {"codes": codes, "scale": scale, "centre": self.centre}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `arrays` returned."""
-        scale = arrays["scale"].astype(np.float32)[:, None]
-        return cls(arrays["codes"].astype(np.float32) * scale, arrays["centre"])
-
-
-def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    largest = np.abs(vectors).max(1, keepdims=True)
-    return np.maximum(largest / 127, 1e-12).astype(np.float32)
-
-
-def _rounded(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors as they come back from the file."""
-    scale = _scale(vectors)
-    rounded: NDArray[np.float32] = np.rint(vectors / scale).astype(np.int8).astype(np.float32)
-    return rounded * scale
+        return cls(decoded(arrays["codes"], arrays["scale"]), arrays["centre"])
 
 
 def _counts(sentences: Sequence[NDArray[np.int32]], size: int) -> sparse.csr_array:

@@ -14,6 +14,7 @@ from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, 
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
 from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
+from core.vectors import unit
 
 __all__ = ["Plan", "Quest", "climb", "directions"]
 
@@ -234,7 +235,7 @@ def _encoded(
     targets = [q.target for q, tried in zip(quests, rounds, strict=True) for _ in tried]
     texts = [model.lexicon.text(tokens) for tokens in sentences]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    vectors = _unit(encoder.encode(list(places)))[[places[text] for text in texts]]
+    vectors = unit(encoder.encode(list(places)))[[places[text] for text in texts]]
     cosines = np.einsum("ij,ij->i", vectors, np.stack(targets))
     chances = model.log_probabilities(sentences)
     return [
@@ -257,11 +258,5 @@ def directions(vectors: Vectors) -> Vectors:
             f"vectors hold one of length zero, first in row {int(np.argmin(norms[:, 0] > 0))}: "
             "it is no text's. Remove that row."
         )
-    unit: Vectors = (vectors / norms).astype(np.float32)
-    return unit
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = vectors / np.maximum(norms, 1e-12)
-    return unit
+    found: Vectors = (vectors / norms).astype(np.float32)
+    return found

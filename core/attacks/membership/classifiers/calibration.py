@@ -20,7 +20,7 @@ from core.attacks.membership.rates import RATES, AtRate
 from core.attacks.membership.roc import best_threshold, tpr_at_fpr
 from core.errors import InvalidInputError
 
-__all__ = ["calibrated_rates", "calibrated_threshold", "played"]
+__all__ = ["calibrated_rates", "calibrated_threshold", "played", "rates_of"]
 
 _MOST_PLAYED = 4
 
@@ -77,12 +77,15 @@ def _units(
     return [(first, i) for i in range(len(model))]
 
 
-def calibrated_threshold(plan: Plan, shadows: Shadows) -> float | None:
+def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = None) -> float | None:
     """Return the threshold that gains most where shadow models play the target.
 
-    None where one model is alone, or the others are not enough for the attack.
+    None where one model is alone, or the others are not enough for the attack. `game` is what
+    `played` returned of the same, where it did already.
     """
-    ranking = played(plan, shadows) if shadows.n_models > 1 else None
+    if shadows.n_models == 1:
+        return None
+    ranking = played(plan, shadows) if game is None else game
     return None if ranking is None else best_threshold(ranking.scores, ranking.members)
 
 
@@ -98,6 +101,11 @@ def calibrated_rates(
     Empty without shadow models, or where they are not enough to play the target.
     """
     ranking = None if shadows is None else played(plan, shadows)
-    if ranking is None:
+    return rates_of(ranking, seed=seed, n_resamples=n_resamples)
+
+
+def rates_of(game: Ranking | None, *, seed: int = 0, n_resamples: int = 400) -> tuple[AtRate, ...]:
+    """Return the same of what `played` returned."""
+    if game is None:
         return ()
-    return tuple(tpr_at_fpr(ranking, rate, seed=seed, n_resamples=n_resamples) for rate in RATES)
+    return tuple(tpr_at_fpr(game, rate, seed=seed, n_resamples=n_resamples) for rate in RATES)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from core.attacks.membership.classifiers.calibration import (
-    calibrated_rates,
     calibrated_threshold,
+    played,
+    rates_of,
 )
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.plans import (
@@ -129,11 +130,7 @@ def evaluate(
     for i, plan in enumerate(chosen):
         if on_progress is not None:
             on_progress(i / len(chosen), plan.name)
-        outcome = _run(plan, target, shadows, seed)
-        if is_calibrated:
-            rates = calibrated_rates(plan, usable_of(plan.attack, shadows), seed=seed)
-            outcome = replace(outcome, calibrated=rates)
-        found.append(outcome)
+        found.append(_run(plan, target, shadows, seed, is_calibrated=is_calibrated))
     return found
 
 
@@ -164,11 +161,17 @@ def _scored(
 
 
 def _run(
-    plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None, seed: int
+    plan: Plan,
+    target: Outputs,
+    shadows: Shadows | Sequence[Outputs] | None,
+    seed: int,
+    *,
+    is_calibrated: bool,
 ) -> AttackOutcome:
     attack, shadows, ranking = _scored(plan, target, shadows)
     n_resamples = resamples_of(len(ranking.scores))
-    decided = _decided(plan, attack, target, shadows, ranking.scores)
+    game = played(plan, shadows) if is_calibrated and shadows is not None else None
+    decided = _decided(plan, attack, target, shadows, ranking.scores, game)
     accuracy = gain = None
     if decided is not None:
         right = (decided == ranking.members).astype(np.float64)
@@ -191,6 +194,7 @@ def _run(
         gain,
         ranking,
         decided,
+        rates_of(game, seed=seed),
     )
 
 
@@ -223,6 +227,7 @@ def _decided(
     target: Outputs,
     shadows: Shadows | Sequence[Outputs] | None,
     scores: NDArray[np.float64],
+    game: Ranking | None,
 ) -> NDArray[np.bool_] | None:
     """Return who is called a member, by a threshold of shadow models alone; None without them."""
     if shadows is None or plan.attack == "feature":
@@ -230,5 +235,5 @@ def _decided(
     if hasattr(attack, "decide"):
         decided: NDArray[np.bool_] = attack.decide(target)
         return decided
-    threshold = calibrated_threshold(plan, shadows) if isinstance(shadows, Shadows) else None
+    threshold = calibrated_threshold(plan, shadows, game) if isinstance(shadows, Shadows) else None
     return None if threshold is None else scores > threshold

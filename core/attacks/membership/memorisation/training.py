@@ -18,10 +18,11 @@ from core.attacks.membership.memorisation.network import Network, make_network
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.attacks.membership.memorisation.tokens import Tokens
 from core.protocols import OnProgress, no_progress
+from core.training.by_length import ByLength
 from core.training.devices import pick_device
-from core.training.loop import Loop, train
+from core.training.loop import train
 
-__all__ = ["EpochRecord", "Lengths", "bits_a_token", "digest_texts", "encoded", "loss_of_texts",
+__all__ = ["EpochRecord", "bits_a_token", "digest_texts", "encoded", "loss_of_texts",
            "padded", "train_network"]  # fmt: skip
 
 _GROUP = 16
@@ -44,24 +45,6 @@ class EpochRecord:
         """Restore what `state` returned."""
         self.epochs = list(meta["epochs"])
         return self
-
-
-@dataclass(kw_only=True)
-class Lengths(Loop):
-    """A loop whose batches hold texts of like lengths, in an order that follows from the seed."""
-
-    lengths: NDArray[np.int64]
-
-    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return the rows of each batch of an epoch."""
-        rng = np.random.default_rng([self.seed, epoch])
-        order, size = rng.permutation(self.n), self.batch_size * _GROUP
-        found = []
-        for start in range(0, self.n, size):
-            group = order[start : start + size]
-            group = group[np.argsort(self.lengths[group], kind="stable")]
-            found += [group[i : i + self.batch_size] for i in range(0, len(group), self.batch_size)]
-        return [found[i] for i in rng.permutation(len(found))]
 
 
 def train_network(
@@ -115,7 +98,8 @@ def train_network(
     apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
     if measured:
         apart["measured"] = measured
-    loop = Lengths(
+    loop = ByLength(
+        pool=_GROUP,
         n=len(rows), lengths=np.array([len(row) for row in rows]), epochs=settings.epochs,
         batch_size=settings.batch_size, seed=seed, patience=settings.epochs, extra_state=record,
         identity={**settings.to_dict(), **apart}, clip_norm=1.0, keep_best=False,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.errors import ArtifactError
 from core.protocols import OnProgress
-from core.store import META, load_artifact, save_artifact
+from core.store import save_artifact
+from core.training.by_length import ByLength
+from core.training.checkpoint import read_kept
 from core.training.devices import pick_device
-from core.training.loop import Loop, train
+from core.training.loop import train
 
-__all__ = ["ByLength", "Recipe", "Trainees", "train_side_by_side"]
-
-_POOL = 20
-"""Batches that are drawn together and sorted by length, so that little is padding."""
+__all__ = ["Recipe", "Trainees", "train_side_by_side"]
 
 _ANSWER_ROWS = 256
 
@@ -75,30 +73,6 @@ class Trainees:
     make: Callable[[int], nn.Module]
     logits: Callable[[nn.Module, NDArray[np.int64]], Tensor]
     lengths: NDArray[np.int64]
-
-
-@dataclass(kw_only=True)
-class ByLength(Loop):
-    """A loop whose batches hold texts of about the same length.
-
-    Parameters
-    ----------
-    lengths : ndarray of int64, shape (n,)
-    """
-
-    lengths: NDArray[np.int64]
-
-    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return batches cut from pools of rows sorted by length, in a drawn order."""
-        rng = np.random.default_rng([self.seed, epoch])
-        order = rng.permutation(self.n)
-        size = self.batch_size
-        found = []
-        for start in range(0, self.n, _POOL * size):
-            pool = order[start : start + _POOL * size]
-            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
-            found += [pool[i : i + size] for i in range(0, len(pool), size)]
-        return [found[i] for i in rng.permutation(len(found))]
 
 
 def train_side_by_side(
@@ -198,13 +172,10 @@ class _Trained:
         return kept
 
     def _kept(self) -> NDArray[np.float32] | None:
-        if self.folder is None or not (self.folder / META).exists():
-            return None
-        with suppress(ArtifactError):  # damaged: it is trained again
-            arrays, meta = load_artifact(self.folder)
-            if meta.get("identity") == self.identity:
-                return self.trainees.lesson.answers_in(arrays, of_one=True)
-        return None
+        lesson = self.trainees.lesson
+        return read_kept(
+            self.folder, "identity", self.identity, lambda a, _: lesson.answers_in(a, of_one=True)
+        )
 
     def _train(self, on_progress: OnProgress) -> NDArray[np.float32]:
         network = self.trainees.make(self.model).to(pick_device())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 from core.attacks.membership.classifiers.targets.lesson import Lesson
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.errors import ArtifactError, InvalidInputError
+from core.errors import InvalidInputError
 from core.protocols import OnProgress, Vectors, no_progress
 from core.specs import setting, settings_of, validate_settings
-from core.store import META, load_artifact, save_artifact
+from core.store import save_artifact
 from core.training.accounting import Privacy
+from core.training.checkpoint import read_kept
 from core.training.private_heads import HeadSettings, fit_head
 from core.vectors import is_sparse
 
@@ -105,10 +105,8 @@ class PrivateHeads(HeadSettings):
 def _kept(
     place: Path | None, lesson: Lesson, identity: dict[str, Any]
 ) -> tuple[NDArray[np.float32], Privacy | None] | None:
-    if place is not None and (place / META).exists():
-        with suppress(ArtifactError, KeyError, TypeError, ValueError):  # damaged: trained again
-            arrays, meta = load_artifact(place)
-            if meta.get("identity") == identity:
-                spent, answers = meta["privacy"], lesson.answers_in(arrays, of_one=True)
-                return answers, None if spent is None else Privacy.from_dict(spent)
-    return None
+    def made(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Any:
+        spent, answers = meta["privacy"], lesson.answers_in(arrays, of_one=True)
+        return answers, None if spent is None else Privacy.from_dict(spent)
+
+    return read_kept(place, "identity", identity, made)
