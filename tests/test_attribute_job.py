@@ -35,7 +35,8 @@ from core.studies.attribute_curves import (
     views_of,
     with_mixed,
 )
-from core.studies.attribute_job import AttributeRequest, infer_attribute
+from core.studies.attribute_job import infer_attribute
+from core.studies.attribute_request import AttributeRequest
 from core.studies.attribute_rows import anonymised
 from core.studies.attribute_tables import markdown
 from core.studies.rows import Row

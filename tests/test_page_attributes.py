@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from core.attacks.attributes import limits
 from core.attacks.attributes.examples import Examples
 from core.studies import attribute_curves
-from core.studies.attribute_job import MOST_LABELS, AttributeRequest, _drawn
+from core.studies.attribute_job import _drawn
+from core.studies.attribute_request import MOST_LABELS, AttributeRequest
 from core.studies.attribute_tables import markdown
 from core.studies.attributes import AttributeStudy
 from core.studies.registry import run_study

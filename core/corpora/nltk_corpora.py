@@ -5,10 +5,13 @@ NLTK looks for its data in $NLTK_DATA and a few usual folders.
 
 from __future__ import annotations
 
+import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from threading import Lock
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -18,9 +21,26 @@ from core.corpora.document import Document
 from core.corpora.documents import Corpus, check_limit
 from core.errors import ArtifactError, InvalidInputError, ModelUnavailableError
 
-__all__ = ["load_nltk"]
+__all__ = ["load_nltk", "nltk_folders"]
 
 _LOCK = Lock()  # NLTK's lazy readers turn into others in place, which two threads must not see
+
+
+def nltk_folders() -> list[Path]:
+    """Return where NLTK looks for its data, without importing it, which takes seconds.
+
+    As `nltk.data.path` is made; where NLTK is imported it is asked, as a program may add folders.
+    """
+    if os.name == "nt" or "nltk.data" in sys.modules:
+        import nltk.data
+
+        return [Path(folder) for folder in nltk.data.path]
+    given = [folder for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    home = [] if "APPENGINE_RUNTIME" in os.environ else ["~/nltk_data"]
+    own = [f"{sys.prefix}{place}" for place in ("", "/share", "/lib")]
+    shared = ["/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib"]
+    usual = [f"{root}/nltk_data" for root in (*own, *shared)]
+    return [Path(folder).expanduser() for folder in (*given, *home, *usual)]
 
 
 def load_nltk(name: str, *, limit: int | None = None) -> Corpus:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from core.attacks.attributes.experiment import Guess
-from core.attacks.attributes.parts import Why
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, WRONG, error_bars, style
 from core.registry import look_of
 from core.studies.attribute_curves import ALONG, Curve
+
+if TYPE_CHECKING:
+    from core.attacks.attributes.experiment import Guess
+    from core.attacks.attributes.parts import Why
 
 __all__ = ["accuracy_figure", "confusion_figure", "guesses_figure", "reasons_figure"]
 

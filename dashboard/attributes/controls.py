@@ -15,7 +15,7 @@ from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError, InvalidInputError
 from core.studies.attribute_curves import ALONG, SOURCES, View, offered, views_of
-from core.studies.attribute_job import MOST_LABELS
+from core.studies.attribute_request import MOST_LABELS
 from core.studies.rows import Row
 from dashboard.attributes import state
 from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from core.attacks.attributes.examples import Examples
-from core.studies.attribute_job import AttributeRequest, Inferred, infer_attribute
+from core.studies.attribute_request import AttributeRequest, Inferred
 from dashboard import work
 from dashboard.attributes import state
 
@@ -48,6 +48,8 @@ def _start(examples: Examples | None, request: AttributeRequest) -> None:
     if request.is_upload and examples is None:  # the file went when the page was reloaded
         work.drop(request)
         return
+    from core.studies.attribute_job import infer_attribute  # takes seconds: only who infers waits
+
     work.start(request, infer_attribute, request, examples)
 
 

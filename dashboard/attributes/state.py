@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.studies.attribute_job import AttributeRequest
+from core.studies.attribute_request import AttributeRequest
 from dashboard.address import Address, Parameter
 from dashboard.kept import Kept
 
 if TYPE_CHECKING:
     from core.attacks.attributes.examples import Examples
     from core.corpora.memory_file import MemoryFile
-    from core.studies.attribute_job import Inferred
+    from core.studies.attribute_request import Inferred
 
 __all__ = [
     "COUNTS",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.attacks.attributes.experiment import likeliest
-from core.attacks.attributes.parts import Why, why
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.attacks.inversion.export import neutral_cell, table_csv
 from core.errors import CoreError
@@ -28,7 +26,7 @@ from core.studies.attribute_curves import (
     table,
     with_mixed,
 )
-from core.studies.attribute_job import Inferred
+from core.studies.attribute_request import Inferred
 from core.studies.rows import Row
 from core.text import check_text
 from dashboard import cache
@@ -38,6 +36,9 @@ from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.inversion.answers import ENCODER
 from dashboard.story.pinning import note_figure
+
+if TYPE_CHECKING:
+    from core.attacks.attributes.parts import Why
 
 __all__ = ["QUESTION", "STUDY", "accuracy", "confusion", "finding", "mistakes_at", "note",
            "typed"]  # fmt: skip
@@ -227,6 +228,8 @@ def typed(found: Inferred, attribute: str) -> None:
     except CoreError as error:
         show_error(error, title="This text cannot be read")
         return
+    from core.attacks.attributes.experiment import likeliest  # takes seconds to import
+
     guesses = likeliest(found.linear, found.labels, vector)
     reasons = _reasons(found, [guess.label for guess in guesses], vector)
     truth = state.truth() if state.truth() in found.labels else ""
@@ -262,6 +265,8 @@ def _reasons(found: Inferred, labels: Sequence[str], vector: Any) -> list[Why]:
         return []
     predicted = found.topic.predict([state.text()])[0]
     numbers = {label: i for i, label in enumerate(found.labels)}
+    from core.attacks.attributes.parts import why
+
     return [why(found.linear, vector, predicted, numbers[label]) for label in labels]
 
 

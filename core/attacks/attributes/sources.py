@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from core.attacks.attributes.examples import Examples
 from core.corpora import Sentences, load_corpus
 from core.corpora.memory_file import MemoryFile
+from core.corpora.nltk_corpora import nltk_folders
 from core.corpora.uploads import read_upload
 from core.errors import InvalidInputError
 
@@ -128,15 +129,8 @@ def is_at_hand(name: str) -> bool:
     corpus, _, part = ATTRIBUTE_CORPORA[name].corpus.partition(":")
     if corpus != "nltk":
         return True
-    import nltk.data
-
-    for path in (f"corpora/{part}", f"corpora/{part}.zip"):
-        try:
-            nltk.data.find(path)
-        except (LookupError, OSError):
-            continue
-        return True
-    return False
+    places = (folder / "corpora" for folder in nltk_folders())
+    return any((at / part).is_dir() or (at / f"{part}.zip").is_file() for at in places)
 
 
 def open_examples(name: str) -> Examples:
