@@ -105,6 +105,7 @@ STUDIES: dict[str, StudyEntry] = {
         "encoders: how well news is sorted",
         "Corò (2022), Table 5.1",
         "core.studies.classification:ClassificationStudy",
+        version=2,
     ),
     "paragraphs": StudyEntry(
         "Paragraphs",
@@ -173,13 +174,14 @@ STUDIES: dict[str, StudyEntry] = {
         "classifiers that only ever see noise: what they are worth",
         "Qu et al. (2021), Tables 4 and 5",
         "core.studies.constrained:ConstrainedStudy",
-        version=2,
+        version=3,
     ),
     "adaptive": StudyEntry(
         "Pretraining under noise",
         "what pretraining under noise wins back of what noise costs",
         "Qu et al. (2021), Tables 6 and 7",
         "core.studies.adaptive:AdaptiveStudy",
+        version=2,
         folder="constrained",
     ),
     "tradeoff": StudyEntry(
@@ -195,7 +197,7 @@ STUDIES: dict[str, StudyEntry] = {
         "what an adversary reads while an encoder is trained against it, and fresh ones after it",
         "Song & Raghunathan (2020), §7, Fig. 6 and 7; Belrose et al. (2023)",
         "core.studies.adversarial:AdversarialStudy",
-        version=3,
+        version=4,
         beside=("search", "msp"),
     ),
     "membership-classifiers": StudyEntry(
@@ -210,6 +212,7 @@ STUDIES: dict[str, StudyEntry] = {
         "what differential privacy in training costs, and what is left to an attacker",
         "Abadi et al. (2016); Corò (2022), §3.5.1",
         "core.studies.private_training:PrivateTrainingStudy",
+        version=2,
     ),
     "membership-words": StudyEntry(
         "Membership of words",

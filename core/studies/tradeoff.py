@@ -30,6 +30,7 @@ from core.studies.tradeoff_cells import USUAL, check_parts, parts_of, trained_pa
 from core.studies.tradeoff_guards import Guard, check_same, drawn_texts, guard_of
 from core.studies.tradeoff_members import HeadUse, head_use_scores, member_scores
 from core.studies.tradeoff_network import network_use_scores
+from core.studies.tradeoff_said import POSTERIOR
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_summary import markdown
 from core.studies.tradeoff_texts import auxiliary_digest
@@ -38,7 +39,7 @@ from core.training.record import hardware
 
 __all__ = ["USUAL", "TradeoffStudy", "markdown", "measure"]
 
-PARTS = ("attack", "use", "attribute", "membership")
+PARTS = ("attack", POSTERIOR, "use", "attribute", "membership")
 """What is measured of a defence, each a cell."""
 
 Found = tuple[dict[str, Score], dict[str, Any]]

@@ -11,6 +11,7 @@ from typing import Any
 
 from core.attacks.inversion.shipped import shipped_digest
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.corpora.near_duplicates import THRESHOLD
 from core.defences.entries import ChainEntry, settings_by_stage
 from core.defences.registry import entry_of
 from core.defences.trained.registry import TRAINED_DEFENCES
@@ -38,6 +39,7 @@ from core.studies.tradeoff_attack import (
     releases_tokens,
 )
 from core.studies.tradeoff_attribute import READER
+from core.studies.tradeoff_said import POSTERIOR
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
 from core.studies.tradeoff_use import contents_of
@@ -112,7 +114,7 @@ def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
     """
     if is_of_network(spec.name):
         return {"use": {**_used(replace(asked, pairs=(), searches=())), **_network(spec)}}
-    found = {} if is_of_model(spec.name) else {"attack": _attacked(asked, spec)}
+    found = {} if is_of_model(spec.name) else _attacks(asked, spec)
     if asked.tasks or asked.pairs or asked.searches:
         found["use"] = _used(asked)
         if is_of_model(spec.name):
@@ -127,6 +129,20 @@ def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
 def _shared(asked: TradeoffSettings, part: str) -> Cell:
     return {"study": "tradeoff", "part": part, "encoder": asked.encoder,
             "encoder_precision": asked.precision}  # fmt: skip
+
+
+def _attacks(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
+    """Return the cells of those who read words: of the likeliest tokens is read in one of its own.
+
+    It needs nothing of the others, and where no tokens are released nobody reads them.
+    """
+    others = tuple(name for name in asked.attackers if name != POSTERIOR)
+    if len(others) == len(asked.attackers) or not others:
+        return {"attack": _attacked(asked, spec)}
+    found = {"attack": _attacked(replace(asked, attackers=others), spec)}
+    if releases_tokens(spec.name):
+        found[POSTERIOR] = _attacked(replace(asked, attackers=(POSTERIOR,)), spec)
+    return found
 
 
 def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
@@ -147,7 +163,7 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
             f"{asked.encoder} and --auxiliary {asked.auxiliary or 'none'}."
         )
     attackers = list(asked.attackers)
-    if trained_stage(spec.name) and FRESH not in attackers:
+    if trained_stage(spec.name) and FRESH not in attackers and attackers != [POSTERIOR]:
         attackers.append(FRESH)
     return {**_shared(asked, "attack"), "attack": asked.attack, **_reads_sentences(asked),
             "attackers": attackers, "auxiliary": asked.auxiliary,
@@ -182,7 +198,7 @@ def _start(asked: TradeoffSettings) -> str:
 def _used(asked: TradeoffSettings) -> Cell:
     told = (asked.tasks, asked.pairs, asked.searches)
     return {**_shared(asked, "use"), "tasks": list(asked.tasks), "pairs": list(asked.pairs),
-            "searches": list(asked.searches), "contents": contents_of(*told),
+            "searches": list(asked.searches), "contents": contents_of(*told), "near": THRESHOLD,
             "n_train": asked.n_train, "n_test": asked.n_test,
             "n_searched": asked.n_searched}  # fmt: skip
 

@@ -23,7 +23,7 @@ from core.studies.rows import Cell
 from core.studies.tradeoff_guards import check_same
 from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import MEMBERSHIP, change_measure, utility_measure
-from core.studies.tradeoff_use import contents_of, open_tasks, sizes_of, undefended
+from core.studies.tradeoff_use import contents_of, facts_of, open_tasks, sizes_of, undefended
 from core.tasks.labelled import LabelledTask
 from core.tasks.outcomes import Hits, Outcome
 from core.training.private_heads import HeadSettings, TrainedHead, fit_head
@@ -117,7 +117,7 @@ def head_use_scores(
         scores[utility_measure(task.name, task.measure)] = found.score()
         scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
     facts = {
-        "same_texts": [task.name for task in tasks if task.has_official_split],
+        **facts_of(tasks, cell),
         "as_without": [task.name for task in tasks if not isinstance(task, LabelledTask)],
         **(accounted(use.heads[0].privacy) if use.heads else {}),
     }

@@ -20,7 +20,7 @@ from core.results import Score
 from core.store import storage_errors
 from core.studies.rows import Cell
 from core.studies.tradeoff_summary import change_measure, utility_measure
-from core.studies.tradeoff_use import open_tasks, sizes_of, undefended
+from core.studies.tradeoff_use import facts_of, open_tasks, sizes_of, undefended
 from core.tasks.examples import Examples
 from core.tasks.labelled import LabelledTask
 from core.tasks.outcomes import Hits
@@ -90,4 +90,4 @@ def network_use_scores(
         usual, found = undefended(task, own, **sizes_of(task, cell)), use.outcome(task)
         scores[utility_measure(task.name, task.measure)] = found.score()
         scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
-    return scores, {"same_texts": [t.name for t in tasks if t.has_official_split]}, use
+    return scores, facts_of(tasks, cell), use

@@ -13,6 +13,7 @@ from core.studies.tradeoff_point import Point
 __all__ = [
     "ATTACKERS_SINCE",
     "OF_TOKENS",
+    "POSTERIOR",
     "attack_said",
     "attack_version",
     "attackers_told",
@@ -23,7 +24,8 @@ __all__ = [
 ATTACKERS_SINCE = 3
 """The version of the study since which those who learn have been what they are today."""
 
-OF_TOKENS = ("tokens", "posterior")
+POSTERIOR = "posterior"
+OF_TOKENS = ("tokens", POSTERIOR)
 """Those read what is released, no vector of a text."""
 
 _ANSWERS = "the classifier's probabilities for a text and its class"

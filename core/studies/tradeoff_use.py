@@ -15,12 +15,12 @@ from core.results import Score
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
 from core.studies.tradeoff_summary import change_measure, utility_measure
-from core.tasks.labelled import read_labelled
+from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.outcomes import Outcome, Task
 from core.tasks.pairs import read_pairs
 from core.tasks.searches import SearchTask, read_searches
 
-__all__ = ["contents_of", "open_tasks", "sizes_of", "undefended", "use_scores"]
+__all__ = ["contents_of", "facts_of", "open_tasks", "sizes_of", "undefended", "use_scores"]
 
 
 def use_scores(
@@ -39,7 +39,16 @@ def use_scores(
         usual = undefended(task, own, **sizes)
         scores[utility_measure(task.name, task.measure)] = found.score()
         scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
-    return scores, {"same_texts": [task.name for task in tasks if task.has_official_split]}
+    return scores, facts_of(tasks, cell)
+
+
+def facts_of(tasks: Sequence[Task], cell: Cell) -> dict[str, Any]:
+    """Return which tasks test every run on the same texts, and what is not tested on."""
+    return {
+        "same_texts": [task.name for task in tasks if task.has_official_split],
+        "task_near_duplicates": {task.name: task.n_near_duplicates(**sizes_of(task, cell))
+                              for task in tasks if isinstance(task, LabelledTask)},
+    }  # fmt: skip
 
 
 def sizes_of(task: Task, cell: Cell) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora import Columns, load_corpus
+from core.corpora.near_duplicates import near_duplicates
 from core.corpora.tables import open_table
 from core.errors import InvalidInputError
 from core.protocols import Encoder
@@ -27,7 +29,10 @@ SPLIT_COLUMN = "split"
 N_FOLDS = 5
 """Where there is no official split, a run is tested on one part of so many."""
 
-_TESTS = ("test", "dev", "validation", "val")
+_TESTS = ("dev", "validation", "val", "test")
+"""What is tested on, the first that there is: by these figures people choose, and the test part of
+a split stays unseen.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,13 @@ class LabelledTask:
         InvalidInputError
             Fewer texts than asked for, or one class only.
         """
+        known, held = self.parts(n_train=n_train, n_test=n_test, seed=seed)
+        return self.tested(encoder, known, held)
+
+    def tested(self, encoder: Encoder, known: NDArray[np.intp], held: NDArray[np.intp]) -> Hits:
+        """Return the same of texts that are told by their places."""
         from sklearn.linear_model import RidgeClassifierCV
 
-        known, held = self.parts(n_train=n_train, n_test=n_test, seed=seed)
         labels = np.array(self.labels)
         vectors = encoder.encode([self.texts[i] for i in (*known, *held)])
         seen, unseen = vectors[: len(known)], vectors[len(known) :]
@@ -93,20 +102,38 @@ class LabelledTask:
         """Return which texts are trained on and which are tested on; no text is in both.
 
         Those of the official split, else a fifth for testing: another fifth under each of five
-        seeds, so that their errors average out.
+        seeds, so that their errors average out. No text is tested on that nearly repeats one that
+        is trained on, or stands nearly whole in one.
         """
-        known, held = self._official() or self._fold(seed, n_train, n_test)
-        tested = {self.texts[i] for i in held}
-        known = np.array([i for i in known if self.texts[i] not in tested], np.intp)
+        known, held, repeats = self.sides(n_train=n_train, n_test=n_test, seed=seed)
+        held = np.delete(held, repeats)
         rng = np.random.default_rng([seed, 1])
         known, held = _some(known, n_train, rng), _some(held, n_test, rng)
         n_classes = min(len({self.labels[i] for i in side}) for side in (known, held))
         if len(known) < max(n_train, 2) or len(held) < max(n_test, 2) or n_classes < 2:
             raise InvalidInputError(
                 f"{self.name} needs {n_train + n_test or 'some'} texts of two classes to train on "
-                f"and to test on, and has {len(self.texts)} of {len(set(self.labels))}."
+                f"and to test on, and has {len(self.texts)} of {len(set(self.labels))}, of which "
+                f"{len(repeats)} nearly repeat others."
             )
         return known, held
+
+    def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
+        """Return how many texts are not tested on, as they nearly repeat training texts."""
+        return len(self.sides(n_train=n_train, n_test=n_test, seed=seed)[-1])
+
+    def sides(
+        self, *, n_train: int = 0, n_test: int = 0, seed: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
+        """Return both sides, and the places among those held of texts that repeat known ones.
+
+        What is in both word for word is tested on, and not trained on.
+        """
+        known, held = self._official() or self._fold(seed, n_train, n_test)
+        texts = [self.texts[i] for i in held]
+        tested = frozenset(texts)
+        known = np.array([i for i in known if self.texts[i] not in tested], np.intp)
+        return known, held, _repeats(tuple(texts), tuple(self.texts[i] for i in known))
 
     def _official(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
         """Return the texts to train and to test on of the official split, if there is one."""
@@ -128,6 +155,11 @@ class LabelledTask:
             size = max(size, min(n_test, n - n_train))
         held = np.roll(order, -fold * size)[: max(size, 1)]
         return np.setdiff1d(order, held), held
+
+
+@lru_cache(maxsize=64)
+def _repeats(held: tuple[str, ...], known: tuple[str, ...]) -> list[int]:
+    return sorted(near_duplicates(held, known))
 
 
 def _some(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
