@@ -39,7 +39,7 @@ class ByNumber:
 
 
 def numbers(n: int) -> tuple[str, ...]:
-    return tuple(f"{x:.3f}" for x in np.linspace(0, np.pi, n))
+    return tuple(f"{x:.6f}" for x in np.linspace(0, np.pi, n))
 
 
 def test_accuracy_is_full_with_the_class_in_the_vector_and_chance_without() -> None:
@@ -197,7 +197,8 @@ def test_a_stopped_study_goes_on_with_the_next_cell(
         run_study("tradeoff", study, tmp_path / "cells", on_progress=stop)
     rows = run_study("tradeoff", study, tmp_path / "cells")
     defences = ("none", "text_to_text", "gaussian")
-    assert measured == [f"{d}, {part}" for part in ("attack", "use") for d in defences]
+    attacks, uses = ([f"{d}, {part}" for d in defences] for part in ("attack", "use"))
+    assert measured == [*attacks, "text_to_text, attack", *uses], "of likely tokens is read apart"
     assert [row["said"] for row in rows] == measured
 
 
@@ -328,7 +329,8 @@ def test_a_text_is_found_again_by_its_twin_alone(tmp_path: Path) -> None:
 
 
 def test_an_official_split_is_honoured(tmp_path: Path) -> None:
-    rows = {"text": [f"text {i}" for i in range(9)], "label": [0, 1, 0, 1, 0, 1, None, None, None],
+    rows = {"text": [f"text {i}" for i in range(10, 19)],
+            "label": [0, 1, 0, 1, 0, 1, None, None, None],
             "split": ["train"] * 4 + ["dev"] * 2 + ["test"] * 3}  # fmt: skip
     pd.DataFrame(rows).to_parquet(tmp_path / "s.parquet")
     task = read_labelled("s", tmp_path / "s.parquet")

@@ -25,6 +25,7 @@ from core.studies.registry import cells_of, run_study
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tradeoff import TradeoffStudy, measure
+from core.studies.tradeoff_attack import ATTACKERS
 from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
 from core.studies.tradeoff_setting import promises
 from core.studies.tradeoff_summary import markdown, summarise
@@ -318,7 +319,26 @@ def test_cells_of_defences_that_are_not_trained_hold_what_they_always_did(
     assert {*attacked} - shared == {
         "attack", "attackers", "auxiliary", "start", "settings", "n_auxiliary", "n_targets", "near"
     }  # fmt: skip
-    assert {*used} - shared == {"tasks", "pairs", "searches", "n_train", "n_test", "n_searched"}
+    assert {*used} - shared == {
+        "tasks", "pairs", "searches", "n_train", "n_test", "n_searched", "task_near"
+    }  # fmt: skip
+
+
+def test_who_reads_likely_tokens_has_a_cell_of_their_own_where_tokens_are_released(
+    study: TradeoffStudy,
+) -> None:
+    """So that one command asks for all, and no attacker is measured again as another is added."""
+    bare = replace(study, attributes="", membership="", tasks=(), attackers=ATTACKERS)
+    asked = replace(bare, defences=("none", "text_to_text:eta=75"), seeds=(0,))
+    told = [(cell["defence"], cell["attackers"]) for cell in asked.cells()]
+    others = ["tuned", "search", "tokens"]
+    assert told == [
+        ("none", others), ("text_to_text", others), ("text_to_text", ["posterior"])
+    ]  # fmt: skip
+    without = replace(asked, attackers=tuple(others))
+    assert without.cells() == asked.cells()[:2]
+    alone = replace(asked, attackers=("posterior",))
+    assert alone.cells()[1] == asked.cells()[2]
 
 
 def test_a_trained_defence_that_is_damaged_is_trained_again_and_the_same(

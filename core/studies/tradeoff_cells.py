@@ -198,8 +198,8 @@ def _start(asked: TradeoffSettings) -> str:
 def _used(asked: TradeoffSettings) -> Cell:
     told = (asked.tasks, asked.pairs, asked.searches)
     return {**_shared(asked, "use"), "tasks": list(asked.tasks), "pairs": list(asked.pairs),
-            "searches": list(asked.searches), "contents": contents_of(*told), "near": THRESHOLD,
-            "n_train": asked.n_train, "n_test": asked.n_test,
+            "searches": list(asked.searches), "contents": contents_of(*told),
+            "task_near": THRESHOLD, "n_train": asked.n_train, "n_test": asked.n_test,
             "n_searched": asked.n_searched}  # fmt: skip
 
 

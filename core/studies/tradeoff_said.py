@@ -75,11 +75,14 @@ def use_said(facts: Mapping[str, Any]) -> str:
     if "n_train" not in facts:
         return "Usefulness was not measured."
     n_train, n_test = facts["n_train"], facts["n_test"]
+    part, apart = "its test part", ""
+    if "task_near" in facts:
+        part = "its part to develop on, else on its test part"
+        apart = " No text is tested on that nearly repeats a training text."
     sizes = (
         f"{n_train} training and {n_test} test texts (a random subset of each task)"
         if n_train and n_test
-        else "the official split, tested on its test part, or four fifths of the texts against "
-        "the fifth"
+        else f"the official split, tested on {part}, or four fifths of the texts against the fifth"
     )
     return (
         f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "
@@ -87,6 +90,7 @@ def use_said(facts: Mapping[str, Any]) -> str:
         + (f"; search: the right one of {facts['n_searched']} first, in per cent"
            if "n_searched" in facts else "")
         + "."
+        + apart
     )  # fmt: skip
 
 
