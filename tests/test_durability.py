@@ -19,10 +19,12 @@ from core.store import META, clear_leftovers, load_artifact, save_artifact
 from tools.faults.commands import COMMANDS
 from tools.faults.runs import measure
 from tools.faults.shim import KINDS, Operation, why_not
-from tools.faults.table import UPLOADS, markdown, write
+from tools.faults.table import UPLOADS, markdown, told_of, write
 from tools.faults.tries import Outcome, Share, spread
 from tools.kept import Kept
 
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
 needs_faults = pytest.mark.skipif(bool(why_not()), reason=why_not())
 TRIES = int(os.environ.get("LEAKSCOPE_FAULTS", "5"))
 """Of a command; the full run has some thousand."""
@@ -114,17 +116,23 @@ def outcome(problem: str = "", **changed: Any) -> Outcome:
 
 def test_the_table_counts_what_was_lost(tmp_path: Path) -> None:
     outcomes = [outcome(), outcome("does not go on"), outcome(kind="error", first="refused")]
-    assert "| fit | 7 | 1 of 1 | 1 of 2 | – | – | – |" in markdown(outcomes)
+    assert "| fit | 7 | 1 of 1 | 1 of 2 | – | – | – |" in markdown(told_of(outcomes))
     write(tmp_path / "faults.json", outcomes)
     told = json.loads((tmp_path / "faults.json").read_text())
     assert told["n_tries"] == 3 and [each["problem"] for each in told["lost"]] == ["does not go on"]
+    assert markdown(told) == (tmp_path / "faults.md").read_text("utf-8")
+
+
+def test_the_table_in_docs_is_of_every_command() -> None:
+    told = json.loads((RESULTS / "faults.json").read_text("utf-8"))
+    assert list(dict.fromkeys(each["command"] for each in told["counts"])) == list(COMMANDS)
+    assert told["command"] == "python -m tools.faults", "every operation is tried"
 
 
 def test_the_page_says_why_uploads_have_no_row() -> None:
-    root = Path(__file__).parents[1]
-    assert f"\n\n{UPLOADS}\n\n" in (root / "docs" / "results" / "faults.md").read_text("utf-8")
+    assert f"\n\n{UPLOADS}\n\n" in (RESULTS / "faults.md").read_text("utf-8")
     file, _, test = UPLOADS.split("`")[1].partition("::")
-    assert f"def {test}(" in (root / file).read_text("utf-8")
+    assert f"def {test}(" in (ROOT / file).read_text("utf-8")
 
 
 def test_a_file_is_on_disk_before_it_has_its_name(

@@ -43,6 +43,21 @@ def test_a_document_says_what_its_files_say(path: Path) -> None:
     assert new == path.read_text(encoding="utf-8"), "run `make figures`"
 
 
+def test_tables_of_tools_are_compared_with_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = ROOT / "docs" / "results"
+    for name in ("faults", "fuzz", "mutants"):
+        assert results / f"{name}.md" in whole() and results / f"{name}.md" not in documents()
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    told = json.loads((results / "fuzz.json").read_text("utf-8"))
+    told["counts"][0]["cases"] += 1
+    (tmp_path / "docs" / "results" / "fuzz.json").write_text(json.dumps(told))
+    monkeypatch.setattr("tools.figures.tables.ROOT", tmp_path)
+    table = whole()[tmp_path / "docs" / "results" / "fuzz.md"]()
+    assert table != (results / "fuzz.md").read_text("utf-8")
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 160
 

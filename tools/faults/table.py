@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from core.durable import write_whole
 from core.store import write_json
@@ -12,7 +13,7 @@ from core.studies.tables import markdown_table
 from tools.faults.shim import KINDS
 from tools.faults.tries import Outcome
 
-__all__ = ["UPLOADS", "in_order", "markdown", "write"]
+__all__ = ["UPLOADS", "in_order", "markdown", "told_of", "write"]
 
 UPLOADS = (
     "Uploads have no row: what a visitor uploads is kept in memory alone, so that no file "
@@ -25,18 +26,22 @@ UPLOADS = (
 
 def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> None:
     """Write the counts as JSON, and beside it the table in Markdown."""
-    told = {
-        "command": _command(most),
+    told = told_of(outcomes, most)
+    write_json(path, told, is_public=True)
+    write_whole(path.with_suffix(".md"), markdown(told).encode(), is_public=True)
+
+
+def told_of(outcomes: Sequence[Outcome], most: int | None = None) -> dict[str, Any]:
+    """Return what a file tells of tries: all that there are, or so many a command."""
+    names = list(dict.fromkeys(outcome.command for outcome in outcomes))
+    return {
+        "command": "python -m tools.faults" + ("" if most is None else f" --most {most}"),
         "n_tries": len(outcomes),
-        "counts": [_counts(outcomes, name, kind) for name in _names(outcomes) for kind in KINDS],
+        "most": most,
+        "operations": {each.command: each.n_operations for each in outcomes},
+        "counts": [_counts(outcomes, name, kind) for name in names for kind in KINDS],
         "lost": [asdict(outcome) for outcome in outcomes if outcome.problem],
     }
-    write_json(path, told, is_public=True)
-    write_whole(path.with_suffix(".md"), markdown(outcomes, most).encode(), is_public=True)
-
-
-def _names(outcomes: Sequence[Outcome]) -> list[str]:
-    return list(dict.fromkeys(outcome.command for outcome in outcomes))
 
 
 def _counts(outcomes: Sequence[Outcome], name: str, kind: str) -> dict[str, str | int]:
@@ -52,20 +57,25 @@ def _tried(most: int | None) -> str:
     return f"Of these, {most} a command were tried, spread evenly over them."
 
 
-def _command(most: int | None) -> str:
-    return "python -m tools.faults" + ("" if most is None else f" --most {most}")
+def _operations(told: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many operations each command has: where all were tried, as many as had errors."""
+    counted = {each["command"]: each["tries"] for each in told["counts"] if each["kind"] == "error"}
+    return {**counted, **told.get("operations", {})}
 
 
-def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
-    """Return the table: of each command, how many tries ended as if there had been no fault."""
+def markdown(told: Mapping[str, Any]) -> str:
+    """Return the table: of each command, how many tries ended as if there had been no fault.
+
+    Parameters
+    ----------
+    told : mapping
+        What the file beside it holds (see `told_of`).
+    """
     lines = []
-    for name in _names(outcomes):
-        counts = [_counts(outcomes, name, kind) for kind in KINDS]
-        n = next(each.n_operations for each in outcomes if each.command == name)
-        cells = [f"{int(c['tries']) - int(c['lost'])} of {c['tries']}" if c["tries"] else "–"
-                 for c in counts]  # fmt: skip
+    for name, n in _operations(told).items():
+        counts = [each for each in told["counts"] if each["command"] == name]
+        cells = [f"{c['tries'] - c['lost']} of {c['tries']}" if c["tries"] else "–" for c in counts]
         lines.append((name, n, *cells))
-    n_wrong = sum(bool(outcome.problem) for outcome in outcomes)
     return "\n".join([
         "# What a fault of the disk costs",
         "",
@@ -73,7 +83,7 @@ def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
         "making a folder; by Python, SQLite and Arrow alike) can fail in turn: with an "
         "error, with the process killed there, with a disk that is full from there on, with half "
         "of a write taken, and with half of a write taken and the process killed. Then the same "
-        f"command ran again. {_tried(most)} "
+        f"command ran again. {_tried(told.get('most'))} "
         "A cell says how often all files were then as without a fault, times aside, with nothing "
         "left over; and the run that met the fault had told it in one line.",
         "",
@@ -81,7 +91,8 @@ def markdown(outcomes: Sequence[Outcome], most: int | None = None) -> str:
         "",
         UPLOADS,
         "",
-        f"{len(outcomes):,} tries; {n_wrong} lost something. Repeat it: `{_command(most)}`.",
+        f"{told['n_tries']:,} tries; {len(told['lost'])} lost something. "
+        f"Repeat it: `{told['command']}`.",
         "",
     ])  # fmt: skip
 

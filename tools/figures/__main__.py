@@ -19,7 +19,7 @@ __all__ = ["documents", "main", "outcome"]
 
 def documents() -> list[Path]:
     """Return the texts whose figures come from files: those that are no whole tables."""
-    others = {*whole(), ROOT / "docs" / "results" / "faults.md"}
+    others = whole()
     found = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path for path in found if path not in others]
 
