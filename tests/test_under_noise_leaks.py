@@ -72,12 +72,12 @@ def by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
 def tasks(tmp_path_factory: pytest.TempPathFactory, bundled: list[str]) -> tuple[str, ...]:
     """A hundred and forty rows of two classes: forty of them say again what another row said."""
     folder = tmp_path_factory.mktemp("tasks")
-    drawn = bundled[::40][:100]
+    drawn, beside = bundled[::40][:100], bundled[13::40][:100]
     texts = [*drawn, *drawn[:40]]
     labels = ["b" if i % 100 % 4 == 0 else "a" for i in range(140)]
     columns: dict[str, dict[str, list[str]]] = {
         "alone": {"text": texts},
-        "pairs": {"sentence1": texts, "sentence2": texts[1:100] + texts[:1] + texts[1:41]},
+        "pairs": {"sentence1": texts, "sentence2": [*beside, *beside[:40]]},
         "split": {"text": texts, "split": ["train"] * 100 + ["test"] * 40},
     }
     for name, found in columns.items():
