@@ -323,6 +323,16 @@ def test_what_no_score_counts_is_told_with_what_it_would_change() -> None:
     assert shipped is not None and named == shipped[1] and int(whole) < int(named)
 
 
+@pytest.mark.parametrize("name", ["defences", "mechanism", "etas"])
+def test_a_task_is_told_in_plain_words_wherever_a_slide_names_it(name: str) -> None:
+    slide = told(name, {"task": "TREC"})
+    assert slide.table is not None
+    parts = [slide.title, slide.body, slide.alt, slide.table.columns, slide.facts]
+    seen = json.dumps(parts, ensure_ascii=False)
+    said = "questions: what kind of answer (TREC)"
+    assert said in seen and "TREC" not in seen.replace(said, "")
+
+
 def test_a_view_refuses_what_it_does_not_have() -> None:
     for name, parameters in (
         ("defences", {"keep": "5"}),

@@ -36,9 +36,15 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     etas = measured_etas(found, defence)
     kept = {eta: point for eta, point in etas.items() if task in point.utility}
     if not kept:
-        raise ArtifactError(f"The rows of {defence} hold no usefulness for {task}.")
+        raise ArtifactError(f"The rows of {defence} hold no usefulness for {task_said(task)}.")
     title = entry_shown(defence).title
-    columns = ("η", "Usefulness left, mean", f"Useful ({task})", "Words read, F1", "Tokens back, %")
+    columns = (
+        "η",
+        "Usefulness left, mean",
+        f"Useful for {task_said(task)}",
+        "Words read, F1",
+        "Tokens back, %",
+    )
     base = found.undefended
     rows = [
         (f"{eta:g}", _mean_kept(found, defence, eta), p.utility[task].said(0), p.leakage.said(0),
