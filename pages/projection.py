@@ -9,10 +9,11 @@ import streamlit as st
 from core.errors import CoreError
 from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
-from dashboard.controls import sentence_input
+from dashboard.controls import sentence_input, words_encoded
 from dashboard.leakage import how_much_leaks
 from dashboard.projection import controls, explain, job, pinned, selection, sentences, state, views
 from dashboard.story.pinning import Noted, story_button
+from dashboard.state import text
 from dashboard.toolbar import toolbar
 
 QUESTION = "Which texts belong together?"
@@ -76,7 +77,10 @@ story_button(
     "projection", address.query(), headline, lambda _: pinned.seen(map_drawn, colour, shape)
 )
 selection.save_map(drawn)
+encoded = st.container()
 selection.selected_texts(request, drawn, rows, encoder, defence)
+if typed is not None:
+    words_encoded(encoded, encoder, text())
 how_much_leaks("projection", "python -m core.projection.shipped")
 explain.how_it_is_computed(request.spec, defence)
 explain.caveats()
