@@ -44,12 +44,12 @@ own.adopt_own_job()
 address.warn_of_refused(f"Shown instead: {plain(controls.standing(address))}.")
 
 points = []
+with bar:
+    toolbar(address.show_link)
 controls.encoder_picker(found)
 if found is None:
     headline.title(finding.QUESTION, anchor=False)
 else:
-    with bar:
-        toolbar(address.show_link)
     controls.measure_pickers(found)
     points = views.shown_points(found)
     finding.finding(headline, headline.below(st.container()), found, points)
