@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.results import Score
 from core.studies.private_points import PrivateHead, PrivateModel
 
@@ -74,7 +74,7 @@ def exposure_figure(models: Sequence[PrivateModel]) -> go.Figure:
     chance = models[0].exposure.chance
     _guessing(figure, chance, "y", f"their law's mean {chance:.2f}")
     style(figure, height=380)
-    _below(figure, -0.26)
+    _below(figure)
     _by_epsilon(figure, epsilons)
     figure.update_yaxes(title="exposure, bits →", gridcolor=GRID, zeroline=False,
                         rangemode="tozero")  # fmt: skip
@@ -121,6 +121,6 @@ def _by_epsilon(figure: go.Figure, epsilons: Sequence[float], **place: int) -> N
     figure.update_xaxes(title="less privacy: ε of the training →", **place)  # fmt: skip
 
 
-def _below(figure: go.Figure, y: float = -0.14) -> None:
-    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": y, "x": 0},
+def _below(figure: go.Figure) -> None:
+    figure.update_layout(legend=BELOW,
                          margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)  # fmt: skip
