@@ -40,9 +40,9 @@ def private_figure(heads: Sequence[PrivateHead]) -> go.Figure:
         own = [head for head in heads if head.hidden == hidden]
         places = [epsilons.index(head.epsilon) + _APART * i for head in own]
         _line(figure, own, places, [head.accuracy for head in own], i, row=1)
-        _line(figure, own, places, [head.auc for head in own], i, row=2)
+        _line(figure, own, places, [head.auc.in_percent() for head in own], i, row=2)
     _guessing(figure, heads[0].accuracy.chance, "y", f"guessing {heads[0].accuracy.chance:.0f}")
-    _guessing(figure, 0.5, "y2", "a coin: 0.5")
+    _guessing(figure, 50, "y2", "a coin: 50")
     style(figure, height=560)
     _below(figure)
     _by_epsilon(figure, epsilons, row=2)
@@ -86,14 +86,14 @@ def _line(
     scores: Sequence[Score], i: int, *, row: int,
 ) -> None:  # fmt: skip
     colour, symbol, dash = _LOOKS[i % len(_LOOKS)]
-    decimals, unit = (1, " %") if row == 1 else (3, "")
+    unit = " %" if row == 1 else ""
     figure.add_scatter(
         x=list(places), y=[score.value for score in scores], mode="lines+markers",
         name=f"head: {heads[0].head}", legendgroup=str(i), showlegend=row == 1,
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": symbol, "size": 9, "color": colour},
         error_y=error_bars(scores, colour),
-        customdata=[[epsilon_said(head.epsilon), score.said(decimals) + unit]
+        customdata=[[epsilon_said(head.epsilon), score.said() + unit]
                     for head, score in zip(heads, scores, strict=True)],
         hovertemplate="ε %{customdata[0]}: %{customdata[1]}" f"<extra>{heads[0].head}</extra>",
         row=row, col=1,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
-from core.said import instead_said, leak_said, of_ten
+from core.said import instead_said
 from core.specs import DefenceSpec
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
@@ -104,10 +104,10 @@ def _eta_told(kept: dict[float, Point], base: Point) -> float:
 def _between(kept: dict[float, Point], base: Point) -> str:
     first, last = kept[min(kept)], kept[max(kept)]
     return (
-        f"From η {min(kept):g} to {max(kept):g}, the strongest attacker reads "
-        f"{leak_said(first.leakage, is_bold=True)} to {leak_said(last.leakage, is_bold=True)}; "
-        f"without a defence {leak_said(base.leakage, is_bold=True)}, by guessing "
-        f"{of_ten(base.leakage.chance)}."
+        f"From η {min(kept):g} to {max(kept):g}, the strongest attacker reads words with a score "
+        f"of {first.leakage.said(0, is_bold=True)} to {last.leakage.said(0, is_bold=True)} of 100 "
+        f"(F1); without a defence {base.leakage.said(0, is_bold=True)}, by guessing "
+        f"{base.leakage.chance:.0f}."
     )
 
 
