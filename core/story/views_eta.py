@@ -38,13 +38,8 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     if not kept:
         raise ArtifactError(f"The rows of {defence} hold no usefulness for {task_said(task)}.")
     title = entry_shown(defence).title
-    columns = (
-        "η",
-        "Usefulness left, mean",
-        f"Useful for {task_said(task)}",
-        "Words read, F1",
-        "Tokens back, %",
-    )
+    useful = f"Useful for {task_said(task)}"
+    columns = ("η", "Usefulness left, mean", useful, "Words read, F1", "Tokens back, %")
     base = found.undefended
     rows = [
         (f"{eta:g}", _mean_kept(found, defence, eta), p.utility[task].said(0), p.leakage.said(0),
