@@ -1,6 +1,7 @@
-"""What attackers read, said to everyone: of ten words so many, and the F1 behind it.
+"""What attackers read, said to everyone, the same everywhere.
 
-One scale for all pages, so that nobody has to hold two against each other.
+Of ten words so many, where it was counted which of a text's words were read; else the score, as a
+score: one thing never has two scales. What tells two groups apart is told from 0 to 100, too.
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ import math
 
 from core.results import Score
 
-__all__ = ["instead_said", "leak_said", "of_ten", "rate_said"]
+__all__ = [
+    "auc_said",
+    "guess_said",
+    "instead_said",
+    "leak_said",
+    "of_ten",
+    "rate_said",
+    "read_said",
+]
 
 
-def of_ten(percent: float, out_of: int = 10) -> str:
-    """Return how many of ten words a share of all words comes to.
+def of_ten(recall: float) -> str:
+    """Return how many of ten words a recall comes to: the per cent of a text's words that is read.
 
-    The share counts as it is shown, in whole per cent, and half a word is rounded up: 45, 55 and
+    It counts as it is shown, in whole per cent, and half a word is rounded up: 45, 55 and
     65 per cent are five, six and seven words, whatever stands behind the point.
 
     Examples
@@ -25,54 +34,90 @@ def of_ten(percent: float, out_of: int = 10) -> str:
     >>> of_ten(54.6), of_ten(64.7)
     ('about 6 of 10 words', 'about 7 of 10 words')
     """
-    if math.isnan(percent):
+    if math.isnan(recall):
         return "not known how many words"
-    if percent in (0, 100):
-        return f"{'all' if percent else 'none'} of {out_of} words"
-    n = (int(f"{percent:.0f}") * out_of + 50) // 100
+    if recall in (0, 100):
+        return f"{'all' if recall else 'none'} of 10 words"
+    n = (int(f"{recall:.0f}") * 10 + 50) // 100
     if n == 0:
-        return f"fewer than 1 of {out_of} words"
-    return f"{'nearly all' if n == out_of else f'about {n}'} of {out_of} words"
+        return "fewer than 1 of 10 words"
+    return f"{'nearly all' if n == 10 else f'about {n}'} of 10 words"
 
 
 def leak_said(score: Score, recall: float | None = None, *, is_bold: bool = False) -> str:
-    """Return what is read on average: of ten words so many, then the F1 with its interval.
+    """Return what is read on average, as one reads it: of ten words so many, then the F1.
 
     Parameters
     ----------
     score : Score
         A token-set F1 in per cent.
     recall : float, optional
-        The per cent of the words that were read, where it is kept; without it the F1 stands for
-        it, which it equals where as many of the answers are right.
+        The per cent of the words that were read, where it is kept. An F1 counts what was wrongly
+        answered, too, and is no share of the words: without a recall it is told as a score.
 
     Examples
     --------
     >>> from core.results import Interval
     >>> leak_said(Score(61.4, Interval(60.4, 62.3), 1704), 58.2)
     'about 6 of 10 words (F1 61 [60, 62])'
+    >>> leak_said(Score(61.4, Interval(60.4, 62.3), 1704))
+    'words with a score of 61 [60, 62] of 100 (F1)'
     """
+    if recall is None:
+        return f"words with a score of {score.said(0, is_bold=is_bold)} of 100 (F1)"
     mark = "**" if is_bold else ""
-    share = score.value if recall is None else recall
-    return f"{mark}{of_ten(share)}{mark} (F1 {score.said(0)})"
+    return f"{mark}{of_ten(recall)}{mark} (F1 {score.said(0)})"
+
+
+def read_said(score: Score, recall: float | None) -> str:
+    """Return what is read in as few words as a title or a list has room for.
+
+    Examples
+    --------
+    >>> read_said(Score(61.4), 58.2), read_said(Score(61.4), None)
+    ('about 6 of 10 words', 'words with a score of 61 of 100')
+    """
+    return f"words with a score of {score.value:.0f} of 100" if recall is None else of_ten(recall)
+
+
+def guess_said(f1: float) -> str:
+    """Return what guessing comes to, of which the F1 alone is kept.
+
+    Examples
+    --------
+    >>> guess_said(3.8)
+    'a score of 4 of 100 (F1)'
+    """
+    return f"a score of {f1:.0f} of 100 (F1)"
 
 
 def instead_said(own: Score, base: Score) -> str:
-    """Return what is read beside what was read before, finer where ten words tell no difference.
+    """Return what is read beside what was read before, as the scores that are kept of both.
 
     Examples
     --------
     >>> instead_said(Score(23.0), Score(65.0))
-    '**about 2 of 10 words** instead of **about 7** (F1 23 instead of 65)'
-    >>> instead_said(Score(61.0), Score(64.0))
-    '**about 61 of 100 words** instead of **about 64** (F1 61 instead of 64)'
+    'words with a score of **23** instead of **65** of 100 (F1)'
     """
-    out_of = 10 if of_ten(own.value) != of_ten(base.value) else 100
-    now, before = (of_ten(score.value, out_of) for score in (own, base))
-    return (
-        f"**{now}** instead of **{before.removesuffix(f' of {out_of} words')}** "
-        f"(F1 {own.said(0)} instead of {base.said(0)})"
-    )
+    scores = " instead of ".join(score.said(0, is_bold=True) for score in (own, base))
+    return f"words with a score of {scores} of 100 (F1)"
+
+
+def auc_said(auc: Score, decimals: int = 1, *, is_bold: bool = False) -> str:
+    """Return an AUC from 0 to 100, as the glossary explains it.
+
+    Parameters
+    ----------
+    auc : Score
+        As it is measured and stored, from 0 to 1.
+
+    Examples
+    --------
+    >>> from core.results import Interval
+    >>> auc_said(Score(0.643, Interval(0.61, 0.672)))
+    '64.3 [61.0, 67.2]'
+    """
+    return auc.in_percent().said(decimals, is_bold=is_bold)
 
 
 def rate_said(

@@ -92,7 +92,7 @@ PAGES = {
             "deniability",
             "Deniability",
             "blur_on",
-            "Drag η and see what a sentence becomes and how deniable each of its words is.",
+            "Drag η and see what a sentence becomes, and how often each of its words comes back.",
         ),
         _page(
             "tradeoff",

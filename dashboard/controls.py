@@ -13,6 +13,7 @@ from dashboard import cache, state
 from dashboard.calm import calm
 
 __all__ = [
+    "has_area",
     "leave_button",
     "present_button",
     "presenter_buttons",
@@ -21,9 +22,11 @@ __all__ = [
     "words_encoded",
 ]
 
-_LONG, _AREA = "_has_area", "text-area"
+_LONG, _ASKED, _AREA = "_has_area", "_asked_for_area", "text-area"
 _LINE = 200
 """Characters that a line shows well."""
+_PASTED = 50
+"""Characters that nobody types between two looks at a line."""
 
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
@@ -33,9 +36,10 @@ def sentence_input(
 ) -> None:
     """Draw the line that one types into; it answers while one types.
 
-    A long text, from a link or a collection, has an area instead, and so has who asks for it.
+    A long text, from a link, a collection or the clipboard, has an area instead, and so has who
+    asks for it.
     """
-    if _is_long():
+    if has_area():
         _text_area()
         return
     st.text_input(
@@ -50,15 +54,20 @@ def sentence_input(
     )
 
 
-def _is_long() -> bool:
-    """Return whether the text has an area: as asked for, or as long as it was when it came."""
-    if _LONG not in st.session_state:
-        st.session_state[_LONG] = len(state.text()) > _LINE
+def has_area() -> bool:
+    """Return whether the text has an area: as asked for, or as long as it was when it came.
+
+    It comes when it is set or pasted. Who types goes on where they are.
+    """
+    here, seen = state.text(), st.session_state.get(state.SEEN_KEY)
+    if seen is None or len(here) - len(seen) > _PASTED:
+        st.session_state[_LONG] = len(here) > _LINE or bool(st.session_state.get(_ASKED))
+    st.session_state[state.SEEN_KEY] = here
     return bool(st.session_state[_LONG])
 
 
 def _use_area(is_long: bool) -> None:
-    st.session_state[_LONG] = is_long
+    st.session_state[_LONG] = st.session_state[_ASKED] = is_long
 
 
 def _text_area() -> None:
@@ -75,14 +84,18 @@ def _text_area() -> None:
 
 def _take_area() -> None:
     state.set_text(str(st.session_state[_AREA]))
+    st.session_state[state.SEEN_KEY] = state.text()  # it stays in the area
 
 
-def words_encoded(slot: Any, encoder: Encoder, typed: str) -> None:
-    """Say how many words of a long text the encoder reads at all."""
+def words_encoded(slot: Any, encoder: Encoder, typed: str, by: str = "") -> None:
+    """Say how many words of a long text the encoder reads at all; by which, where there are many.
+
+    Nothing is said of a line that is read to its end.
+    """
     n_read, n = words_read(encoder, typed)
-    if n_read < n or _is_long():
+    if n_read < n or has_area():
         slot.caption(
-            f"{n_read:,} of {n:,} words are encoded"
+            f"{n_read:,} of {n:,} words are encoded{by and f' by {by}'}"
             + ("." if n_read == n else ": what comes after them is not in the vector.")
         )
 
@@ -107,7 +120,7 @@ def sample_buttons() -> None:
             help="A sentence drawn from a collection that comes with Leakscope",
             on_click=_draw_sentence,
         )
-        is_long = _is_long()
+        is_long = has_area()
         st.button(
             "One line" if is_long else "Long text",
             key="long-text",

@@ -11,6 +11,7 @@ from dashboard import cache
 from dashboard.address import Parameter
 
 __all__ = [
+    "SEEN_KEY",
     "TEXT_KEY",
     "forget_widgets",
     "is_presenting",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 TEXT_KEY = "sentence"
+SEEN_KEY = "_seen_text"
+"""The text that the control was drawn for; none where another was set."""
 
 
 def text_parameter() -> Parameter:
@@ -38,6 +41,7 @@ def text() -> str:
 def set_text(value: str) -> None:
     """Replace the sentence, from a callback or before its control is drawn."""
     st.session_state[TEXT_KEY] = value
+    st.session_state.pop(SEEN_KEY, None)
 
 
 def is_presenting() -> bool:

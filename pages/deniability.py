@@ -9,13 +9,14 @@ from core.encoders.white_box import require_white_box
 from core.errors import CoreError
 from core.text import check_text
 from dashboard import cache, compiling, controls, encoder_choice
+from dashboard.address import Address
 from dashboard.calm import plain, show_error
 from dashboard.deniability import choice, explain, pinned, state, views
 from dashboard.deniability.eta import draw_again_button, eta_slider
 from dashboard.inversion.pinned import is_typed
 from dashboard.leakage import deniability_command, how_much_leaks
 from dashboard.promise import promises_of, show_promises
-from dashboard.state import is_presenting, text
+from dashboard.state import is_presenting, text, text_parameter
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
@@ -27,6 +28,9 @@ try:
         encoder = require_white_box(cache.encoder(on), "deniability")
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
+    with bar:
+        address = Address("deniability", (text_parameter(),))
+        toolbar(lambda: address.show_link(encoder_choice.address().query()))
     show_error(error, title="This encoder cannot be used here")
     encoder_choice.encoder_picker()
     st.stop()

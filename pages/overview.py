@@ -77,16 +77,19 @@ if measured:
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
         for name, record in measured.items()
     }
-    told = ", ".join(f"{INVERSION_ATTACKS[n].title} {leak_said(f1)}" for n, f1 in scores.items())
+    recalls = {name: record["held_out"].get("recall") for name, record in measured.items()}
+    told = ", ".join(
+        f"{INVERSION_ATTACKS[n].title} {leak_said(f1, recalls[n])}" for n, f1 in scores.items()
+    )
     st.plotly_chart(
-        figures.shipped_scores(scores),
+        figures.shipped_scores(scores, recalls),
         key="shipped",
         config=chart_config(),
         alt=f"Words read, by attack: {told}",
     )
     rows = [
         {"attack": name, "f1": f1.value, "low": f1.ci95.low, "high": f1.ci95.high, "n": f1.n,
-         "guessing": f1.chance, "recall": measured[name]["held_out"].get("recall")}
+         "guessing": f1.chance, "recall": recalls[name]}
         for name, f1 in scores.items()
     ]  # fmt: skip
     save_csv(lambda: table_csv(rows), "overview", about="What each attack reads, a row an attack")

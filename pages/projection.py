@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NoReturn
 
 import streamlit as st
 
 from core.errors import CoreError
 from dashboard import cache, encoder_choice
 from dashboard.calm import show_error
-from dashboard.controls import sentence_input
+from dashboard.controls import sentence_input, words_encoded
 from dashboard.leakage import how_much_leaks
 from dashboard.projection import controls, explain, job, pinned, selection, sentences, state, views
+from dashboard.state import text
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
@@ -23,13 +25,27 @@ job.adopt_map_job()
 sentences.adopt_sentences_job()
 
 headline, bar = Noted(st.container()), st.container(key="bar")
+
+
+def offer_view() -> None:
+    """Draw Present, Link and Save: last, since the address holds what stands below."""
+    with bar:
+        toolbar(partial(controls.show_link, address))
+
+
+def stop_without_map() -> NoReturn:
+    """End the page where there is no map, or not yet."""
+    headline.title(QUESTION, anchor=False)
+    offer_view()
+    st.stop()
+
+
 asked = controls.text_pickers()
 controls.method_pickers()
 address.warn_of_refused()
 encoder_choice.address().warn_of_refused()
 if asked is None:
-    headline.title(QUESTION, anchor=False)
-    st.stop()
+    stop_without_map()
 request, points = asked
 if state.is_own_forgotten() and not request.is_upload:
     st.warning(
@@ -46,12 +62,10 @@ try:
     drawn = drawn or job.drawn_map(request, points)
     encoder = cache.encoder(request.on) if drawn else None
 except CoreError as error:
-    headline.title(QUESTION, anchor=False)
     show_error(error, title="The map cannot be drawn")
-    st.stop()
+    stop_without_map()
 if drawn is None or encoder is None:
-    headline.title(QUESTION, anchor=False)
-    st.stop()
+    stop_without_map()
 
 colour, shape, is_refused = controls.colour_pickers(drawn.points.columns, address)
 views.finding(headline, drawn, colour)
@@ -63,14 +77,16 @@ if is_refused:
 place = st.container()
 st.header("Put a sentence on the map", anchor=False)
 sentence_input()
+encoded = st.container()
 typed = views.typed_place(encoder, drawn)
+if typed is not None:
+    words_encoded(encoded, encoder, text())
 st.header("Move the points by a defence", anchor=False)
 defence = views.defence_picker(encoder)
 moves = views.moved_points(encoder, drawn, defence) if defence else None
 with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
-with bar:
-    toolbar(partial(controls.show_link, address))
+offer_view()
 map_drawn = drawn
 story_button(
     "projection", address.query(), headline, lambda _: pinned.seen(map_drawn, colour, shape)

@@ -6,10 +6,12 @@ import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
+from core.figures.representations import encoder_title
 from core.studies.representation_summary import Representations
 from dashboard import cache
 from dashboard.calm import plain, show_error
-from dashboard.controls import sample_buttons, sentence_input
+from dashboard.controls import has_area, sample_buttons, sentence_input, words_encoded
+from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
 from dashboard.representations import (
     cards,
@@ -42,12 +44,12 @@ own.adopt_own_job()
 address.warn_of_refused(f"Shown instead: {plain(controls.standing(address))}.")
 
 points = []
+with bar:
+    toolbar(address.show_link)
 controls.encoder_picker(found)
 if found is None:
     headline.title(finding.QUESTION, anchor=False)
 else:
-    with bar:
-        toolbar(address.show_link)
     controls.measure_pickers(found)
     points = views.shown_points(found)
     finding.finding(headline, headline.below(st.container()), found, points)
@@ -65,11 +67,14 @@ st.header("An encoder of your own", anchor=False)
 own.measured()
 st.header("See one sentence read from all of them", anchor=False)
 sentence_input("Type a sentence, then press the button below")
+encoded = st.container()
 sample_buttons()
 controls.try_pickers()
 request = state.try_request()
 try:
     typed = check_sentence(text())
+    if ENCODER.name in request.encoders and has_area():  # what is fitted here reads all words
+        words_encoded(encoded, cache.encoder(ENCODER), typed, encoder_title(ENCODER.name))
     if not request.encoders:
         st.info("Choose an encoder above that can be fitted here.", icon=":material/ads_click:")
     elif ready := job.prepared_encoders(request):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.studies.tradeoff_choice import choose, within
 from dashboard import cache
-from dashboard.controls import sample_buttons, sentence_input
+from dashboard.controls import sample_buttons, sentence_input, words_encoded
 from dashboard.inversion.answers import ENCODER
 from dashboard.leakage import how_much_leaks
 from dashboard.remedies import show_remedies
@@ -45,9 +45,13 @@ explain.how_it_is_computed(found)
 
 st.header("Two settings on your sentence, side by side", anchor=False)
 sentence_input()
+encoded = st.container()
 sample_buttons()
 buttons = st.container(horizontal=True, gap="xsmall")
-sides.side_by_side(found, task, reads, sides.text_or_none(text()))
+typed = sides.text_or_none(text())
+if typed is not None:
+    words_encoded(encoded, cache.encoder(ENCODER), typed)
+sides.side_by_side(found, task, reads, typed)
 sides.noise_button(buttons)
 
 st.header("The numbers", anchor=False)

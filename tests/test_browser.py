@@ -125,12 +125,16 @@ def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
 
 
 def test_presenting_hides_the_controls(visit: Visit) -> None:
-    page = visit.open("/inversion", attack="probe_mlc").page
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit.open("/inversion", attack="probe_mlc")
     visit.answered(PROBE)
     page.get_by_role("button", name="Present").click()
     sync_api.expect(page.get_by_role("textbox", name="Your sentence")).to_be_hidden()
     stage = page.locator(".st-key-stage .ls-sentence")
     sync_api.expect(stage).to_contain_text("merger")
+    box = stage.bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 800, f"the punchline is cut off: {box}"
     # The keys work from the moment that the buttons that own them are there.
     page.get_by_role("button", name="Next").wait_for()
     for key, word in (("ArrowRight", "diabetes"), ("PageUp", "merger"), ("PageDown", "diabetes")):

@@ -44,9 +44,9 @@ def test_the_nearest_measured_eta_is_told_by_hand(found: Tradeoff) -> None:
     assert where.startswith("Measured at η = 60, the nearest")
     assert "55% of the way" in useful and "(10% to 100%)" in useful
     assert "on 1 of 2 tasks it cannot be told from guessing" in useful
-    assert "reads about 1 of 10 words (F1 8 [7, 9])" in read
-    assert "without a defence about 4 of 10 words (F1 40 [39, 41])" in read
-    assert "by guessing fewer than 1 of 10 words" in read
+    assert "reads words with a score of 8 [7, 9] of 100 (F1)" in read
+    assert "without a defence 40 [39, 41]" in read
+    assert "by guessing 3" in read
     assert "12 [11, 13] % of the tokens come back" in read
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,25 @@ def test_representations_show_rows_of_ones_own(small_app: AppTest) -> None:
     assert f"{YOURS}minilm" in page.multiselect(key="rep_encoder").value
     page.text_input(key="rep_own_encoder").set_value("mlm:nowhere").run()
     assert not page.exception and page.button(key="measure-own").label == "Measure this encoder"
+
+
+def test_an_encoder_of_ones_own_is_measured_beside_the_bundled_one_when_asked(
+    small_app: AppTest, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.representations.own.N_TARGETS", 20)
+    page, name = on(small_app, "representations"), f"mlm:{tiny_bert}"
+    page.text_input(key="rep_own_encoder").set_value(name).run()
+    page.button(key="measure-own").click().run()
+    end = time.monotonic() + 300
+    told: list[str] = []
+    while not told and not page.error and time.monotonic() < end:
+        time.sleep(0.5)
+        page.run()
+        told = [m.value for m in page.markdown if "numbers a text" in m.value]
+    assert not page.exception and not page.error
+    own, bundled = told[0].splitlines()
+    assert "tiny" in own or Path(name).name in own.replace("\\", "")
+    assert "(32 numbers a text): the attacker reads **" in own and " of 10 words** (F1 " in own
+    assert "minilm" in bundled and "(384 numbers a text)" in bundled
+    assert all("of 100 articles, n = " in line for line in (own, bundled))
+    assert any("told apart by what" in c.value for c in page.caption)

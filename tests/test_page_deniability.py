@@ -384,3 +384,10 @@ def test_a_mechanism_that_is_refuted_is_told_so(
 def test_what_differential_privacy_is_stands_beside(opened: Open) -> None:
     page = opened(text=TEXT)
     assert any("Ordinary differential privacy" in m.value for m in page.markdown)
+
+
+def test_no_page_is_said_to_make_words_deniable_without_the_odds_beside() -> None:
+    """In a menu there is no number: it stands on the page, beside what it promises."""
+    told = re.findall(r'^ {12}"(.+)",$', APP.read_text("utf-8"), flags=re.MULTILINE)
+    assert any("Drag η" in line for line in told)
+    assert not [line for line in told if re.search(r"\bden(y|ied|iable)\b", line)]

@@ -245,7 +245,7 @@ def test_an_upload_is_attacked_as_by_the_command_and_stays_in_the_session(
     record = attack_upload(MemoryFile("answers.csv", content)).record
     assert len(table) == len(record["sample"]) + len(record["user"])
     aucs = {each["auc"] for level in ("sample", "user") for each in record[level].values()}
-    assert {cell.split()[0] for cell in table["AUC"]} == {f"{auc:.3f}" for auc in aucs}
+    assert {cell.split()[0] for cell in table["AUC"]} == {f"{100 * auc:.1f}" for auc in aucs}
     assert (table["found at 0.1 %"] == "not resolvable").all()
     assert "Simulated" not in told(page)
     assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []
@@ -394,7 +394,7 @@ def test_tenths_have_symbols_of_their_own() -> None:
 
 def test_what_is_shipped_of_rare_words_is_told_with_them(opened: Open) -> None:
     page = opened(ASSETS / "membership", model="word2vec")
-    assert "Of the rarest tenth of words it is right **9" in told(page)
+    assert "Of the rarest tenth of words it is **9" in told(page)
 
 
 def test_what_the_year_tells_is_shown_and_is_no_headline(opened: Open) -> None:

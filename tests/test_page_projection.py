@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.corpora import uploads
 from core.corpora.memory_file import MemoryFile
 from core.defences.metric_dp.promised import is_promising
 from core.encoders.at_hand import encoder_at_hand
@@ -349,6 +350,39 @@ def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
     assert not any("is forgotten" in w.value for w in opened().warning)
     page = opened(own="1")
     assert [w.value for w in page.warning if "is forgotten" in w.value]
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ("text\n" + "A parcel lies near the mill.\n" * 12 + "one,two,three\n", "has 3 cells"),
+        ("text\n" + "A parcel lies near the mill.\n" * 40, "characters together"),
+    ],
+    ids=["a broken row further down", "too much text"],
+)
+def test_a_file_that_is_refused_while_its_texts_are_read_is_cleared(
+    opened: Open, content: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_CHARACTERS_READ", 800)
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    page.file_uploader(key=key_of("file")).upload("sent.csv", content.encode(), "text/csv").run()
+    assert not page.exception and wrong in page.error[0].value.replace("\\", "")
+    (again,) = page.file_uploader
+    assert again.key == map_state.key_of("file") + "-1", "empty, for the next"
+
+
+def test_a_file_with_another_column_that_can_be_drawn_stays(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_CHARACTERS_READ", 300)
+    page = opened()
+    control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
+    control(page, "file_uploader", "file").upload("p.csv", TABLE.encode(), "text/csv").run()
+    assert "characters together" in page.error[0].value.replace("\\", "")
+    (column,) = [box for box in page.selectbox if box.label == "Column of the texts"]
+    column.set_value("kind").run()
+    assert "All 16 rows" in told(drawn(page)) and not page.error
 
 
 def test_a_refused_file_is_cleared_and_said_and_the_next_is_taken(opened: Open) -> None:

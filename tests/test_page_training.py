@@ -85,8 +85,8 @@ def test_each_part_shows_as_soon_as_its_file_is_there(
 
 def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     page = opened(rows)
-    assert page.title[0].value.startswith("In training about 1 of 10 words were read (F1 8)")
-    assert "a fresh attacker reads about 3 of 10 words (F1 34)" in page.title[0].value
+    assert page.title[0].value.startswith("In training words were read with a score of 8 of 100")
+    assert "a fresh attacker reads them with 34" in page.title[0].value
     said = told(page)
     assert "With λ_w 3, under which least was read in training" in said
     assert "**8.3** [7.2, 9.4]" in said and "**34.5** [33.4, 35.6]" in said
@@ -180,7 +180,7 @@ def test_privacy_says_what_it_costs_what_it_leaves_and_what_was_spent(
     assert page.title[0].value.startswith("At ε = 1 accuracy changes by −2.4 points")
     said = told(page)
     assert "at most 2 points at ε = 8: met" in said and "at most 5 points at ε = 1: met" in said
-    assert "an AUC of at most 0.55 at ε = 1: met" in said
+    assert "an AUC of at most 55 at ε = 1: met" in said
     assert "No promise: accuracy" in said and "ε = 8.0 where it is 1 of one text" in said
     assert "they differ by at most **0.3 %**" in said or "**0.4 %**" in said
     heads, models, spent = (frame.value for frame in page.dataframe)
@@ -213,7 +213,7 @@ def test_what_an_address_may_not_ask_is_told(opened: Open, rows: Path) -> None:
     page = opened(rows, part="nonsense", encoder="/etc/passwd", hides="names")
     refused = page.warning[0].value.replace("\\", "")
     assert "part=nonsense" in refused and "passwd" in refused and "hides=names" in refused
-    assert page.title[0].value.startswith("In training about 1") and not page.error
+    assert page.title[0].value.startswith("In training words were read") and not page.error
 
 
 def test_presented_the_controls_are_gone_and_the_picture_stands(opened: Open, rows: Path) -> None:
@@ -237,7 +237,7 @@ def test_the_trap_is_sprung_here_and_now(opened: Open, small: None, leakscope_ho
     while not page.subheader and not page.error and time.monotonic() < end:
         time.sleep(0.2)
         page.run()
-    assert not page.error and " of 10 words were read (F1 " in page.subheader[0].value
+    assert not page.error and "words were read with a score of " in page.subheader[0].value
     assert "where nothing was hidden from it (λ = 0)" in told(page)
     (frame,) = (frame.value for frame in page.dataframe)
     assert list(frame["defence"]) == ["no defence", *["λ_w 0"] * 4, *["λ_w 3"] * 4]

@@ -66,6 +66,16 @@ def test_the_typed_sentence_has_a_symbol_that_nothing_else_has(layout: Layout) -
     assert len(set(groups)) == len(groups) == 7
 
 
+def test_a_map_in_three_dimensions_fills_its_frame_however_its_axes_spread() -> None:
+    """Drawn to scale, a map that is long one way would be a thread in the middle."""
+    vectors = np.random.default_rng(0).normal(size=(N, 8)) * [100, 10, *[1] * 6]
+    drawn = project(vectors.astype(np.float32), ProjectionSpec(method="pca", n_components=3))
+    scene = map_figure(drawn, HOVER, title="A map", colour=COLOUR).layout.scene
+    box, eye = scene.aspectratio, scene.camera.eye
+    assert scene.aspectmode == "manual" and min(box.x, box.y, box.z) >= 1
+    assert (eye.x**2 + eye.y**2 + eye.z**2) ** 0.5 < 1.7, "nearer than Plotly stands by itself"
+
+
 def test_texts_are_no_markup() -> None:
     (label,) = hover_texts(["<b>x</b> %{y} & more"])
     assert label == "&lt;b&gt;x&lt;/b&gt; &#37;{y} &amp; more"

@@ -1,11 +1,11 @@
-"""What leaks is said the same way everywhere: of ten words so many, then the F1."""
+"""What leaks is said the same way everywhere: of ten words so many, else as a score."""
 
 from __future__ import annotations
 
 import pytest
 
 from core.results import Interval, Score
-from core.said import instead_said, leak_said, of_ten
+from core.said import auc_said, instead_said, leak_said, of_ten, read_said
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,18 @@ def test_a_share_becomes_a_count_by_hand(percent: float, told: str) -> None:
     assert of_ten(percent) == told
 
 
-def test_what_is_read_is_counted_by_recall_where_it_is_kept() -> None:
+def test_what_is_read_is_counted_by_recall_and_told_as_a_score_without_one() -> None:
     score = Score(50.0, Interval(48.0, 52.0), 500)
-    assert leak_said(score) == "about 5 of 10 words (F1 50 [48, 52])"
-    assert leak_said(score, 34.0).startswith("about 3 of 10 words (F1 50")
+    assert leak_said(score, 34.0) == "about 3 of 10 words (F1 50 [48, 52])"
+    assert leak_said(score) == "words with a score of 50 [48, 52] of 100 (F1)"
+    assert read_said(score, 34.0) == "about 3 of 10 words"
+    assert "of 10 words" not in read_said(score, None)
 
 
-def test_two_leaks_that_ten_words_cannot_tell_apart_are_told_of_a_hundred() -> None:
-    assert "2 of 10 words" in instead_said(Score(20.0), Score(60.0))
-    assert "61 of 100 words" in instead_said(Score(61.0), Score(63.0))
-    alike = instead_said(Score(61.2), Score(61.4))
-    assert alike.startswith("**about 61 of 100 words** instead of **about 61**")
+def test_two_leaks_are_told_as_the_scores_that_are_kept_of_both() -> None:
+    told = instead_said(Score(61.2), Score(63.4))
+    assert told == "words with a score of **61** instead of **63** of 100 (F1)"
+
+
+def test_an_auc_is_told_from_0_to_100() -> None:
+    assert auc_said(Score(0.643, Interval(0.61, 0.672), 40)) == "64.3 [61.0, 67.2]"

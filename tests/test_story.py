@@ -242,11 +242,11 @@ def test_every_view_tells_what_a_number_rests_on(name: str) -> None:
         ("etas", {"keep": "80"}),
     ],
 )
-def test_what_is_read_is_told_of_ten_words_before_its_f1(
+def test_what_is_read_is_told_of_ten_words_or_as_a_score_before_f1_is_named(
     name: str, parameters: dict[str, str]
 ) -> None:
     body = told(name, parameters).body
-    first = re.search(r"of 10+ words|(?<!macro-)\bF1\b", body)
+    first = re.search(r"of 10 words|with a score of|(?<!macro-)\bF1\b", body)
     assert first is not None and first[0] != "F1", body
     assert not re.search(r"reach\w* \*\*\d", body)
 
@@ -316,11 +316,21 @@ def test_what_a_defence_rests_on_is_told_once() -> None:
 
 
 def test_what_no_score_counts_is_told_with_what_it_would_change() -> None:
-    match = re.search(r"F1 (\d+) \[.*?instead of (\d+) \[", told("unnamed", {}).body)
+    match = re.search(r"\*\*(\d+)\*\* \[.*?instead of \*\*(\d+)\*\* \[", told("unnamed", {}).body)
     assert match is not None
     whole, named = match[1], match[2]
     shipped = re.search(r"F1 (\d+) \[", told("shipped", {}).body)
     assert shipped is not None and named == shipped[1] and int(whole) < int(named)
+
+
+@pytest.mark.parametrize("name", ["defences", "mechanism", "etas"])
+def test_a_task_is_told_in_plain_words_wherever_a_slide_names_it(name: str) -> None:
+    slide = told(name, {"task": "TREC"})
+    assert slide.table is not None
+    parts = [slide.title, slide.body, slide.alt, slide.table.columns, slide.facts]
+    seen = json.dumps(parts, ensure_ascii=False)
+    said = "questions: what kind of answer (TREC)"
+    assert said in seen and "TREC" not in seen.replace(said, "")
 
 
 def test_a_view_refuses_what_it_does_not_have() -> None:

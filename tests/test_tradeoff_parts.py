@@ -95,7 +95,7 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
         assert ("attackers_told" in row.facts) is (row["part"] != "use")
     table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
     assert private.leaves_vectors and not promises(private) and not leace.leaves_vectors
-    head = "| attribute inferred, % | by | members told, AUC × 100 | by | training, minutes |"
+    head = "| attribute inferred, % | by | members told, AUC | by | training, minutes |"
     assert head in table
     assert "against words" in table and "λ 1" in table and "ε 8" in table
     assert "## Who attacked" in table and "| knn | attribute | neighbours |" in table

@@ -10,6 +10,7 @@ from core.attacks.membership.classifiers.limits import MOST_CELLS, rows_said
 from core.cli.arguments import seed_number
 from core.cli.output import progress_line, show_json, show_note
 from core.errors import InvalidInputError
+from core.said import auc_said
 
 __all__ = ["add_arguments", "run"]
 
@@ -126,8 +127,8 @@ def _opened(arguments: argparse.Namespace, on_progress: Any) -> Any:
 def _show(facts: dict[str, Any], outcomes: Any) -> None:
     print(
         f"{facts['n']:,} samples, {facts['n_members']:,} of them members, {facts['n_classes']:,} "
-        f"classes, {facts['n_shadows']} shadow models; right on {facts['accuracy_on_members']:.3f} "
-        f"of members, {facts['accuracy_on_others']:.3f} of others"
+        f"classes, {facts['n_shadows']} shadow models; right on {facts['accuracy_on_members']:.1%} "
+        f"of members, {facts['accuracy_on_others']:.1%} of others"
     )
     width = max(len(outcome.plan.name) for outcome in outcomes)
     for level in ("sample", "user"):
@@ -137,6 +138,6 @@ def _show(facts: dict[str, Any], outcomes: Any) -> None:
                   "AUC, labels shuffled")  # fmt: skip
         for outcome in of_level:
             at = next(at for at in outcome.at if at.fpr == 0.01)
-            told = at.tpr.said(3) if at.is_resolvable else "not resolvable"
-            print(f"  {outcome.plan.name.ljust(width)}", outcome.auc.said(3).ljust(21),
-                  told.ljust(21), f"{outcome.control.value:.3f}")  # fmt: skip
+            told = f"{at.tpr.in_percent().said()} %" if at.is_resolvable else "not resolvable"
+            print(f"  {outcome.plan.name.ljust(width)}", auc_said(outcome.auc).ljust(21),
+                  told.ljust(21), f"{100 * outcome.control.value:.1f}")  # fmt: skip

@@ -193,13 +193,17 @@ def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
     )
 
 
-def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
+def shipped_scores(
+    scores: Mapping[str, Score], recalls: Mapping[str, float | None] | None = None
+) -> go.Figure:
     """Return the held-out F1 of each shipped attack with its interval, guessing alone dotted.
 
     Parameters
     ----------
     scores : mapping
         Attack name to its F1.
+    recalls : mapping, optional
+        Attack name to the per cent of the words that it reads, where that is kept.
     """
     names = [attack_label(name) for name in scores]
     f1 = list(scores.values())
@@ -215,7 +219,7 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )
-    _say_of_ten(figure, names, f1)
+    _say_read(figure, names, f1, [(recalls or {}).get(name) for name in scores])
     style(figure, height=100 + 38 * len(names))
     figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
     figure.update_xaxes(
@@ -228,13 +232,19 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
     return figure
 
 
-def _say_of_ten(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
-    """Write beside each bar of how many words it tells, and where guessing alone comes to."""
-    for score, name in zip(f1, names, strict=True):
+def _say_read(
+    figure: go.Figure,
+    names: Sequence[str],
+    f1: Sequence[Score],
+    recalls: Sequence[float | None],
+) -> None:
+    """Write beside each bar how many of ten words are read, or its F1; and what guessing is."""
+    for score, name, recall in zip(f1, names, recalls, strict=True):
+        read = f"F1 {score.value:.0f}" if recall is None else of_ten(recall)
         figure.add_annotation(
             x=score.ci95.high,
             y=name,
-            text=f"<b>{of_ten(score.value).removeprefix('about ').removesuffix(' words')}</b>",
+            text=f"<b>{read.removeprefix('about ').removesuffix(' words')}</b>",
             hovertext=f"F1 {score.said()}",
             showarrow=False,
             xanchor="left",
@@ -247,7 +257,7 @@ def _say_of_ten(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) ->
         y=1.0,
         yref="paper",
         yanchor="bottom",
-        text=f"guessing alone: {of_ten(guess)}",
+        text=f"guessing alone: F1 {guess:.0f}",
         showarrow=False,
         xanchor="left",
     )

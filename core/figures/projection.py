@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.figures.style import style
+from core.figures.style import BELOW, style
 from core.projection.layout import Layout
 from core.projection.looks import Looks
 
@@ -185,9 +185,8 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
         title={"text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 46)),
                "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top", "yref": "container",
                "pad": {"t": 46}},
-        # The legend keeps clear of the titles of the axes, the title of the tool bar.
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16 if is_pca else -0.02, "x": 0,
-                "itemsizing": "constant"},
+        # The title keeps clear of the tool bar.
+        legend={**BELOW, "itemsizing": "constant"},
         margin={"l": 0, "r": 0, "t": 106, "b": 8},
         dragmode="lasso" if layout.coordinates.shape[1] == 2 else "orbit",
         hoverlabel={"align": "left"},

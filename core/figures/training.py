@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.defences.trained.registry import TRAINED_DEFENCES
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.registry import Look
 from core.results import Score
 from core.studies.adversarial_tables import Setting
@@ -169,7 +169,7 @@ def _guessing(figure: go.Figure, scores: Sequence[Score], axis: str) -> None:
 def _finish(figure: go.Figure, settings: Sequence[Setting]) -> None:
     style(figure, height=540)
     figure.update_layout(
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         margin={"l": 0, "r": 12, "t": 30, "b": 10},
         showlegend=True,
     )

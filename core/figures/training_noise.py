@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES
-from core.figures.style import BASELINE, GRID, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, error_bars, style
 from core.registry import Look, looks_of
 from core.results import Score
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
@@ -159,5 +159,5 @@ def _finish(figure: go.Figure, etas: Sequence[float]) -> None:
 
 def _legend(figure: go.Figure, height: int) -> None:
     style(figure, height=height)
-    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+    figure.update_layout(legend=BELOW,
                          margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)  # fmt: skip

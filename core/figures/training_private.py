@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.figures.style import BASELINE, GRID, LEAKED, MISSED, error_bars, style
+from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.results import Score
 from core.studies.private_points import PrivateHead, PrivateModel
 
@@ -40,9 +40,9 @@ def private_figure(heads: Sequence[PrivateHead]) -> go.Figure:
         own = [head for head in heads if head.hidden == hidden]
         places = [epsilons.index(head.epsilon) + _APART * i for head in own]
         _line(figure, own, places, [head.accuracy for head in own], i, row=1)
-        _line(figure, own, places, [head.auc for head in own], i, row=2)
+        _line(figure, own, places, [head.auc.in_percent() for head in own], i, row=2)
     _guessing(figure, heads[0].accuracy.chance, "y", f"guessing {heads[0].accuracy.chance:.0f}")
-    _guessing(figure, 0.5, "y2", "a coin: 0.5")
+    _guessing(figure, 50, "y2", "a coin: 50")
     style(figure, height=560)
     _below(figure)
     _by_epsilon(figure, epsilons, row=2)
@@ -74,7 +74,7 @@ def exposure_figure(models: Sequence[PrivateModel]) -> go.Figure:
     chance = models[0].exposure.chance
     _guessing(figure, chance, "y", f"their law's mean {chance:.2f}")
     style(figure, height=380)
-    _below(figure, -0.26)
+    _below(figure)
     _by_epsilon(figure, epsilons)
     figure.update_yaxes(title="exposure, bits →", gridcolor=GRID, zeroline=False,
                         rangemode="tozero")  # fmt: skip
@@ -86,14 +86,14 @@ def _line(
     scores: Sequence[Score], i: int, *, row: int,
 ) -> None:  # fmt: skip
     colour, symbol, dash = _LOOKS[i % len(_LOOKS)]
-    decimals, unit = (1, " %") if row == 1 else (3, "")
+    unit = " %" if row == 1 else ""
     figure.add_scatter(
         x=list(places), y=[score.value for score in scores], mode="lines+markers",
         name=f"head: {heads[0].head}", legendgroup=str(i), showlegend=row == 1,
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": symbol, "size": 9, "color": colour},
         error_y=error_bars(scores, colour),
-        customdata=[[epsilon_said(head.epsilon), score.said(decimals) + unit]
+        customdata=[[epsilon_said(head.epsilon), score.said() + unit]
                     for head, score in zip(heads, scores, strict=True)],
         hovertemplate="ε %{customdata[0]}: %{customdata[1]}" f"<extra>{heads[0].head}</extra>",
         row=row, col=1,
@@ -121,6 +121,6 @@ def _by_epsilon(figure: go.Figure, epsilons: Sequence[float], **place: int) -> N
     figure.update_xaxes(title="less privacy: ε of the training →", **place)  # fmt: skip
 
 
-def _below(figure: go.Figure, y: float = -0.14) -> None:
-    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": y, "x": 0},
+def _below(figure: go.Figure) -> None:
+    figure.update_layout(legend=BELOW,
                          margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)  # fmt: skip

@@ -141,7 +141,7 @@ def settings_table(points: list[Point], base: Point, task: str, reads: str = "wo
     )
     columns = (
         "Defence",
-        f"Useful ({task})",
+        f"Useful for {task_said(task)}",
         _capital(READS[reads]),
         "By",
         "Promise",
@@ -159,7 +159,7 @@ def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> 
     known = found.facts.get("n_auxiliary")
     return (
         ("Data", f"sentences kept from the attackers; {task_said(task)}"),
-        ("n", f"{_attacked(found, leak.n)}; {point.utility[task].n:,} texts of {task}"),
+        ("n", f"{_attacked(found, leak.n)}; {point.utility[task].n:,} texts for {task_said(task)}"),
         ("Interval", INTERVAL),
         ("Attacker", f"{name}, who knows the defence{f' ({family})' if is_news else ''}"),
         ("Access", access or "not recorded"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
-from core.said import instead_said, leak_said, of_ten
+from core.said import instead_said
 from core.specs import DefenceSpec
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
@@ -36,9 +36,10 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     etas = measured_etas(found, defence)
     kept = {eta: point for eta, point in etas.items() if task in point.utility}
     if not kept:
-        raise ArtifactError(f"The rows of {defence} hold no usefulness for {task}.")
+        raise ArtifactError(f"The rows of {defence} hold no usefulness for {task_said(task)}.")
     title = entry_shown(defence).title
-    columns = ("η", "Usefulness left, mean", f"Useful ({task})", "Words read, F1", "Tokens back, %")
+    useful = f"Useful for {task_said(task)}"
+    columns = ("η", "Usefulness left, mean", useful, "Words read, F1", "Tokens back, %")
     base = found.undefended
     rows = [
         (f"{eta:g}", _mean_kept(found, defence, eta), p.utility[task].said(0), p.leakage.said(0),
@@ -98,10 +99,10 @@ def _eta_told(kept: dict[float, Point], base: Point) -> float:
 def _between(kept: dict[float, Point], base: Point) -> str:
     first, last = kept[min(kept)], kept[max(kept)]
     return (
-        f"From η {min(kept):g} to {max(kept):g}, the strongest attacker reads "
-        f"{leak_said(first.leakage, is_bold=True)} to {leak_said(last.leakage, is_bold=True)}; "
-        f"without a defence {leak_said(base.leakage, is_bold=True)}, by guessing "
-        f"{of_ten(base.leakage.chance)}."
+        f"From η {min(kept):g} to {max(kept):g}, the strongest attacker reads words with a score "
+        f"of {first.leakage.said(0, is_bold=True)} to {last.leakage.said(0, is_bold=True)} of 100 "
+        f"(F1); without a defence {base.leakage.said(0, is_bold=True)}, by guessing "
+        f"{base.leakage.chance:.0f}."
     )
 
 

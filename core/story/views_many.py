@@ -11,7 +11,7 @@ from core.errors import ArtifactError
 from core.figures.inversion import shipped_scores
 from core.names.rates import rate_of
 from core.results import Score
-from core.said import instead_said, leak_said, of_ten
+from core.said import guess_said, instead_said, leak_said
 from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
@@ -28,6 +28,7 @@ from core.story.views_read import (
     versions_of,
 )
 from core.studies import more_texts, representation_summary
+from core.studies.leak_figures import recall_of
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
@@ -52,14 +53,15 @@ def news() -> Slide:
     }
     best = max(scores, key=lambda name: scores[name].value)
     row = next(row for row in rows if row["attack"] == best)
-    top = scores[best]
+    top, recalls = scores[best], {row["attack"]: recall_of(row) for row in rows}
     return Slide(
         title="Texts of a kind that the attacker never saw are read, too",
         body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
-        f"{INVERSION_ATTACKS[best].title.lower()} reads {leak_said(top, is_bold=True)}. Guessing "
-        f"without the vector reads **{of_ten(top.chance)}** (F1 {top.chance:.0f}). {F1_TOLD}.",
+        f"{INVERSION_ATTACKS[best].title.lower()} reads "
+        f"{leak_said(top, recalls[best], is_bold=True)}. Guessing without the vector comes to "
+        f"{guess_said(top.chance)}. {F1_TOLD}.",
         table=_news_table(rows),
-        figure=plain_figure(shipped_scores(scores)),
+        figure=plain_figure(shipped_scores(scores, recalls)),
         alt=f"F1 by attack on news: {listed(scores)}",
         facts=(
             ("Data", "BBC News, sentences"),

@@ -13,7 +13,7 @@ from core.figures.names import name_map
 from core.figures.representations import encoder_title, representations_figure
 from core.names.rates import rate_of
 from core.results import Score
-from core.said import leak_said, of_ten
+from core.said import guess_said, leak_said, of_ten, read_said
 from core.store import META, read_record
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
@@ -23,7 +23,7 @@ from core.story.views import chosen
 from core.studies import names_tables, representation_summary
 from core.studies.classification import VIEWS as TEXT_VIEWS
 from core.studies.domains import DOMAINS
-from core.studies.leak_figures import leak_figures
+from core.studies.leak_figures import LeakFigure, leak_figures
 from core.studies.names_tables import counted_said
 from core.studies.provenance import Provenance, measured_said
 from core.studies.representation_order import Finding, least_leaking
@@ -50,15 +50,15 @@ def shipped() -> Slide:
         (INVERSION_ATTACKS[name].title, score.said(0), f"{score.n:,}", needs(name))
         for name, score in scores.items()
     ]
-    recall = records[best]["held_out"].get("recall")
+    recalls = {name: record["held_out"].get("recall") for name, record in records.items()}
+    recall = recalls[best]
     return Slide(
-        title="From vectors alone, an attacker reads "
-        f"{of_ten(top.value if recall is None else recall)}",
+        title=f"From vectors alone, an attacker reads {read_said(top, recall)}",
         body=f"Averaged over {top.n:,} sentences that no attack was trained on, nor on any that "
         f"nearly repeats them, the {INVERSION_ATTACKS[best].title.lower()} reads "
-        f"{leak_said(top, recall, is_bold=True)}. An attacker who never sees the vector reads "
-        f"**{of_ten(guess)}** (F1 {guess:.0f}). {F1_TOLD}.",
-        figure=plain_figure(shipped_scores(scores)),
+        f"{leak_said(top, recall, is_bold=True)}. An attacker who never sees the vector comes "
+        f"to {guess_said(guess)}. {F1_TOLD}.",
+        figure=plain_figure(shipped_scores(scores, recalls)),
         alt=f"F1 by attack: {listed(scores)}; guessing alone {guess:.0f}",
         table=Table(columns=("Attack", "F1", "n", "Needs"), rows=tuple(rows)),
         facts=(
@@ -172,8 +172,8 @@ def encoders(domain: str = "cross", view: str = "sentences") -> Slide:
         title=_verdict(best),
         body=f"Of {best.n_compared} encoders compared, {len(best.as_useful)} are as useful as the "
         f"best. **{name}** sorts {view} of news with a macro-F1 of **{useful.said(0)}**, and "
-        f"{leak_said(leak.f1, leak.recall, is_bold=True)} are read from it; by guessing, "
-        f"{of_ten(leak.f1.chance)} (F1 {leak.f1.chance:.0f}). {F1_TOLD}.",
+        f"{leak_said(leak.f1, leak.recall, is_bold=True)} are read from it; guessing "
+        f"comes to {guess_said(leak.f1.chance)}. {F1_TOLD}.",
         figure=plain_figure(representations_figure(points, view=f"{view} of news ")),
         alt=f"Words recovered against usefulness, a point for each of {best.n_compared} encoders "
         "and each attack",
@@ -223,23 +223,31 @@ def pages() -> Slide:
     found = leak_figures()
     if not found:
         raise ArtifactError("None of the files with the pages' figures can be read.")
-    values = [f.score for f in found.values() if "F1" in f.measure]
-    low, high = min(s.value for s in values), max(s.value for s in values)
     return Slide(
-        title=f"One encoder, several figures: from {low:.0f} to {high:.0f} of 100",
+        title=f"One encoder, several figures{_range_said(found.values())}",
         body="How much is read depends on the texts and on the attacker. **None of these is the "
         "most that could be read.**",
         table=Table(
-            columns=("Page", "Read", "Measure", "n", "Texts", "Attacker"),
+            columns=("Page", "Read", "n", "Texts", "Attacker"),
             rows=tuple(
-                (PAGES[f.page], f.score.said(0), f.measure, f"{f.score.n:,}", f.texts,
-                 f.attacker)
+                (PAGES[f.page], f.said, f"{f.score.n:,}", f.texts, f.attacker)
                 for f in found.values()
             ),
         ),
         facts=(("Interval", INTERVAL),),
         commands=tuple(command_of(t) for t in ("inversion-bbc", "representations", "tradeoff")),
     )  # fmt: skip
+
+
+def _range_said(figures: Iterable[LeakFigure]) -> str:
+    """Return from how many to how many of ten words are read, of the pages that count words."""
+    recalls = [figure.recall for figure in figures if figure.recall is not None]
+    if not recalls:
+        return ""
+    least, most = of_ten(min(recalls)), of_ten(max(recalls))
+    if least == most:
+        return f": {most} on each page that counts them"
+    return f": from {least.removesuffix(' of 10 words')} to {most}"
 
 
 def origin(found: Any) -> tuple[Fact, ...]:

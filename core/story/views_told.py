@@ -14,6 +14,7 @@ from core.figures.membership import roc_figure
 from core.figures.memorisation import MODELS, insertions_figure, times_said, verdict
 from core.figures.representations import collection_title, encoder_title
 from core.results import Score
+from core.said import auc_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Fact, Slide, Table
@@ -128,9 +129,9 @@ def members() -> Slide:
     return Slide(
         title=membership.verdict(best),
         body=f"{_trained(best)} Of two {best.unit}, of which one was there and one was not, the "
-        f"attack ({best.attack_title}) picks the right one in **{_auc(best)}** of the pairs, which "
-        f"is the AUC; guessing picks it in {100 * best.auc.chance:.0f} %. The appendix has the "
-        "strongest attack on each model and its data.",
+        f"attack ({best.attack_title}) picks the right one in **{_auc(best)} %** of the pairs, "
+        f"which is the AUC; guessing picks it in {100 * best.auc.chance:.0f} %. The appendix has "
+        "the strongest attack on each model and its data.",
         figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
         alt="Share of members found against share of non-members falsely accused",
         table=Table(
@@ -199,7 +200,7 @@ def _cost(one: membership.Measured) -> str:
 
 
 def _auc(one: membership.Measured) -> str:
-    return f"{one.auc.in_percent().said()} %"
+    return auc_said(one.auc)
 
 
 def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:

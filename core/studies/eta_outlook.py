@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from core.defences.registry import DEFENCES
-from core.said import leak_said, of_ten
+from core.said import leak_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["NEAR", "Outlook", "kept_of", "measured_etas", "outlook", "scales_said"]
@@ -86,7 +86,7 @@ class Outlook:
         leak, before = self.point.leakage, self.undefended.leakage
         told = (
             f"**Still read**: the strongest attacker measured reads {leak_said(leak)}, without a "
-            f"defence {leak_said(before)}, by guessing {of_ten(leak.chance)}"
+            f"defence {before.said(0)}, by guessing {leak.chance:.0f}"
         )
         back = self.point.token_inversion
         return f"{told}; {back.said(0)} % of the tokens come back." if back else f"{told}."

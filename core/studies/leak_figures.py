@@ -15,13 +15,13 @@ from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.errors import CoreError
 from core.results import Score
-from core.said import leak_said, of_ten
+from core.said import leak_said, read_said
 from core.store import META, read_record
 from core.studies import more_texts, names_tables, representation_summary, tradeoff_summary
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
-__all__ = ["LeakFigure", "leak_figures", "recalls"]
+__all__ = ["LeakFigure", "leak_figures", "recall_of", "recalls"]
 
 F1 = "F1 of the words read"
 """The measure of most pages."""
@@ -65,7 +65,7 @@ class LeakFigure:
     def short(self) -> str:
         """The figure in as few words as stand in a list of several."""
         if self.measure == F1:
-            return of_ten(self.score.value if self.recall is None else self.recall)
+            return read_said(self.score, self.recall)
         return f"{self.score.value:.0f} {self.measure}"
 
 
@@ -93,6 +93,12 @@ def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, flo
         for title, name in zip(titles, more_texts.RECALLS, strict=True)
         if isinstance(row.get(name), float)
     }
+
+
+def recall_of(row: Row) -> float | None:
+    """Return the per cent of the words that a row's attack reads, where the row keeps it."""
+    recall = row.scores.get("recall")
+    return None if recall is None else recall.value
 
 
 def _taught(attack: str, n_texts: int) -> str:
@@ -132,9 +138,8 @@ def _overview(encoder: str) -> LeakFigure:
 
 
 def _inversion(encoder: str) -> LeakFigure:
-    row = _news(encoder, "search")
+    row, quick = _news(encoder, "search"), _news(encoder, "probe_mlc")
     score = row.scores["token_set_f1"]
-    quick = _news(encoder, "probe_mlc").scores["token_set_f1"]
     return LeakFigure(
         "inversion",
         score,
@@ -142,7 +147,9 @@ def _inversion(encoder: str) -> LeakFigure:
         f"{score.n:,} {NEWS}",
         _taught("search", row["n_fitted_on"]),
         "the strongest attack that ships, on texts that are strange to it; the probe-started "
-        f"classifier reads {of_ten(quick.value)} of the same sentences",
+        f"classifier reads {read_said(quick.scores['token_set_f1'], recall_of(quick))} of the same "
+        "sentences",
+        recall_of(row),
     )
 
 
@@ -162,7 +169,7 @@ def _representations(encoder: str) -> LeakFigure:
         _taught(most.attack, most.n_fitted_on),
         "attacks learn from few texts, the same for every encoder, so that encoders can be "
         f"compared; taught by {at_home.n_fitted_on:,} sentences of other news, "
-        f"{of_ten(at_home.recall)}",
+        f"{read_said(at_home.f1, at_home.recall)}",
         most.recall,
     )
 

@@ -15,7 +15,7 @@ from core.store import META, write_json
 from core.studies.rows import Row
 from core.studies.tables import read_rows, table_of
 
-__all__ = ["COMMAND", "COUNTS", "RECALLS", "STUDY", "collect", "main"]
+__all__ = ["COMMAND", "COUNTS", "RECALLS", "SCORES", "STUDY", "collect", "main"]
 
 STUDY = "more_texts"
 COMMAND = (
@@ -25,6 +25,8 @@ COMMAND = (
 
 RECALLS = ("name_recall", "number_recall", "rare_recall")
 """Of names and numbers, of numbers, and of rare words; rows of before hold the first alone."""
+SCORES = ("token_set_f1", "recall")
+"""Rows of before hold the first alone."""
 COUNTS = ("n_names", "n_numbers", "n_rare")
 """How many words each of these is of; rows of before hold none of them."""
 
@@ -72,7 +74,7 @@ def _row(encoder: str, row: Row) -> Row:
         "n_fitted_on": n_texts,
     }
     facts |= {name: row[name] for name in (*COUNTS, *RECALLS) if name in row}
-    scores = {"token_set_f1": row.scores["token_set_f1"]}
+    scores = {name: row.scores[name] for name in SCORES if name in row.scores}
     return Row(scores=scores, facts=facts, provenance=row.provenance)
 
 

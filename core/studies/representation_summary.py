@@ -58,6 +58,8 @@ class AttackScore:
         Token-set F1, with that of the prior-only attacker as `chance`.
     n_fitted_on : int
         Auxiliary texts.
+    recall : float or None
+        The per cent of the words that is read, where it is kept.
     provenances : tuple of Provenance
         Of the cells that it is a mean of, where they tell.
     """
@@ -67,6 +69,7 @@ class AttackScore:
     domain: str
     f1: Score
     n_fitted_on: int
+    recall: float | None = field(default=None, kw_only=True)
     provenances: tuple[Provenance, ...] = field(default=(), kw_only=True)
 
 
@@ -80,8 +83,8 @@ class Leak(AttackScore):
         F1 over all words of the attack's own vocabulary (C22, Table A.2).
     """
 
+    recall: float = field(kw_only=True)
     precision: float
-    recall: float
     weighted_f1: float
     own_vocabulary_f1: float
 
@@ -291,7 +294,11 @@ def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
     rows = _rows(folder, more_texts.STUDY)
     return tuple(
         AttackScore(
-            *key, _mean(own, "token_set_f1"), int(own[0]["n_fitted_on"]), provenances=_told(own)
+            *key,
+            _mean(own, "token_set_f1"),
+            int(own[0]["n_fitted_on"]),
+            recall=_mean(own, "recall").value if all("recall" in r.scores for r in own) else None,
+            provenances=_told(own),
         )
         for key, own in _grouped(rows, "encoder", "attack", "domain").items()
     )

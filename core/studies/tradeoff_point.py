@@ -17,7 +17,7 @@ __all__ = ["READS", "Point", "known_entry", "strength"]
 READS: Mapping[str, str] = {
     "words": "words recovered, F1",
     "attribute": "attribute inferred, %",
-    "membership": "members told, AUC × 100",
+    "membership": "members told, AUC",
 }
 """What an attacker may be after, and the unit in which it is counted."""
 

@@ -12,6 +12,7 @@ from core.attacks.membership.rates import AtRate
 from core.figures.membership import decile_figure, roc_figure
 from core.registry import looks_of
 from core.results import Score
+from core.said import auc_said
 from core.studies.membership_shipped import FILES, Measured, strongest, verdict
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -124,7 +125,7 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
     if unseen:
         told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
     control = "" if one.control is None else (
-        f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f} %."
+        f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f}."
     )  # fmt: skip
     if one.null is not None:
         control += _null_said(one.null)
@@ -134,8 +135,8 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
     ) if one.is_by_year else ""  # fmt: skip
     slot.markdown(
         f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
-        f"{plain(one.data_title)}: an AUC of **{_hundred(auc)}** per cent, 95 % interval in "
-        f"brackets, where guessing is right {100 * auc.chance:.0f} % of the time.{control}"
+        f"{plain(one.data_title)}: an AUC of **{auc_said(auc)}** of 100, 95 % interval in "
+        f"brackets, where guessing reaches {100 * auc.chance:.0f}.{control}"
         f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
         f"is a member. It is one of {n_tried} attacks that were tried on the same."
         f"{_of_the_rarest(one)}{years}"
@@ -146,7 +147,7 @@ def _null_said(null: Score) -> str:
     """Return what is found of a model that was trained on neither, and what that says."""
     is_even = null.ci95.low <= null.chance <= null.ci95.high
     more = "" if is_even else ": members and others differ in more than membership"
-    return f" Of a model that was trained on neither it is {_hundred(null)} %{more}."
+    return f" Of a model that was trained on neither it is {auc_said(null)}{more}."
 
 
 def _of_the_rarest(one: Measured) -> str:
@@ -155,16 +156,16 @@ def _of_the_rarest(one: Measured) -> str:
         return ""
     tenth, auc = one.deciles("auc")[-1]
     of = "the rarest tenth of words" if tenth == _TENTHS else "the rarest words measured"
-    return f" Of {of} it is right **{_hundred(auc)}** % of the time."
-
-
-def _hundred(score: Score) -> str:
-    return score.in_percent().said()
+    return f" Of {of} it is **{auc_said(auc)}**."
 
 
 def at_said(at: AtRate) -> str:
     """Return a true-positive rate in per cent with its interval, or that it cannot be told."""
-    return f"{_hundred(at.tpr)} %" if at.is_resolvable else "not resolvable, too few non-members"
+    return (
+        f"{at.tpr.in_percent().said()} %"
+        if at.is_resolvable
+        else "not resolvable, too few non-members"
+    )
 
 
 def picture(one: Measured) -> None:

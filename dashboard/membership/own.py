@@ -18,6 +18,7 @@ from core.attacks.membership.drawn import score_shares
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES
 from core.figures.membership import roc_figure, score_figure
+from core.said import auc_said
 from dashboard import work
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -133,7 +134,7 @@ def results(found: OwnAttacked) -> AttackOutcome:
     st.dataframe([_line(outcome) for outcome in ranked], key="membership-own", hide_index=True)
     st.caption(
         "In brackets the 95 % interval. *Found at* a share of non-members falsely accused. *By "
-        "lot*: the AUC where membership is dealt by lot; it must be about one half. The best of "
+        "lot*: the AUC where membership is dealt by lot; it must be about 50. The best of "
         "several attacks is a little lucky."
     )
     save_json(
@@ -177,9 +178,9 @@ def plan_said(plan: Plan) -> str:
 def _line(outcome: AttackOutcome) -> dict[str, object]:
     return {
         "attack": neutral_cell(plan_said(outcome.plan)),
-        "AUC": outcome.auc.said(3),
+        "AUC": auc_said(outcome.auc),
         **{f"found at {100 * at.fpr:g} %": _short(at_said(at)) for at in outcome.at},
-        "by lot": f"{outcome.control.value:.3f}",
+        "by lot": f"{100 * outcome.control.value:.1f}",
     }
 
 

@@ -10,9 +10,10 @@ import streamlit as st
 from core.corpora.encodings import encoding_note
 from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, read_upload
 from core.corpora.vector_columns import vector_columns
 from core.errors import CoreError
+from core.projection.layout import MIN_POINTS, check_count
 from core.projection.looks import telling_column
 from core.projection.points import Column, Points
 from core.projection.shipped import N_POINTS
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _MOST_COLUMNS = 20
+_MOST_TRIED = 5
 
 
 def text_pickers() -> tuple[MapRequest, Points | None] | None:
@@ -101,8 +103,8 @@ def _upload(
     except CoreError as error:
         state.refuse_file(_why_refused(file, error))  # and clear it, so that another can come
         st.rerun()
+    column = _text_column(facts) if facts.names else None
     try:
-        column = _text_column(facts) if facts.names else None
         others = tuple(n for n in facts.names if n != column and n not in vectors)
         if vectors:
             st.caption(_vectors_said(vectors))
@@ -111,8 +113,12 @@ def _upload(
         if note := encoding_note(file, facts.encoding):
             st.caption(plain(note))
         points = state.own_points(file, digest, n, column, others[:_MOST_COLUMNS])
+        check_count(len(points))
     except CoreError as error:
-        show_error(error, title="This file cannot be drawn")
+        if not _has_other_texts(file, facts, column):
+            state.refuse_file(str(error))
+            st.rerun()
+        show_error(error, title="This column cannot be drawn")
         return None
     request = MapRequest(
         source=digest,
@@ -124,6 +130,17 @@ def _upload(
         is_private=True,
     )
     return request, points
+
+
+def _has_other_texts(file: MemoryFile, facts: FileFacts, refused: str | None) -> bool:
+    """Return whether another column could be drawn: then the file stays, to choose that one."""
+    for name in [name for name in facts.names if name != refused][:_MOST_TRIED]:
+        try:
+            if len(read_upload(file, text=name)[0]) >= MIN_POINTS:
+                return True
+        except CoreError:
+            continue
+    return False
 
 
 _WHY_NO_VECTORS = (

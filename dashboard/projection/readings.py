@@ -92,8 +92,8 @@ def told(n_selected: int, found: Readings) -> str:
     part = ""
     if n_selected > len(found.original):
         part = f" of {len(found.original)} of them, drawn at random,"
-    guessed = float(np.mean([r.prior.f1 for r in scored.values()]))
-    against = f"An attacker who never sees the vectors reads {of_ten(guessed)}."
+    guessed_recall = float(np.mean([r.prior.recall for r in scored.values()]))
+    against = f"An attacker who never sees the vectors reads {of_ten(guessed_recall)}."
     own = _mean(list(scored.values()))
     reads = f"From the vectors{part} the probe-started classifier reads"
     if found.defence is None:

@@ -172,7 +172,7 @@ def _card(answer: Answer, best: AttackScore | None) -> None:
     if best:
         st.markdown(
             f"Measured above: {attack_name(best).lower()} reads "
-            f"{leak_said(best.f1, is_bold=True)} from this encoder, n = {best.f1.n:,}."
+            f"{leak_said(best.f1, best.recall, is_bold=True)} from this encoder, n = {best.f1.n:,}."
         )
 
 

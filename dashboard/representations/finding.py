@@ -8,7 +8,7 @@ from typing import Any
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures.representations import collection_title, encoder_title
 from core.results import Score
-from core.said import leak_said, of_ten
+from core.said import guess_said, leak_said
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import AttackScore, Leak, Point, Representations
 from dashboard.calm import plain
@@ -123,8 +123,7 @@ def _leaks(found: Representations, leak: Leak) -> str:
         f"**Leaks under these attacks: {leak_said(leak.f1, leak.recall)}.** The F1, from 0 to 100, "
         "says how well the words that are read from its vectors match those of the text, on "
         f"{leak.f1.n:,} sentences of {target}. "
-        f"By the {by}. Guessing without the vectors reads {of_ten(leak.f1.chance)} of the "
-        "same sentences."
+        f"By the {by}. Guessing without the vectors comes to {guess_said(leak.f1.chance)}."
     )
 
 
@@ -135,7 +134,7 @@ def _with_more(found: Representations, point: Point, more: Sequence[AttackScore]
         is_same = score.attack == point.leak.attack
         told.append(
             f"{'the same attack' if is_same else f'the {attack_name(score).lower()}'} read "
-            f"{leak_said(score.f1, is_bold=True)}, n = {score.f1.n:,}"
+            f"{leak_said(score.f1, score.recall, is_bold=True)}, n = {score.f1.n:,}"
         )
     n = max(score.n_fitted_on for score in more)
     is_same = any(score.attack == point.leak.attack for score in more)

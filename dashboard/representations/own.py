@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.attacks.inversion.export import table_csv
 from core.results import Score
-from core.said import leak_said, of_ten
+from core.said import guess_said, leak_said
 from core.studies.own_encoder import N_TARGETS, OwnLeak, measure_encoders
 from core.studies.representation_summary import YOURS, Representations, beside_own
 from dashboard import encoder_choice, policy, work
@@ -114,8 +114,8 @@ def _start(request: OwnRequest) -> None:
 def _show(found: tuple[OwnLeak, ...]) -> None:
     told = [
         f"- **{plain(leak.encoder)}** ({leak.dimension:,} numbers a text): the attacker reads "
-        f"{leak_said(leak.f1, leak.recall, is_bold=True)}; by guessing {of_ten(leak.f1.chance)}. "
-        f"It finds **{_said(leak.found.score())}**"
+        f"{leak_said(leak.f1, leak.recall, is_bold=True)}; guessing comes to "
+        f"{guess_said(leak.f1.chance)}. It finds **{_said(leak.found.score())}**"
         for leak in found
     ]
     st.markdown("\n".join(told))

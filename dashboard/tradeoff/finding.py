@@ -30,12 +30,12 @@ _READS = {
     "words": "The strongest attacker who knows the defence reads {}",
     "attribute": "The strongest attacker who knows the defence names the attribute of {} % of "
     "texts instead of {} %",
-    "membership": "The strongest attack tells texts of the training from others with an AUC × 100 "
-    "of {} instead of {}",
+    "membership": "The strongest attack tells texts of the training from others with an AUC of {} "
+    "instead of {}",
 }
 _MEASURES = {
     "attribute": "an attribute named in {} % of texts",
-    "membership": "an AUC × 100 of {}",
+    "membership": "an AUC of {}",
 }
 _UNMEASURED = {
     "attribute": "an attribute inferred through it",

@@ -11,7 +11,6 @@ from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title
 from core.figures.training import setting_said, trap_figure
 from core.results import Score
-from core.said import of_ten
 from core.studies.adversarial_tables import AFFORDABLE, Setting, Verdict
 from core.studies.training_points import Adversarial, Trap
 from dashboard.calm import plain
@@ -58,8 +57,8 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         return
     hides, promised, read = trap.setting.hides, trap.promised, trap.read
     sprung = (
-        f"In training {of_ten(promised.value)} were read (F1 {promised.value:.0f}); a fresh "
-        f"attacker reads {of_ten(read.value)} (F1 {read.value:.0f})"
+        f"In training words were read with a score of {promised.value:.0f} of 100; a fresh "
+        f"attacker reads them with {read.value:.0f}"
         if hides == "words"
         else f"In training the {plain(found.label)} looked hidden ({promised.value:.0f} % right); "
         f"a fresh attacker is right about {read.value:.0f} %"

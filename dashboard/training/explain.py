@@ -101,7 +101,7 @@ _NOT_SHOWN = {
     "- One run of pretraining: the intervals are of the test texts and of the seeds of "
     "fine-tuning.\n"
     "- The share that is won back is uncertain where noise costs little.",
-    "private": "- An AUC near a half says that these attacks do not tell members; ε bounds every "
+    "private": "- An AUC near 50 says that these attacks do not tell members; ε bounds every "
     "attack, also those that nobody thought of.\n"
     "- The encoder was not trained here: what it learnt from its own texts is promised nothing.\n"
     "- ε is of one text. Of somebody who wrote several, less is promised: more than ε times their "

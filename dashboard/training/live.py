@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.attacks.inversion.export import table_csv
 from core.figures.training import setting_said, trap_figure
-from core.said import of_ten
 from core.studies.training_points import Trial, TrialRequest
 from dashboard import work
 from dashboard.charts import chart_config
@@ -62,8 +61,8 @@ def _start(request: TrialRequest) -> None:
 def _show(found: Trial) -> None:
     trap, plain = found.trap, found.settings[0].strongest[1]
     st.subheader(
-        f"In training {of_ten(trap.promised.value)} were read (F1 {trap.promised.value:.0f}); "
-        f"the fresh attacker reads {of_ten(trap.read.value)} (F1 {trap.read.value:.0f})",
+        f"In training words were read with a score of {trap.promised.value:.0f} of 100; "
+        f"the fresh attacker reads them with {trap.read.value:.0f}",
         anchor=False,
     )
     st.markdown(

@@ -11,6 +11,7 @@ import streamlit as st
 from core.attacks.inversion.export import table_csv
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.figures.training_private import epsilon_said, exposure_figure, private_figure
+from core.said import auc_said
 from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
 from core.tasks.names import task_said
 from dashboard.calm import plain
@@ -25,8 +26,8 @@ __all__ = ["show"]
 AFFORDABLE = {8.0: 2.0, 1.0: 5.0}
 """Points of accuracy that an ε may cost."""
 
-MOST_FOUND = 0.55
-"""AUC of membership at ε = 1."""
+MOST_FOUND = 55
+"""AUC of membership at ε = 1, of 100."""
 
 
 def show(slot: Any, found: PrivateTraining) -> None:
@@ -81,7 +82,7 @@ def _lines(heads: Sequence[PrivateHead]) -> list[str]:
     return [
         f"- {_promise_said(head)}: accuracy **{head.accuracy.said()}** %"
         + ("" if math.isinf(head.epsilon) else f" ({head.change.said()} points)")
-        + f", members found with an AUC of **{head.auc.said(3)}**"
+        + f", members found with an AUC of **{auc_said(head.auc)}**"
         for head in reversed(own)
     ]
 
@@ -101,7 +102,7 @@ def _goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
     at_one = [head for head in promised if head.epsilon == 1.0]
     if at_one:
         worst = max(at_one, key=lambda head: head.auc.value)
-        met = "met" if worst.auc.value <= MOST_FOUND else "missed"
+        met = "met" if 100 * worst.auc.value <= MOST_FOUND else "missed"
         yield f"an AUC of at most {MOST_FOUND:g} at ε = 1: {met} ({_head_said(worst)})"
 
 
@@ -111,7 +112,7 @@ def _title(promised: Sequence[PrivateHead]) -> str:
     best = _best(promised)
     return (
         f"At ε = {epsilon_said(best.epsilon)} accuracy changes by {best.change.value:+.1f} points, "
-        f"and members are found with an AUC of {best.auc.value:.2f}"
+        f"and members are found with an AUC of {100 * best.auc.value:.0f} of 100"
     ).replace("-", "−")
 
 
@@ -144,8 +145,8 @@ def _head_row(head: PrivateHead) -> dict[str, Any]:
         "ε": epsilon_said(head.epsilon),
         "accuracy, %": head.accuracy.said(),
         "change, points": "–" if math.isinf(head.epsilon) else head.change.said(),
-        "members, AUC": head.auc.said(3),
-        "dealt by lot, AUC": head.control.said(3),
+        "members, AUC": auc_said(head.auc),
+        "dealt by lot, AUC": auc_said(head.control),
         "strongest attack": ", ".join(attacks),
         "texts trained on": head.n_train,
         "members": head.n_members,
