@@ -305,6 +305,12 @@ def test_the_figure_of_a_mechanism_names_each_strength_that_its_title_speaks_of(
     )
 
 
+def test_the_appendix_says_none_where_no_slide_has_any() -> None:
+    words, other = (Pin(page="glossary", slide=slide) for slide in (told("words", {}), seen()))
+    both = dict(make_deck(Story(title="t", pins=(words, other)), "2026-01-01").facts)
+    assert both["n"] == "500 sentences" and both["Cost"] == "none"
+
+
 def test_what_a_defence_rests_on_is_told_once() -> None:
     found = load_tradeoff(SHIPPED / "minilm.json")
     facts = dict(told("defences", {"task": "TREC"}).facts)

@@ -123,7 +123,8 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
     merged: dict[str, dict[str, None]] = {}
     for name, value in found:
         merged.setdefault(name, {})[value] = None
-    return [(name, "; ".join(values)) for name, values in merged.items()]
+    told = {name: [v for v in found if v != "none"] or ["none"] for name, found in merged.items()}
+    return [(name, "; ".join(values)) for name, values in told.items()]
 
 
 def today() -> str:
