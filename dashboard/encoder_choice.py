@@ -19,6 +19,7 @@ __all__ = [
     "adopt_encoder_link",
     "chosen_encoder",
     "encoder_picker",
+    "is_typed",
     "measure_card",
     "takes_any",
 ]
@@ -100,6 +101,11 @@ def chosen_encoder() -> EncoderSpec:
             "Reload the page to go on with the bundled encoder."
         )
     return EncoderSpec(name=name)
+
+
+def is_typed(on: EncoderSpec) -> bool:
+    """Return whether an encoder is none of those that ship or are listed: its name was typed."""
+    return on.name not in (_BUNDLED, *(policy.in_force().encoders or ()))
 
 
 def encoder_picker() -> None:

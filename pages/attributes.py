@@ -7,10 +7,10 @@ import streamlit as st
 from core.errors import CoreError
 from core.studies.attribute_curves import FILES
 from dashboard import cache
-from dashboard.attributes import controls, explain, job, state, views
+from dashboard.attributes import controls, explain, job, pinned, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
-from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 address = state.address(cache.attribute_corpora())
@@ -24,6 +24,7 @@ try:
 except CoreError as error:
     show_error(error, title="What was measured cannot be read")
     measured = []
+view = None
 if measured:
     view, along = controls.view_pickers(measured, "measured")
     views.finding(headline, measured, view, is_title=True)
@@ -37,7 +38,7 @@ else:
         f"assets/attributes/{FILES[0]}` does it. Below, you can try it on a few.",
         icon=":material/science:",
     )
-story_button("attributes", address.query(), headline, lambda _: Seen(commands=[views.STUDY]))
+story_button("attributes", address.query(), headline, lambda _: pinned.seen(measured, view))
 how_much_leaks("attributes", views.STUDY)
 
 st.header("Try it on other texts", anchor=False)

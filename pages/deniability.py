@@ -75,7 +75,8 @@ headline.title(title, anchor=False)
 headline.markdown(beside)
 show_promises(promises, headline)
 if encoder_choice.address().query():
-    headline.caption(f"Encoder: {plain(on.name)}")
+    told = headline.typed_caption if encoder_choice.is_typed(on) else headline.caption
+    told(f"Encoder: {plain(on.name)}")
 found = sentence.at(eta)
 with st.container(key="stage" if is_presenting() else "bench"):
     with st.container(border=True):
@@ -84,16 +85,15 @@ with st.container(key="stage" if is_presenting() else "bench"):
 if is_presenting():
     controls.presenter_buttons()
     st.stop()
-is_own = is_typed(typed)
 known = statistics and statistics[0]
 story_button(
     "deniability",
     [*address.query(), *encoder_choice.address().query()],
     headline,
     lambda with_typed: pinned.seen(
-        sentence, eta, steps, on, known, text=typed, with_text=with_typed or not is_own
+        sentence, eta, steps, on, known, text=typed, with_typed=with_typed
     ),
-    has_typed=is_own,
+    has_typed=is_typed(typed) or encoder_choice.is_typed(on),
 )
 
 st.header("Each token, and what it turns into", anchor=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
@@ -15,7 +17,7 @@ from dashboard.controls import (
     words_encoded,
 )
 from dashboard.inversion import answers, controls, explain, measured, pinned, settings, state, views
-from dashboard.leakage import how_much_leaks, invert_command
+from dashboard.leakage import how_much_leaks
 from dashboard.state import is_presenting, text
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
@@ -107,17 +109,15 @@ with st.container(key="stage-cards" if is_presenting() else "bench-cards"):
         draw_chart()
 
 if not is_presenting() and readings:
-    is_own = pinned.is_typed(typed)
     story_button(
         "inversion",
         address.query(),
         headline,
-        lambda with_typed: pinned.seen(readings, with_typed or not is_own),
-        has_typed=is_own,
+        partial(pinned.seen, readings),
+        has_typed=pinned.is_typed(typed),
     )
     views.downloads(readings)
-    commands = (invert_command(typed, name, answers.settings_for(name)) for name in chosen)
-    how_much_leaks("inversion", *commands)
+    how_much_leaks("inversion", *(pinned.command_of(name, typed) for name in chosen))
     measured.many_sentences()
     explain.how_it_is_computed(chosen)
     explain.caveats()

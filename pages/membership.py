@@ -8,8 +8,8 @@ from core.errors import CoreError
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
-from dashboard.membership import card, explain, measured, own, scores, state
-from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.membership import card, explain, measured, own, pinned, scores, state
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 headline = Noted(st.container())
@@ -35,9 +35,8 @@ if found:
     measured.deciles(found, one)
 else:
     measured.nothing_measured(headline)
-repeats = measured.commands(found)
-story_button("membership", address.query(), headline, lambda _: Seen(commands=repeats))
-how_much_leaks("membership", *repeats)
+story_button("membership", address.query(), headline, lambda _: pinned.seen(found, one))
+how_much_leaks("membership", *measured.commands(found))
 address.warn_of_refused()
 
 st.header("A classifier of your own", anchor=False)

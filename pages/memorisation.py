@@ -11,9 +11,9 @@ from core.studies.memorisation_summary import SHIPPED
 from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
-from dashboard.memorisation import controls, explain, job, measured, state, views
+from dashboard.memorisation import controls, explain, job, measured, pinned, state, views
 from dashboard.state import is_presenting
-from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
 address = state.address()
@@ -47,9 +47,15 @@ with st.container(key="stage" if is_presenting() else "bench"):
             views.sampling(found)
     except CoreError as error:
         show_error(error, title="This canary cannot be planted")
-repeats = measured.commands(shipped)
-story_button("memorisation", address.query(), headline, lambda _: Seen(commands=repeats))
-how_much_leaks("memorisation", *repeats)
+is_own = controls.is_typed(str(state.chosen("canary")))
+story_button(
+    "memorisation",
+    address.query(),
+    headline,
+    lambda with_typed: pinned.seen(shipped, with_typed),
+    has_typed=is_own,
+)
+how_much_leaks("memorisation", *measured.commands(shipped))
 
 if shipped is not None and shipped.audited:
     st.header("What an audit shows of a promise", anchor=False)

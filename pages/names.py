@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from core.errors import CoreError
@@ -32,13 +34,12 @@ if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
     views.finding(headline, found, request.attack)
-    shown, is_own = found, controls.is_typed(request)
     story_button(
         "names",
         address.query(),
         headline,
-        lambda with_typed: pinned.seen(shown, request.attack, with_typed or not is_own),
-        has_typed=is_own,
+        partial(pinned.seen, found, request.attack),
+        has_typed=controls.is_typed(request),
     )
     with place:
         views.heat_map(found)

@@ -87,12 +87,25 @@ moves = views.moved_points(encoder, drawn, defence) if defence else None
 with place:
     rows = views.draw_map(request, drawn, colour, shape, typed, moves)
 offer_view()
-map_drawn = drawn
+shown = pinned.Shown(
+    request=request,
+    drawn=drawn,
+    colour=colour,
+    shape=shape,
+    typed=typed,
+    defence=defence,
+    moves=moves,
+)
 story_button(
-    "projection", address.query(), headline, lambda _: pinned.seen(map_drawn, colour, shape)
+    "projection",
+    [*address.query(), *encoder_choice.address().query()],
+    headline,
+    partial(pinned.seen, shown),
+    has_typed=pinned.has_typed(request),
 )
 selection.save_map(drawn)
 selection.selected_texts(request, drawn, rows, encoder, defence)
-how_much_leaks("projection", "python -m core.projection.shipped")
+repeats = (each for each in pinned.commands(shown) if not each.startswith("none:"))
+how_much_leaks("projection", *repeats)
 explain.how_it_is_computed(request.spec, defence)
 explain.caveats()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
@@ -53,7 +55,13 @@ else:
     controls.measure_pickers(found)
     points = views.shown_points(found)
     finding.finding(headline, headline.below(st.container()), found, points)
-    story_button("representations", address.query(), headline, lambda _: pinned.seen(points))
+    story_button(
+        "representations",
+        address.query(),
+        headline,
+        partial(pinned.seen, points),
+        has_typed=pinned.has_own(points) or None,
+    )
     with chart:
         views.picture(points)
     how_much_leaks("representations", "representations", "classification", "inversion-bbc")

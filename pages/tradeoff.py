@@ -57,8 +57,15 @@ sides.noise_button(buttons)
 st.header("The numbers", anchor=False)
 with bar:
     toolbar(address.show_link)  # which holds what was composed just now
+is_own = own is not None
 story_button(
-    "tradeoff", address.query(), headline, lambda _: pinned.seen(left, task, share, reads, most)
+    "tradeoff",
+    address.query(),
+    headline,
+    lambda with_typed: pinned.seen(
+        left, task, share, reads, most, is_own=is_own, with_typed=with_typed
+    ),
+    has_typed=is_own or None,
 )
 views.table(left, task, reads)
 explain.caveats()

@@ -12,7 +12,7 @@ from dashboard import cache
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
 from dashboard.origin import show_origin
-from dashboard.story.pinning import Noted, Seen, story_button
+from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 from dashboard.training import (
     adversary,
@@ -20,6 +20,7 @@ from dashboard.training import (
     live,
     missing,
     noise,
+    pinned,
     pretraining,
     private,
     state,
@@ -62,8 +63,7 @@ else:
 if part == "adversary":
     st.header("Spring the trap here", anchor=False)
     live.trial()
-repeats = [missing.command_of(each) for each in found]
-story_button("training", address.query(), headline, lambda _: Seen(commands=repeats))
-how_much_leaks("training", *repeats)
+story_button("training", address.query(), headline, lambda _: pinned.seen(part, found.get(part)))
+how_much_leaks("training", *(missing.command_of(each) for each in found))
 explain.how_it_is_computed(part)
 explain.caveats(part)

@@ -25,6 +25,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.figures.membership import decile_figure, roc_figure, score_figure
 from core.registry import Look
 from core.results import Interval, Score
+from core.story.format import RESTS_ON
 from core.story.views_told import members
 from core.studies import membership_shipped
 from core.studies.membership_classifiers import MembershipClassifierStudy
@@ -185,6 +186,9 @@ def test_a_finding_is_pinned_with_its_curve(opened: Open, rows_of_studies: Path)
     (placed,) = page.session_state["_story_pins"]
     assert placed.pin.slide.figure["data"] and placed.pin.slide.commands
     assert page.title[0].value.replace("\\", "") == placed.pin.slide.title
+    facts = dict(placed.pin.slide.facts)
+    assert [fact for fact in RESTS_ON if not facts.get(fact)] == []
+    assert not facts["Data"].startswith("none")
 
 
 def test_words_are_shown_by_how_frequent_they_are(opened: Open, rows_of_studies: Path) -> None:

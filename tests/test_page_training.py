@@ -14,6 +14,7 @@ from core.assets import ROOT
 from core.cli import build_parser
 from core.cli.spec_file import with_spec
 from core.results import Interval, Score
+from core.story.format import RESTS_ON
 from core.studies import training_summary
 from core.studies.training_points import TrialRequest
 from core.studies.training_summary import FILES, SHIPPED
@@ -279,6 +280,10 @@ def test_each_part_can_be_pinned_with_its_figure(opened: Open, rows: Path, part:
     ((slide,),) = ([each.pin.slide] for each in page.session_state["_story_pins"])
     assert slide.title and slide.figure["data"] and slide.alt and slide.caveat
     assert any(words in slide.body for words in ("95 % intervals", "intervals"))
+    facts = dict(slide.facts)
+    assert [fact for fact in RESTS_ON if not facts.get(fact)] == []
+    assert not facts["Data"].startswith("none")
+    assert slide.commands == (command_of(part),)
 
 
 @pytest.mark.parametrize("part", PARTS)

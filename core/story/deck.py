@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from core import __version__
 from core.errors import CoreError
 from core.story.clauses import CLAUSES, Clause
-from core.story.format import PAGES, Fact, Pin, Slide, Story, Table
+from core.story.format import OPENS, PAGES, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
 from core.story.versions import encoder_facts, made_with
 from core.story.views import VIEWS, told
@@ -55,6 +55,8 @@ class Page:
         Marks that the sentence holds, and what they mean.
     live : str
         The address of the view, from the root of the pages; empty where it cannot be opened.
+    opens : str
+        What else the page shows there, or why it cannot be opened, in words.
     """
 
     page: str
@@ -72,6 +74,7 @@ class Page:
     caveat: list[Block]
     commands: tuple[str, ...]
     live: str
+    opens: str = ""
 
     @property
     def shown(self) -> tuple[Fact, ...]:
@@ -120,7 +123,8 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
     merged: dict[str, dict[str, None]] = {}
     for name, value in found:
         merged.setdefault(name, {})[value] = None
-    return [(name, "; ".join(values)) for name, values in merged.items()]
+    told = {name: [v for v in found if v != "none"] or ["none"] for name, found in merged.items()}
+    return [(name, "; ".join(values)) for name, values in told.items()]
 
 
 def today() -> str:
@@ -173,10 +177,11 @@ def _page(pin: Pin, slide: Slide) -> Page:
         figure=slide.figure,
         alt=slide.alt,
         table=slide.table,
-        facts=slide.facts,
+        facts=tuple(fact for fact in slide.facts if fact[0] != OPENS),
         caveat=blocks(slide.caveat),
         commands=slide.commands,
         live=live_address(pin, slide.live),
+        opens=dict(slide.facts).get(OPENS, ""),
     )
 
 
@@ -189,7 +194,7 @@ def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
         Those of the page that show the same; the pin's own where there are none.
     """
     page = VIEWS[pin.shows].page if pin.shows in VIEWS else pin.page
-    if page not in PAGES:
+    if page not in PAGES or not pin.is_live:
         return ""
     kept = parameters or pin.parameters
     place = "/" if page == "overview" else f"/{page}"  # which is where the pages begin

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KIND", "PAGES", "VERSION", "Fact", "Pin", "Slide", "Story", "Table"]
+__all__ = ["KIND", "OPENS", "PAGES", "RESTS_ON", "VERSION", "Fact", "Pin", "Slide", "Story",
+           "Table", "UNMEASURED", "facts_of_none"]  # fmt: skip
 
 KIND = "leakscope-story"
 VERSION = 1
@@ -30,6 +31,22 @@ PAGES: Mapping[str, str] = {
 
 Fact = tuple[str, str]
 """What a number rests on: a name such as `Attacker`, and what is told of it."""
+
+RESTS_ON = ("Data", "n", "Interval", "Attacker", "Access", "Cost")
+"""The facts that every view has, or says of them that there are none."""
+
+OPENS = "Opened live"
+"""The fact that says what else the page shows where a pin opens live, or why it does not."""
+
+
+def facts_of_none(why: str) -> tuple[Fact, ...]:
+    """Return the facts of what measures nothing; `why` stands in the place of the data."""
+    rest = dict.fromkeys(RESTS_ON[1:], "none")
+    return tuple({"Data": why, **rest, "Attacker": "none: nothing is attacked"}.items())
+
+
+UNMEASURED = facts_of_none("none: nothing was measured yet")
+"""The facts of a page whose rows do not ship."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +137,8 @@ class Pin:
         For the speaker alone.
     slide : Slide or None
         What was seen when it was pinned.
+    is_live : bool
+        No where no address shows it again, as of a file of one's own.
     """
 
     page: str
@@ -129,6 +148,7 @@ class Pin:
     remark: str = ""
     notes: str = ""
     slide: Slide | None = None
+    is_live: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form, without what is empty."""
@@ -141,7 +161,8 @@ class Pin:
             "notes": self.notes,
             "slide": None if self.slide is None else self.slide.to_dict(),
         }
-        return {name: value for name, value in told.items() if value}
+        kept = {name: value for name, value in told.items() if value}
+        return kept if self.is_live else {**kept, "is_live": False}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,6 +112,9 @@ def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
         lacks.append(f"{where} is of a page {page!r} that there is not: it cannot be opened live.")
     shows = _text(found, "shows", where, 40)
     slide = None if found.get("slide") is None else _slide(found["slide"], where)
+    is_live = found.get("is_live", True)
+    if not isinstance(is_live, bool):
+        raise InvalidInputError(f"'is_live' of {where} must be true or false.")
     if slide is None and not _NAME.fullmatch(shows):
         raise InvalidInputError(f"{where} must hold what was seen ('slide'), or name a view.")
     return Pin(
@@ -122,6 +125,7 @@ def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
         remark=_text(found, "remark", where, _TEXT),
         notes=_text(found, "notes", where, _LONG),
         slide=slide,
+        is_live=is_live,
     )
 
 

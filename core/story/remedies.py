@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.story.format import Slide, Table
+from core.story.format import Slide, Table, facts_of_none
 
 __all__ = ["REMEDIES", "Remedy", "remedies"]
 
@@ -57,7 +57,7 @@ def remedies() -> Slide:
             columns=("Remedy", "What is done", "Stops", "Does not stop"),
             rows=tuple((each.title, each.what, each.stops, each.leaves) for each in REMEDIES),
         ),
-        facts=(("Data", "none: these are arguments, not measurements"),),
+        facts=facts_of_none("none: these are arguments, not measurements"),
         caveat="How much each of them helps was not measured. Whoever holds the vectors all the "
         "same reads what the slides before tell.",
     )

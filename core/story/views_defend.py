@@ -163,7 +163,7 @@ def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> 
         ("Interval", INTERVAL),
         ("Attacker", f"{name}, who knows the defence{f' ({family})' if is_news else ''}"),
         ("Access", access or "not recorded"),
-        *((("Cost", f"taught by {known:,} sentences behind the defence"),) if known else ()),
+        ("Cost", f"taught by {known:,} sentences behind the defence" if known else "not recorded"),
     )
 
 
@@ -200,7 +200,7 @@ def attackers() -> Slide:
             ("Interval", INTERVAL),
             ("Attacker", f"{len(rows)} kinds, in the table; each knows the defence"),
             ("Access", "vectors behind the defence, and what the table says beside"),
-            *((("Cost", f"each is taught by {known:,} sentences"),) if known else ()),
+            ("Cost", f"each is taught by {known:,} sentences" if known else "not recorded"),
             *origin(found.provenances),
         ),
         commands=(command_of("tradeoff"),),

@@ -234,7 +234,14 @@ def pages() -> Slide:
                 for f in found.values()
             ),
         ),
-        facts=(("Interval", INTERVAL),),
+        facts=(
+            ("Data", "of each page its own, in the table"),
+            ("n", "of each page its own, in the table"),
+            ("Interval", INTERVAL),
+            ("Attacker", "of each page its strongest, in the table"),
+            ("Access", "the vectors, and texts of the attacker's own with their vectors"),
+            ("Cost", "what each attacker was taught by, in the table"),
+        ),
         commands=tuple(command_of(t) for t in ("inversion-bbc", "representations", "tradeoff")),
     )  # fmt: skip
 

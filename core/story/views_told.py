@@ -22,13 +22,13 @@ from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
 from core.studies.membership_classifier_rows import class_said
-from core.studies.memorisation_summary import SHIPPED, load_memorisation
+from core.studies.memorisation_summary import SHIPPED, Memorisation, load_memorisation
 from core.studies.rows import Row
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["authors", "canaries", "members"]
+__all__ = ["author_facts", "authors", "canaries", "canary_facts", "member_facts", "members"]
 
 _MOST_SHOWN = 6
 
@@ -57,16 +57,23 @@ def authors() -> Slide:
         "an attack, beside guessing",
         table=_named(rows, view),
         facts=(
-            ("Data", f"passages of novels; known: {attributes.SOURCES[source]}"),
-            ("n", f"{one.n:,} texts"),
-            ("Interval", INTERVAL),
-            ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
-            ("Access", f"vectors, and some texts whose {what} is known"),
-            ("Cost", f"taught by {view.n_per_label:,} texts of each of {view.n_labels} {what}s"),
+            *author_facts(view, attack, one.n, what),
             *_topic(rows),
             *origin(row.provenance for row in rows),
         ),
         commands=tuple(map(command_of, ("attributes-novels", "attributes-books"))),
+    )
+
+
+def author_facts(view: attributes.View, attack: str, n: int, what: str) -> tuple[Fact, ...]:
+    """Return what an attack on the authors of novels rests on."""
+    return (
+        ("Data", f"passages of novels; known: {attributes.SOURCES[view.source]}"),
+        ("n", f"{n:,} texts"),
+        ("Interval", INTERVAL),
+        ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
+        ("Access", f"vectors, and some texts whose {what} is known"),
+        ("Cost", f"taught by {view.n_per_label:,} texts of each of {view.n_labels} {what}s"),
     )
 
 
@@ -141,17 +148,24 @@ def members() -> Slide:
             ),
         ),
         facts=(
-            ("Data", _data(best)),
-            ("n", f"{best.auc.n:,} {best.unit}, {best.n_draws} draws of who is a member"),
-            ("Interval", INTERVAL),
-            ("Attacker", best.attack_title),
-            ("Access", "the model's answers, and other texts like those that it learnt from"),
-            ("Cost", _cost(best)),
+            *member_facts(best),
             *_years(shown),
             *_weakest(weak),
             *origin(best.provenances),
         ),
         commands=tuple(command_of(study) for study in dict.fromkeys(o.study for o in found)),
+    )
+
+
+def member_facts(one: membership.Measured) -> tuple[Fact, ...]:
+    """Return what an attack on members rests on."""
+    return (
+        ("Data", _data(one)),
+        ("n", f"{one.auc.n:,} {one.unit}, {one.n_draws} draws of who is a member"),
+        ("Interval", INTERVAL),
+        ("Attacker", one.attack_title),
+        ("Access", "the model's answers, and other texts like those that it learnt from"),
+        ("Cost", _cost(one)),
     )
 
 
@@ -237,14 +251,20 @@ def canaries() -> Slide:
             columns=("Model", "Planted", "Bits given away"),
             rows=tuple((model, times, score.said()) for model, times, score in scores),
         ),
-        facts=(
-            ("Data", f"{found.n_texts:,} sentences, {found.epochs} passes"),
-            ("n", f"{most.exposure.n:,} canaries at each number of insertions"),
-            ("Interval", "95 %, in brackets, over canaries and seeds"),
-            ("Attacker", "Ranks all possible values by how likely the model finds them"),
-            ("Access", "the model's probabilities"),
-            ("Cost", f"{found.n_values:,} values tried for each secret; no training"),
-            *origin(found.provenances),
-        ),
+        facts=canary_facts(found),
         commands=(command_of("memorisation"),),
+    )
+
+
+def canary_facts(found: Memorisation) -> tuple[Fact, ...]:
+    """Return what is told of planted canaries rests on."""
+    most = max(found.planted, key=lambda point: point.exposure.value)
+    return (
+        ("Data", f"{found.n_texts:,} sentences, {found.epochs} passes"),
+        ("n", f"{most.exposure.n:,} canaries at each number of insertions"),
+        ("Interval", "95 %, in brackets, over canaries and seeds"),
+        ("Attacker", "Ranks all possible values by how likely the model finds them"),
+        ("Access", "the model's probabilities"),
+        ("Cost", f"{found.n_values:,} values tried for each secret; no training"),
+        *origin(found.provenances),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.glossary import GLOSSARY
-from core.story.format import Fact, Slide, Table
+from core.story.format import Slide, Table, facts_of_none
 
 __all__ = ["INTRODUCTION", "TITLE", "WORDS_FACTS", "words", "words_table"]
 
@@ -12,7 +12,7 @@ INTRODUCTION = (
     "The same explanations as under the pointer at the end of every page. A page says first how "
     "many of ten words are read, then the F1 behind it."
 )
-WORDS_FACTS: tuple[Fact, ...] = (("Data", "none: these are explanations, not measurements"),)
+WORDS_FACTS = facts_of_none("none: these are explanations, not measurements")
 
 
 def words_table() -> Table:

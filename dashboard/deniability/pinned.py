@@ -10,8 +10,9 @@ from core.defences.deniability.sentence import DeniableSentence
 from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.figures import deniability as figures
 from core.specs import EncoderSpec
-from dashboard import cache
+from dashboard import cache, encoder_choice
 from dashboard.deniability import state
+from dashboard.inversion.pinned import is_typed
 from dashboard.leakage import deniability_command
 from dashboard.story.pinning import Seen
 
@@ -26,9 +27,11 @@ def seen(
     statistics: VocabularyDeniability | None,
     *,
     text: str,
-    with_text: bool,
+    with_typed: bool,
 ) -> Seen:
     """Return how often tokens come back; the sentence and its tokens where they may be told."""
+    with_text = with_typed or not is_typed(text)
+    is_hidden = encoder_choice.is_typed(on) and not with_typed
     etas = np.asarray(steps)
     shares = sentence.curves(etas) / sentence.n_draws * 100
     tokens = list(sentence.tokens) if with_text else ["a token"] * len(sentence.tokens)
@@ -48,11 +51,17 @@ def seen(
             ("Interval", "95 %"),
             ("Attacker", "a reader who takes the released tokens at their word"),
             ("Access", "the released text"),
+            ("Cost", "none: nothing is learnt, what was released is read as it stands"),
         ),
         commands=(
-            deniability_command(text if with_text else "YOUR SENTENCE", eta, on.name),
-            "deniability",
+            deniability_command(
+                text if with_text else "YOUR SENTENCE",
+                eta,
+                "YOUR ENCODER" if is_hidden else on.name,
+            ),
+            *(() if encoder_choice.is_typed(on) else ("deniability",)),
         ),
+        withheld=("encoder",) * is_hidden,
     )
 
 

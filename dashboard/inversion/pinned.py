@@ -9,12 +9,15 @@ from core.attacks.inversion.reading import Reading
 from core.figures import inversion as figures
 from core.story.format import Table
 from dashboard import cache
+from dashboard.inversion import answers, state
 from dashboard.inversion.cost import cost_in_words
 from dashboard.inversion.views import strongest
 from dashboard.leakage import invert_command
 from dashboard.story.pinning import Seen
 
-__all__ = ["is_typed", "seen"]
+__all__ = ["command_of", "is_typed", "seen"]
+
+_OPENS = "with the usual settings of the attacks, since no address holds those that were changed"
 
 _COLUMNS = ("Attack", "Words read", "F1", "Guessing", "Needs")
 
@@ -30,6 +33,7 @@ def seen(readings: Sequence[Reading], with_text: bool) -> Seen:
     entry = INVERSION_ATTACKS[best.attack]
     text = best.text if with_text else "YOUR SENTENCE"
     many = len(readings) > 1
+    is_changed = any(state.settings_of_attack(reading.attack) for reading in readings)
     return Seen(
         figure=(
             figures.scores_beside_prior(readings)
@@ -48,8 +52,14 @@ def seen(readings: Sequence[Reading], with_text: bool) -> Seen:
             ("Access", entry.access.needs),
             ("Cost", cost_in_words(best)),
         ),
-        commands=[invert_command(text, reading.attack, {}) for reading in readings],
+        commands=[command_of(reading.attack, text) for reading in readings],
+        opens=_OPENS if is_changed else "",
     )
+
+
+def command_of(attack: str, text: str) -> str:
+    """Return the command that reads a text by the settings in force."""
+    return invert_command(text, attack, dict(answers.request_for(attack, text).spec.settings))
 
 
 def _row(reading: Reading) -> tuple[str, ...]:

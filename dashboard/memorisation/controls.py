@@ -30,7 +30,7 @@ from dashboard.memorisation.state import (
 from dashboard.own_file import own_facts
 from dashboard.state import is_presenting
 
-__all__ = ["asked", "foreseen", "show_link"]
+__all__ = ["asked", "foreseen", "is_typed", "show_link"]
 
 _EXAMPLES = {
     "A card number": "My card number is {digits:4}",
@@ -209,6 +209,11 @@ def _column(file: MemoryFile, digest: str) -> str | None:
             help="The column that the model reads, at first the one with the longest texts",
         )
     )
+
+
+def is_typed(canary: str) -> bool:
+    """Return whether a canary is none of the invented examples."""
+    return canary not in _EXAMPLES.values()
 
 
 def foreseen(told: str) -> Canary | None:

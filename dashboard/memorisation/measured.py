@@ -50,13 +50,20 @@ EXPOSURE = (
 )
 
 
-def commands(found: Memorisation | None) -> tuple[str, str]:
-    """Return what repeats the figures of the page: those that ship, and one's own."""
+def commands(found: Memorisation | None, *, with_typed: bool = True) -> tuple[str, str]:
+    """Return what repeats the figures of the page: those that ship, and one's own.
+
+    Parameters
+    ----------
+    with_typed : bool
+        Whether the canary may be told; else another word stands for it.
+    """
     request = chosen_request(str(chosen("corpus")))
     usual = MemorisationSettings().to_dict()
     given = {k: v for k, v in request.settings.to_dict().items() if v != usual[k]}
     corpus = "FILE" if request.corpus == UPLOAD else request.corpus
-    own = memorise_command(corpus, request.canary, given, len(request.seeds))
+    canary = request.canary if with_typed else "YOUR CANARY"
+    own = memorise_command(corpus, canary, given, len(request.seeds))
     return own, "memorisation" if found else MEASURE
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures.names import name_map
 from core.names.experiment import NameExperiment
+from core.story.views_read import attacker_facts
+from dashboard import cache
+from dashboard.inversion.answers import ENCODER
 from dashboard.story.pinning import Seen
 
 __all__ = ["seen"]
@@ -12,7 +14,7 @@ __all__ = ["seen"]
 
 def seen(found: NameExperiment, attack: str, with_names: bool) -> Seen:
     """Return how often surnames were read; with the matrix where names may be in the story."""
-    matrix, entry = found.substitution, INVERSION_ATTACKS[attack]
+    matrix, record = found.substitution, cache.shipped_records(ENCODER).get(attack, {})
     own = matrix.diagonal()
     cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
     rows, columns = [n.surname for n in matrix.rows], [n.surname for n in matrix.names]
@@ -28,8 +30,7 @@ def seen(found: NameExperiment, attack: str, with_names: bool) -> Seen:
             ("Data", f"{len(matrix.texts)} sentences, each with {len(columns)} names"),
             ("n", f"{own.n} sentences as written"),
             ("Interval", "95 %"),
-            ("Attacker", entry.title),
-            ("Access", entry.access.needs),
+            *attacker_facts(attack, int(record.get("n_texts", 0)), record),
         ),
-        commands=("names",),
+        commands=("none: no command repeats these sentences, the page does",),
     )

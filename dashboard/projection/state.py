@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CORPORA",
     "COUNTS",
+    "MOVED",
     "UPLOAD",
     "MapRequest",
     "adopt",
@@ -53,6 +54,7 @@ CORPORA = {
     UPLOAD: "Your own file",
 }
 COUNTS = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
+MOVED = (50, 200, 500)
 _DEFAULTS: dict[str, Any] = {
     "corpus": "bundled",
     "n": 2000,
@@ -82,7 +84,23 @@ def _options() -> dict[str, Sequence[Any] | None]:
         "colour": None,
         "shape": None,
         "defence": ("none", *movable()),
+        "n_moved": MOVED,
+        "search": None,
+        "metric": ("cosine", "euclidean"),
+        "n_neighbors": range(2, 101),
+        "min_dist": tuple(i / 100 for i in range(100)),
+        "perplexity": tuple(map(float, range(2, 101))),
     }
+
+
+def _read_seed(text: str) -> int:
+    if not 0 <= int(text) < 2**32:
+        raise NotOffered
+    return int(text)
+
+
+_MORE = ("n_moved", "metric", "n_neighbors", "min_dist", "perplexity")
+"""What a link says where it is not as usual."""
 
 
 def key_of(name: str) -> str:
@@ -112,13 +130,14 @@ def chosen_spec() -> ProjectionSpec:
 def adopt() -> Address:
     """Take over the choices of the address; return what it may ask for.
 
-    `?corpus=lee&n=2000&method=umap&dims=3&colour=document&shape=…&defence=…&eta=75&text=…`. An
-    address opens the bundled corpora alone: following a link must not read other files.
+    `?corpus=lee&n=2000&method=umap&dims=3&colour=document&shape=…&defence=…&eta=75&text=…`, and
+    what stands under the further settings of a method. An address opens the bundled corpora alone:
+    following a link must not read other files.
     """
     for name, value in _DEFAULTS.items():
         st.session_state.setdefault(key_of(name), value)
     parameters = (_parameter(name, options) for name, options in _options().items())
-    address = Address("projection", (*parameters, _ETA, text_parameter()))
+    address = Address("projection", (*parameters, _SEED, _ETA, text_parameter()))
     if "eta" in address.adopt() and "defence" not in st.query_params:
         choose("defence", "text_to_text")
     return address
@@ -129,8 +148,14 @@ def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
         name=name,
         key=key_of(name),
         options=options,
-        write=lambda value: None if value in (None, "none") else str(value),
+        write=lambda value: None if value in _unsaid(name) else str(value),
     )
+
+
+def _unsaid(name: str) -> tuple[Any, ...]:
+    """Return the values that a link leaves out."""
+    usual = (_DEFAULTS[name],) if name in _MORE else ()
+    return (None, "none", "", UPLOAD, *usual)
 
 
 def _read_eta(text: str) -> float:
@@ -146,6 +171,13 @@ def _write_eta(strength: float | None) -> str | None:
     return f"{strength:g}" if strength and is_eta else None
 
 
+_SEED = Parameter(
+    name="seed",
+    key=key_of("seed"),
+    read=_read_seed,
+    write=lambda seed: str(seed) if seed else None,
+    hint="seed is a whole number from 0.",
+)
 _ETA = Parameter(name="eta", key=key_of("strength"), read=_read_eta, write=_write_eta)
 
 

@@ -216,7 +216,7 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
             settings[entry.strength[0]] = _strength(entry.strength[1], encoder.dimension)
         st.segmented_control(
             "Points moved",
-            (50, 200, 500),
+            state.MOVED,
             key=key_of("n_moved"),
             required=True,
             persist_state="session",

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from core.figures.representations import encoder_title, representations_figure
-from core.story.format import Table
+from core.story.format import Table, facts_of_none
 from core.story.views_read import attacker_facts, origin
 from core.studies.representation_order import least_leaking, strongest
-from core.studies.representation_summary import Point
+from core.studies.representation_summary import YOURS, Point
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.finding import attack_name
 from dashboard.representations.state import chosen
-from dashboard.story.pinning import Seen
+from dashboard.story.pinning import OWN_ROWS, Seen
 
-__all__ = ["seen"]
+__all__ = ["has_own", "seen"]
 
 _COLUMNS = ("Encoder", "Useful, macro-F1", "Leaks, F1", "By")
 
 
-def seen(points: Sequence[Point]) -> Seen:
-    """Return the points of the chosen encoders and attacks."""
+def has_own(points: Sequence[Point]) -> bool:
+    """Return whether rows of the visitor's own are among what is shown."""
+    return any(point.leak.encoder.startswith(YOURS) for point in points)
+
+
+def seen(points: Sequence[Point], with_typed: bool) -> Seen:
+    """Return the points of the chosen encoders and attacks; those brought by number or by name."""
+    is_own, instead = has_own(points), _numbered(points) if not with_typed else {}
+    found = _seen([_renamed(point, instead) for point in points])
+    if not is_own:
+        return found
+    commands = (*found.commands, "none: rows of a study of one's own")
+    return replace(found, commands=commands, instead=instead, opens=OWN_ROWS, is_live=False)
+
+
+def _numbered(points: Sequence[Point]) -> dict[str, str]:
+    """Return what encoders of the visitor's own are called where their names may not be told."""
+    own = [name for name in chosen("encoder") if name.startswith(YOURS)]
+    own += [point.leak.encoder for point in points if point.leak.encoder.startswith(YOURS)]
+    return {name: f"{YOURS}encoder {i}" for i, name in enumerate(dict.fromkeys(own), 1)}
+
+
+def _renamed(point: Point, instead: Mapping[str, str]) -> Point:
+    """Return a point under the name that may be told, and then not on what it was measured."""
+    name = instead.get(point.leak.encoder)
+    if name is None:
+        return point
+    return replace(point, leak=replace(point.leak, encoder=name, provenances=()))
+
+
+def _seen(points: Sequence[Point]) -> Seen:
     best = least_leaking(points)
     if best is None or best.best.useful is None:
-        return Seen()
+        return Seen(facts=facts_of_none("none: nothing that is shown can be compared"))
     leak = best.best.leak
     tops = [p for p in strongest(points) if p.useful]
     return Seen(
@@ -43,7 +73,7 @@ def seen(points: Sequence[Point]) -> Seen:
             ),
         ),
         facts=(
-            ("Data", "news, as the page says"),
+            ("Data", _data(points)),
             ("n", f"{leak.f1.n:,} sentences attacked; {best.best.useful.n:,} articles sorted"),
             ("Interval", "95 %, in brackets"),
             *attacker_facts(leak.attack, leak.n_fitted_on),
@@ -51,3 +81,9 @@ def seen(points: Sequence[Point]) -> Seen:
         ),
         commands=("representations", "classification"),
     )
+
+
+def _data(points: Sequence[Point]) -> str:
+    told = "news, strange to the attacks" if chosen("domain") == "cross" else "news"
+    own = f"; of what begins with “{YOURS.strip()}”, what its study was measured on"
+    return told + own * has_own(points)

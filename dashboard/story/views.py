@@ -114,6 +114,8 @@ def own_story() -> None:
 def _pin(each: Placed, page: Page, i: int, n: int) -> None:
     st.subheader(f"{i + 1}. {plain(page.heading)}", anchor=False)
     _buttons(each, page.live, i, n)
+    if page.opens:
+        st.caption(plain(f"Live: {page.opens}."))
     with st.expander("Heading, remark and notes", icon=":material/edit_note:"):
         _texts(each)
     shown = st.expander(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from core.figures.tradeoff import tradeoff_figure
+from dataclasses import replace
+
+from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.story.views_defend import facts_of, settings_table, told_of_choice
 from core.story.views_read import origin
 from core.studies.tradeoff_choice import choose
@@ -10,14 +12,34 @@ from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_summary import Tradeoff
 from core.tasks.names import task_said
-from dashboard.story.pinning import Seen
+from dashboard.story.pinning import OWN_ROWS, Seen
 from dashboard.tradeoff import state
 
 __all__ = ["seen"]
 
 
-def seen(left: Tradeoff, task: str, share: float, reads: str, most: float | None) -> Seen:
-    """Return the figure as it stands, and the settings that the headline is about."""
+def seen(
+    left: Tradeoff,
+    task: str,
+    share: float,
+    reads: str,
+    most: float | None,
+    *,
+    is_own: bool = False,
+    with_typed: bool = False,
+) -> Seen:
+    """Return the figure as it stands, and the settings that the headline is about.
+
+    Parameters
+    ----------
+    is_own : bool
+        The rows are the visitor's own.
+    with_typed : bool
+        Whether their names, and on what machine they were measured, may be told.
+    """
+    is_hidden = is_own and not with_typed
+    if is_hidden:
+        left = replace(left, points=tuple(replace(p, provenances=()) for p in left.points))
     choice = choose(left, task, share, reads)
     return Seen(
         figure=tradeoff_figure(
@@ -30,6 +52,20 @@ def seen(left: Tradeoff, task: str, share: float, reads: str, most: float | None
         ),
         alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence",
         table=settings_table(told_of_choice(choice), choice.base, task, reads),
-        facts=(*facts_of(left, choice.shown, task, reads), *origin(left.provenances)),
-        commands=("tradeoff",),
+        facts=(
+            *facts_of(left, choice.shown, task, reads),
+            *origin(left.provenances),
+        ),
+        commands=("none: rows of a study of one's own",) if is_own else ("tradeoff",),
+        instead=_numbered(left) if is_hidden else {},
+        opens=OWN_ROWS if is_own else "",
+        is_live=not is_own,
     )
+
+
+def _numbered(found: Tradeoff) -> dict[str, str]:
+    """Return what tasks and attackers that nobody here knows are called instead."""
+    tasks = [name for name in found.tasks if task_said(name) == name]
+    attackers = [name for name in found.attackers if attacker_said(name) == name]
+    told = {name: f"task {i}" for i, name in enumerate(tasks, 1)}
+    return told | {name: f"attacker {i}" for i, name in enumerate(attackers, 1)}
