@@ -19,7 +19,7 @@ from dashboard.training.state import chosen
 
 __all__ = ["seen"]
 
-_INTERVAL = "95 %, in brackets"
+_INTERVAL = "of 95 per cent, in brackets"
 _NOBODY = (
     ("Attacker", "none here: what training costs is measured, not what is read"),
     ("Access", "none: nothing is attacked"),
