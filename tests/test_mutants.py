@@ -48,6 +48,18 @@ def test_a_survivor_is_told_with_its_excuse() -> None:
     assert "`tests/a.py::b`" in table and "**nobody**" in table
 
 
+def test_a_fault_that_brings_the_interpreter_down_is_noticed(tmp_path: Path) -> None:
+    """Of whatever else ends a run nobody knows what the tests would have said."""
+    (tmp_path / "test_it.py").write_text(
+        "import os, signal\ndef test_it(): os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    status, told = mutate._tested(("test_it.py",), tmp_path)
+    assert status == 1 and told == "test_it.py, where the interpreter crashes"
+    (tmp_path / "test_it.py").write_text("import os\ndef test_it(): os._exit(4)\n")
+    with pytest.raises(RuntimeError):
+        mutate._tested(("test_it.py",), tmp_path)
+
+
 def test_a_run_that_was_ended_plants_no_mutant_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,10 @@ LONGEST = 600.0
 _COPIED = ("core", "dashboard", "pages", "tests", "tools", "benchmarks", "pyproject.toml")
 _LINKED = ("assets", "docs", "README.md", ".streamlit")
 _PASSED, _FAILED = 0, 1
-"""Exit statuses of pytest; any other is a fault of the run itself."""
+"""Exit statuses of pytest; any other is a fault of the run itself, but for those that follow."""
+
+_CRASHED = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE)
+"""Of an interpreter that a fault brought down: memory that a library reads beyond its end, say."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ def _tested(tests: Sequence[str], place: Path) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return _FAILED, f"no end within {LONGEST:.0f} s"
     lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode in _CRASHED:
+        return _FAILED, f"{' '.join(tests)}, where the interpreter crashes"
     if done.returncode not in (_PASSED, _FAILED):
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     first = lines[0].split(" - ")[0].partition(" ")[2] if lines else ""
