@@ -26,7 +26,7 @@ __all__ = [
 
 GRID: tuple[DefenceSpec, ...] = (
     DefenceSpec(name="none"),
-    *(DefenceSpec.of("text_to_text", {"eta": e}) for e in (60.0, 75.0, 90.0, 120.0)),
+    *(DefenceSpec.of("text_to_text", {"eta": e}) for e in (45.0, 60.0, 75.0, 90.0, 120.0)),
     *(DefenceSpec.of("token_representation", {"eta": e}) for e in (120.0, 240.0, 480.0)),
     *(DefenceSpec.of("sequence_representation", {"eta": e}) for e in (200.0, 400.0, 800.0)),
     *(DefenceSpec.of("gaussian", {"sigma": s}) for s in (0.02, 0.05, 0.1)),
