@@ -32,7 +32,10 @@ READERS_OF_ARTEFACTS = {
     "core/studies/tuned_networks.py": "tuned network",
     "core/training/loop.py": "checkpoint of an attack",
 }
-"""Every file that calls `load_artifact`, with a target that calls it from there."""
+"""Every file that calls a reader of artefacts, with a target that calls it from there."""
+
+DOORS = {"core/training/checkpoint.py"}
+"""Files of readers that others call: those are the ones that need a target."""
 
 
 def test_every_reader_of_artefacts_is_a_target(kit: Kit) -> None:
@@ -41,9 +44,9 @@ def test_every_reader_of_artefacts_is_a_target(kit: Kit) -> None:
         str(path.relative_to(root))
         for folder in ("core", "dashboard", "pages")
         for path in (root / folder).rglob("*.py")
-        if re.search(r"(?<!def )\bload_artifact\(", path.read_text(encoding="utf-8"))
+        if re.search(r"(?<!def )\b(load_artifact|read_kept)\(", path.read_text(encoding="utf-8"))
     }
-    assert calling == READERS_OF_ARTEFACTS.keys()
+    assert calling - DOORS == READERS_OF_ARTEFACTS.keys()
     assert set(READERS_OF_ARTEFACTS.values()) <= set(targets(kit))
 
 

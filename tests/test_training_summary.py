@@ -290,7 +290,7 @@ def test_accuracy_stands_above_membership_and_a_coin_is_dotted(private: PrivateT
     assert [t.yaxis for t in figure.data] == ["y", "y2", "y", "y2"]
     assert [t.showlegend for t in figure.data] == [True, False, True, False]
     assert list(figure.layout.xaxis2.ticktext) == ["1", "8", "∞"]
-    assert {s.y0 for s in figure.layout.shapes if s.yref == "y2"} == {0.5}
+    assert {s.y0 for s in figure.layout.shapes if s.yref == "y2"} == {50}
     planted, nowhere = exposure_figure(private.models).data
     assert planted.marker.color == LEAKED and nowhere.marker.color == MISSED
     assert planted.y[-1] > planted.y[0] > nowhere.y[0]

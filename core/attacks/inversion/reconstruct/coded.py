@@ -16,7 +16,7 @@ def coded(values: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     Examples
     --------
     >>> codes, scale = coded(np.array([[0.0, 2.54], [-1.27, 0.64]]))
-    >>> codes.tolist(), scale.round(4).tolist()
+    >>> codes.tolist(), [round(float(one), 4) for one in scale]
     ([[0, 127], [-127, 64]], [0.02, 0.01])
     """
     largest = np.abs(values).max(1, keepdims=True)
