@@ -10,6 +10,7 @@ from dashboard import cache
 from dashboard.attributes import controls, explain, job, pinned, state, views
 from dashboard.calm import show_error
 from dashboard.leakage import how_much_leaks
+from dashboard.origin import show_origin
 from dashboard.story.pinning import Noted, story_button
 from dashboard.toolbar import toolbar
 
@@ -29,6 +30,7 @@ if measured:
     view, along = controls.view_pickers(measured, "measured")
     views.finding(headline, measured, view, is_title=True)
     views.accuracy(measured, view, along, "measured")
+    show_origin([row.provenance for row in measured if row["labelled_from"] == view.source])
     views.note(headline, measured, view, along)
     views.mistakes_at(measured, view, "measured")
 else:

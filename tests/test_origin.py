@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.figures.attributes import accuracy_figure
 from core.figures.representations import representations_figure
 from core.figures.style import hover_line
 from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
-from core.studies import more_texts, representation_summary, tradeoff_summary
+from core.studies import attribute_curves, more_texts, representation_summary, tradeoff_summary
 from core.studies.provenance import EARLIER, Provenance
 from core.studies.representation_summary import FILES, MORE_TEXTS, load_representations
 from core.studies.rows import Row
@@ -116,14 +117,27 @@ def test_the_trade_off_page_says_it(
     assert SAID in told and "2026-01-02" in told and UNKNOWN not in told
 
 
-@pytest.mark.parametrize("page", ["representations", "names"])
+def test_a_pointer_on_attributes_tells_where_a_point_comes_from() -> None:
+    rows = [replace(row, provenance=ORIGIN) for row in attribute_curves.load_shipped()]
+    source = attribute_curves.offered(rows)[0]
+    labels, sizes = attribute_curves.views_of(rows, source)
+    view = attribute_curves.View(source, labels[-1], sizes[-1])
+    found = attribute_curves.curves(rows, view, "n_per_label")
+    told = hovers(accuracy_figure(found, "n_per_label", 1))
+    assert told.count("2026-01-02") == sum(len(curve.sizes) for curve in found) > 3
+
+
+@pytest.mark.parametrize("page", ["attributes", "representations", "names"])
 def test_other_pages_of_measured_rows_say_it(
     small_app: AppTest, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = cache.name_rows()
+    attributes = attribute_curves.load_shipped()
     for origin, said in ((None, UNKNOWN), (ORIGIN, SAID)):
         rows = [replace(row, provenance=origin) for row in shipped]
         found = load_representations(of_representations(tmp_path / said[:8], origin))
+        authors = [replace(row, provenance=origin) for row in attributes]
+        monkeypatch.setattr(cache, "attribute_rows", lambda told=authors: told)
         monkeypatch.setattr(cache, "name_rows", lambda told=rows: told)
         monkeypatch.setattr(cache, "representations", lambda told=found: told)
         assert said in captions(small_app, page)

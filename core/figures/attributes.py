@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, WRONG, error_bars, style
+from core.figures.style import (
+    BASELINE,
+    BELOW,
+    DASHES,
+    GRID,
+    LEAKED,
+    WRONG,
+    error_bars,
+    hover_line,
+    style,
+)
 from core.registry import look_of
 from core.studies.attribute_curves import ALONG, Curve
 
@@ -93,7 +103,10 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_n
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": symbol, "size": 10},
         error_y=error_bars(curve.scores),
-        customdata=[f"{score.in_percent().said()} %" for score in curve.scores],
+        customdata=[
+            f"{score.in_percent().said()} %{hover_line(origin)}"
+            for score, origin in zip(curve.scores, curve.origins, strict=True)
+        ],
         hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
     )
 

@@ -10,6 +10,7 @@ from core.assets import ASSETS
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.errors import ArtifactError
 from core.results import Score
+from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
@@ -46,12 +47,19 @@ class View:
 
 @dataclass(frozen=True)
 class Curve:
-    """The accuracy of an attack along a size; `sizes` and `scores` are as long as each other."""
+    """The accuracy of an attack along a size; all three tuples are as long as each other.
+
+    Attributes
+    ----------
+    origins : tuple of tuple of Provenance or None
+        Of each size: where the cells of its score come from.
+    """
 
     attack: str
     encoder: str
     sizes: tuple[int, ...]
     scores: tuple[Score, ...]
+    origins: tuple[tuple[Provenance | None, ...], ...]
     is_shuffled: bool = False
 
 
@@ -110,11 +118,10 @@ def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
             same = [r for r in own if _kind(r) == (attack, encoder)
                     and r["is_shuffled"] == is_shuffled]  # fmt: skip
             sizes = sorted({int(row[along]) for row in same})
-            scores = [
-                of_seeds([row for row in same if row[along] == size], f"top{view.k}")
-                for size in sizes
-            ]
-            found.append(Curve(attack, encoder, tuple(sizes), tuple(scores), is_shuffled))
+            at = [[row for row in same if row[along] == size] for size in sizes]
+            scores = tuple(of_seeds(each, f"top{view.k}") for each in at)
+            origins = tuple(tuple(row.provenance for row in each) for each in at)
+            found.append(Curve(attack, encoder, tuple(sizes), scores, origins, is_shuffled))
     return found
 
 
