@@ -17,11 +17,11 @@ from core.names.experiment import MOST_NAMES, run_experiment
 from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
 from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.rates import mean_rate, rate_of
-from core.names.sentences import NamedSentence, read_sentences, sentences_of
+from core.names.rates import mean_rate, rate_by_document, rate_of
+from core.names.sentences import NamedSentence, documents_of, read_sentences, sentences_of
 from core.names.substitution import first_candidate, substitute_names
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import RecoveredWord, Recovery
+from core.results import Interval, RecoveredWord, Recovery
 from core.store import write_json
 from core.studies.names_tables import PAPER, anonymised, load_rows
 from core.studies.rows import Row
@@ -191,6 +191,27 @@ def test_what_never_happened_in_few_samples_may_yet_happen() -> None:
     assert (never.value, never.n, never.n_trials) == (0.0, 15, 300)
     assert never.ci95 == rate_of(0, 15).ci95 and never.ci95.high > 15
     assert mean_rate(np.ones(15)).ci95.low < 85
+
+
+def test_trials_of_one_document_are_not_independent() -> None:
+    hits = np.repeat([True, False], 20)
+    documents = [f"d{i // 4}" for i in range(40)]
+    apart, together = rate_of(20, 40), rate_by_document(hits, documents)
+    assert (together.value, together.n) == (50.0, 40)
+    width = together.ci95.high - together.ci95.low
+    assert width > 1.5 * (apart.ci95.high - apart.ci95.low), "ten documents, each of one kind"
+    assert rate_by_document(hits, None) == rate_by_document(hits, [*map(str, range(40))]) == apart
+    assert rate_by_document(hits[:20], documents[:20]).ci95 == rate_of(5, 5).ci95
+    assert rate_by_document(hits, ["d"] * 40).ci95 == Interval(0.0, 100.0), "of one: anything"
+    shares = np.linspace(0, 1, 40)
+    assert mean_rate(shares, documents=documents).ci95 != mean_rate(shares).ci95
+
+
+def test_sentences_know_their_documents() -> None:
+    texts = ["Quell left.", "Orrin and Quell met."]
+    found = sentences_of(texts, [TOM, ADA], ["a", "b"])
+    assert documents_of(found) == ["b", "a", "b"]
+    assert documents_of(sentences_of(texts, [ADA])) is None
 
 
 class Listing:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import rate_of
-from core.names.sentences import NamedSentence
+from core.names.rates import rate_by_document
+from core.names.sentences import NamedSentence, documents_of
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Recovery, Score
 from core.vectors import dot, unit
@@ -58,15 +58,18 @@ class Probing:
     scores : ndarray of float32, shape (n, C)
     truth : ndarray of int, shape (n,)
         Position of the right candidate.
+    documents : list of n str or None
+        The document of each sentence, of which intervals are; None where it is not known.
     """
 
     scores: NDArray[np.float32]
     truth: NDArray[np.int64]
+    documents: list[str] | None = None
 
-    def hits(self, k: int) -> Score:
+    def hits(self, k: int, *, seed: int = 0) -> Score:
         """Return how often the right candidate is among the k best."""
         ranks = ranks_of_truth(self.scores, self.truth)
-        return rate_of(int((ranks < k).sum()), len(ranks))
+        return rate_by_document(ranks < k, self.documents, seed=seed)
 
 
 def ranks_of_truth(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,7 +131,7 @@ def probe_names(
         scores = _beside(encoder, asked, written, on_progress)
     else:
         raise InvalidInputError("answers are needed to probe with the words that were recovered.")
-    return Probing(scores, np.asarray(truth, np.int64))
+    return Probing(scores, np.asarray(truth, np.int64), documents_of(sentences))
 
 
 def _with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:

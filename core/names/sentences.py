@@ -11,32 +11,57 @@ from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name
 from core.text import MAX_CHARACTERS, check_text, word_set
 
-__all__ = ["NamedSentence", "read_sentences", "sentences_of"]
+__all__ = ["NamedSentence", "documents_of", "read_sentences", "sentences_of"]
 
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
 class NamedSentence:
-    """A text and the name in it that is exchanged; PLACEHOLDER where it was written for any."""
+    """A text and the name in it that is exchanged; PLACEHOLDER where it was written for any.
+
+    Attributes
+    ----------
+    document : str
+        What it comes from, where several may come from one; empty where that is not known.
+    """
 
     text: str
     name: PersonName
+    document: str = ""
 
     def with_name(self, other: PersonName) -> str:
         """Return the sentence with another name; as it stands with its own."""
         return self.text if other == self.name else put_name(self.text, self.name, other)
 
 
-def sentences_of(texts: Sequence[str], names: Sequence[PersonName]) -> list[NamedSentence]:
-    """Return each text once for every name that it holds, by the order of the names."""
-    held = [(text, word_set(text)) for text in texts]  # far faster to look into than the text
+def sentences_of(
+    texts: Sequence[str],
+    names: Sequence[PersonName],
+    documents: Sequence[str] | None = None,
+) -> list[NamedSentence]:
+    """Return each text once for every name that it holds, by the order of the names.
+
+    Parameters
+    ----------
+    documents : sequence of str, optional
+        The document of each text.
+    """
+    of = documents or [""] * len(texts)
+    # Words are far faster to look into than the text.
+    held = [(text, word_set(text), document) for text, document in zip(texts, of, strict=True)]
     return [
-        NamedSentence(text, name)
+        NamedSentence(text, name, document)
         for name in names
-        for text, words in held
+        for text, words, document in held
         if name.words <= words and holds_name(text, name)
     ]
+
+
+def documents_of(sentences: Sequence[NamedSentence]) -> list[str] | None:
+    """Return the document of each sentence; None where that of any is not known."""
+    found = [sentence.document for sentence in sentences]
+    return found if all(found) else None
 
 
 def read_sentences(

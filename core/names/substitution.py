@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import mean_rate, rate_of
-from core.names.sentences import NamedSentence
+from core.names.rates import mean_rate, rate_by_document
+from core.names.sentences import NamedSentence, documents_of
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import Recovery, Score
 from core.text import word_set
@@ -56,23 +56,29 @@ class Substitution:
         """Return the positions of a name's sentences."""
         return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
 
-    def cell(self, row: PersonName, column: PersonName) -> Score:
+    @property
+    def documents(self) -> list[str] | None:
+        """The document of each sentence, of which intervals are; None where it is not known."""
+        return documents_of(self.sentences)
+
+    def cell(self, row: PersonName, column: PersonName, *, seed: int = 0) -> Score:
         """Return how often `column` was read from the sentences of `row` in which it was put."""
-        read = self.read[self.rows_of(row), self.names.index(column)]
-        return rate_of(int(read.sum()), len(read))
+        rows = self.rows_of(row)
+        read = self.read[rows, self.names.index(column)]
+        return rate_by_document(read, _at(self.documents, rows), seed=seed)
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
         """Whether a name is the sentence's own, shape (S, C)."""
         return np.array([[s.name == name for name in self.names] for s in self.sentences])
 
-    def diagonal(self) -> Score:
+    def diagonal(self, *, seed: int = 0) -> Score:
         """Return how often a surname was read from the sentences as they were written."""
-        own = self.is_own
-        return rate_of(int(self.read[own].sum()), int(own.sum()))
+        rows, columns = np.nonzero(self.is_own)
+        return rate_by_document(self.read[rows, columns], _at(self.documents, rows), seed=seed)
 
     def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
-        """Return how often a substituted surname was read; sentences are resampled.
+        """Return how often a substituted surname was read; sentences, or documents, are resampled.
 
         Parameters
         ----------
@@ -80,7 +86,8 @@ class Substitution:
             Count these substitutions alone.
         """
         counted = ~self.is_own if among is None else ~self.is_own & among
-        return mean_rate(_share(self.read, counted), n_trials=int(counted.sum()), seed=seed)
+        shares, n = _share(self.read, counted), int(counted.sum())
+        return mean_rate(shares, documents=self.documents, n_trials=n, seed=seed)
 
     def wrongly_said(self, *, seed: int = 0) -> Score:
         """Return how often a listed surname was answered that is not in the text.
@@ -94,18 +101,20 @@ class Substitution:
         )
         n = len(self.sentences)
         shares = _share(self.said.reshape(n, -1), absent.reshape(n, -1))
-        return mean_rate(shares, n_trials=int(absent.sum()), seed=seed)
+        return mean_rate(shares, documents=self.documents, n_trials=int(absent.sum()), seed=seed)
 
-    def ranked_first(self) -> Score:
+    def ranked_first(self, *, seed: int = 0) -> Score:
         """Return how often the listed surname that the attack ranks highest is the right one.
 
         Of the sentences as they were written: the attacker knows the list.
         """
         s, c = np.nonzero(self.is_own)
-        right = [
-            first_candidate(self.answers[i][j], self.names) == j for i, j in zip(s, c, strict=True)
-        ]
-        return rate_of(sum(right), len(right))
+        right = np.array(
+            [first_candidate(self.answers[i][j], self.names) == j
+             for i, j in zip(s, c, strict=True)],
+            bool,
+        )  # fmt: skip
+        return rate_by_document(right, _at(self.documents, s), seed=seed)
 
 
 def substitute_names(
@@ -161,6 +170,10 @@ def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None
         if all(word in rank for word in name.words)
     ]
     return min(placed)[1] if placed else None
+
+
+def _at(documents: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str] | None:
+    return None if documents is None else [documents[i] for i in rows]
 
 
 def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ from core.errors import ArtifactError
 from core.figures.inversion import shipped_scores
 from core.figures.names import name_map
 from core.figures.representations import encoder_title, representations_figure
-from core.names.rates import rate_of
 from core.results import Score
 from core.said import guess_said, leak_said, of_ten, read_said
 from core.store import META, read_record
@@ -24,7 +23,7 @@ from core.studies import names_tables, representation_summary
 from core.studies.classification import VIEWS as TEXT_VIEWS
 from core.studies.domains import DOMAINS
 from core.studies.leak_figures import LeakFigure, leak_figures
-from core.studies.names_tables import counted_said
+from core.studies.names_tables import counted_said, matrix_of
 from core.studies.provenance import Provenance, measured_said
 from core.studies.representation_order import Finding, least_leaking
 from core.studies.representation_summary import Point
@@ -149,12 +148,8 @@ def names() -> Slide:
 
 
 def _matrix(row: Row) -> Any:
-    cells = [
-        [rate_of(count, n) for count in found]
-        for n, found in zip(row["n_sentences"], row["found"], strict=True)
-    ]
     notes = [f"{n:,}" for n in row["training"]]
-    return name_map(row["people"], row["people"], cells, notes=notes)
+    return name_map(row["people"], row["people"], matrix_of(row), notes=notes)
 
 
 def encoders(domain: str = "cross", view: str = "sentences") -> Slide:

@@ -126,10 +126,10 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     )
     attack = _fitted_attack(cell, encoder, [*known, *added], folder)
     if cell["part"] == "probing":
-        rows = probing_rows(attack, encoder, domain.targets, seen, unseen, cell)
+        rows = probing_rows(attack, encoder, domain, seen, unseen, cell)
     else:
         these = seen[: int(cell["part"])]
-        rows = [matrix_row(attack, encoder, domain.targets, these, cell)]
+        rows = [matrix_row(attack, encoder, domain, these, cell)]
         counted = {"training": count_texts(known, these), "added": count_texts(added, these)}
         rows = [replace(row, facts={**row.facts, **counted}) for row in rows]
     shared = {"n_fitted_on": len(known), "n_added": len(added),

@@ -15,7 +15,7 @@ from core.names.discovery import find_names, names_of_column
 from core.names.matching import put_name
 from core.names.person import PersonName, parse_names
 from core.names.probing import probe_names
-from core.names.rates import rate_of
+from core.names.rates import rate_by_document
 from core.names.sentences import NamedSentence, sentences_of
 from core.names.substitution import substitute_names
 from core.protocols import Encoder, InversionAttack
@@ -104,12 +104,13 @@ def _sections(cell: Cell, names: Sequence[PersonName]) -> list[str | None]:
 def matrix_row(
     attack: InversionAttack,
     encoder: Encoder,
-    targets: Sequence[str],
+    domain: Domain,
     names: Sequence[PersonName],
     cell: Cell,
 ) -> Row:
     """Return a matrix with its sums, and the same of the attacker who never sees the vector."""
-    found = substitute_names(attack, encoder, _drawn(sentences_of(targets, names), cell), names)
+    drawn = _drawn(sentences_of(domain.targets, names, domain.documents), cell)
+    found = substitute_names(attack, encoder, drawn, names)
     sections, seed = _sections(cell, names), cell["seed"]
     vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
     prior = PriorAttack().fit_vocabulary(encoder, vocabulary)
@@ -119,12 +120,14 @@ def matrix_row(
     is_same = np.array([[section[name] == section[k] for k in names] for name in own])
     read = [[int(found.read[found.rows_of(row), j].sum()) for j in range(len(names))]
             for row in names]  # fmt: skip
+    ends = [[found.cell(row, column, seed=seed).ci95 for column in names] for row in names]
+    guessed = np.array([name.words <= guess for name in own], bool)
     scores = {
-        "diagonal": found.diagonal(),
+        "diagonal": found.diagonal(seed=seed),
         "exchanged": found.exchanged(seed=seed),
         "wrongly_said": found.wrongly_said(seed=seed),
-        "ranked_first": found.ranked_first(),
-        "prior": rate_of(sum(name.words <= guess for name in own), len(own)),
+        "ranked_first": found.ranked_first(seed=seed),
+        "prior": rate_by_document(guessed, found.documents, seed=seed),
     }
     if None not in sections:
         scores["same_section"] = found.exchanged(is_same, seed=seed)
@@ -137,6 +140,7 @@ def matrix_row(
         "in_vocabulary": [name.words <= vocabulary.index.keys() for name in names],
         "n_sentences": [len(found.rows_of(name)) for name in names],
         "found": read,
+        "found_between": [[[each.low, each.high] for each in row] for row in ends],
     }
     return Row(scores=scores, facts=facts)
 
@@ -144,7 +148,7 @@ def matrix_row(
 def probing_rows(
     attack: InversionAttack,
     encoder: Encoder,
-    targets: Sequence[str],
+    domain: Domain,
     seen: Sequence[PersonName],
     unseen: Sequence[PersonName],
     cell: Cell,
@@ -153,7 +157,7 @@ def probing_rows(
     if len(unseen) < 2:
         return []
     rng = np.random.default_rng([cell["seed"], 10])
-    drawn = _drawn(sentences_of(targets, seen), cell)
+    drawn = _drawn(sentences_of(domain.targets, seen, domain.documents), cell)
     sentences = [
         drawn[i] for i in sorted(rng.permutation(len(drawn))[: max(_MOST_PROBED.values())])
     ]
@@ -181,5 +185,6 @@ def probing_rows(
             "n_candidates": len(unseen),
             "people": [name.full for name in unseen],
         }
-        rows.append(Row(scores={"hits_1": found.hits(1), "hits_5": found.hits(5)}, facts=facts))
+        scores = {f"hits_{k}": found.hits(k, seed=cell["seed"]) for k in (1, 5)}
+        rows.append(Row(scores=scores, facts=facts))
     return rows

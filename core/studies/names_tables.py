@@ -9,13 +9,13 @@ from pathlib import Path
 from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.names.probing import KNOWLEDGE
-from core.names.rates import rate_of
-from core.results import Score
+from core.results import Interval, Score
 from core.said import rate_said
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
-__all__ = ["PAPER", "SHIPPED", "anonymised", "counted_said", "load_rows", "markdown", "said"]
+__all__ = ["PAPER", "SHIPPED", "anonymised", "counted_said", "load_rows",
+           "markdown", "matrix_of", "said"]  # fmt: skip
 
 SHIPPED = ASSETS / "names" / "minilm.json"
 """What was measured for the bundled encoder."""
@@ -56,11 +56,16 @@ def load_rows(path: Path = SHIPPED) -> list[Row]:
         Missing, damaged, or of another study; the message names the file.
     """
     rows = [row for row in read_rows(path, "names") if not row.error]
-    if not all("kind" in row.facts for row in rows):
+    if not all(_is_of_today(row) for row in rows):
         raise ArtifactError(
             f"{path} does not hold rows of `python -m core study names`. Make it anew."
         )
     return rows
+
+
+def _is_of_today(row: Row) -> bool:
+    kind = row.facts.get("kind")
+    return kind == "probing" or (kind == "substitution" and "found_between" in row.facts)
 
 
 def said(rate: Score, *, decimals: int = 0) -> str:
@@ -68,11 +73,24 @@ def said(rate: Score, *, decimals: int = 0) -> str:
     return rate.said(decimals, with_n=True)
 
 
+def matrix_of(row: Row) -> list[list[Score]]:
+    """Return how often each name was read, a line for each name whose sentences they are."""
+    counts = zip(row["n_sentences"], row["found"], row["found_between"], strict=True)
+    return [
+        [
+            Score(100 * count / n, Interval(*ends), n)
+            for count, ends in zip(found, within, strict=True)
+        ]
+        for n, found, within in counts
+    ]
+
+
 def counted_said(rate: Score, of: str) -> str:
     """Return a share of independent trials in words: the count behind it and the per cent.
 
     Examples
     --------
+    >>> from core.names.rates import rate_of
     >>> counted_said(rate_of(8, 15), "sentences")
     '**8 of 15 sentences** (53 %, 95 % interval 30 to 75)'
     """
@@ -106,9 +124,10 @@ def _intro(rows: Sequence[Row]) -> list[str]:
         f"{row['held_share']:.0%} of its documents, seed {row['seed']}. In-domain attacks were "
         f"trained on its other documents, cross-domain ones on {Path(row['other']).name}. "
         "*Added* training sentences are ones of the attacker's own into which the names were put: "
-        "the attacker is after these people. All figures in per cent with 95 % intervals: "
-        "Wilson's, and for *exchanged* and *wrongly said*, where a sentence counts many times, a "
-        "bootstrap over sentences. Nobody is named.",
+        "the attacker is after these people. All figures in per cent with 95 % intervals, a "
+        "bootstrap over documents: sentences of one depend on each other. Wilson's where nobody "
+        "was read, or everybody, and where each sentence is of a document of its own and counts "
+        "once. n is of sentences. Nobody is named.",
         "",
         "```sh",
         "python -m core study names --spec docs/results/names.spec.json",
@@ -170,9 +189,8 @@ def _matrix(row: Row) -> list[str]:
     ]
     if row["n_added"]:
         lines.append(f"| *added sentences* | {' | '.join(f'{n:,}' for n in row['added'])} |")
-    for name, n, found in zip(people, row["n_sentences"], row["found"], strict=True):
-        cells = [said(rate_of(count, n)) for count in found]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for name, found in zip(people, matrix_of(row), strict=True):
+        lines.append(f"| {name} | {' | '.join(map(said, found))} |")
     return [*lines, ""]
 
 

@@ -140,6 +140,7 @@ STUDIES: dict[str, StudyEntry] = {
         "names of people: how often they are recovered",
         "Corò (2022), Table 5.6",
         "core.studies.names:NameStudy",
+        version=2,
     ),
     "deniability": StudyEntry(
         "Deniability",

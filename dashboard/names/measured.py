@@ -10,8 +10,7 @@ import streamlit as st
 from core.errors import CoreError
 from core.figures.names import name_map
 from core.names.probing import KNOWLEDGE
-from core.names.rates import rate_of
-from core.studies.names_tables import SHIPPED, counted_said, said
+from core.studies.names_tables import SHIPPED, counted_said, matrix_of, said
 from core.studies.rows import Row
 from dashboard import cache
 from dashboard.calm import show_error
@@ -125,16 +124,12 @@ def _probe(row: Row) -> dict[str, Any]:
 
 
 def _matrix(row: Row) -> None:
-    cells = [
-        [rate_of(count, n) for count in found]
-        for n, found in zip(row["n_sentences"], row["found"], strict=True)
-    ]
     st.markdown(MAP_TITLE)
     st.plotly_chart(
         name_map(
             row["people"],
             row["people"],
-            cells,
+            matrix_of(row),
             notes=[f"{n:,}" for n in row["training"]],
             is_dark=st.context.theme.type == "dark",
         ),
