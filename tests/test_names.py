@@ -23,7 +23,9 @@ from core.names.substitution import first_candidate, substitute_names
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Interval, RecoveredWord, Recovery
 from core.store import write_json
-from core.studies.names_tables import PAPER, anonymised, load_rows
+from core.studies.domains import Domain
+from core.studies.names_parts import matrix_row
+from core.studies.names_tables import PAPER, anonymised, load_rows, matrix_of
 from core.studies.rows import Row
 from core.text import Vocabulary, words
 
@@ -274,6 +276,18 @@ def test_the_matrix_is_that_by_hand() -> None:
     by_sentence = [2 / 6, 2 / 6, (0 + 1 + 1) / (1 + 1 + 2)]
     assert found.wrongly_said().value == pytest.approx(100 * np.mean(by_sentence))
     assert found.ranked_first().value == pytest.approx(200 / 3)
+
+
+def test_the_studys_intervals_are_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("text\nAda Quell left the boat.\n")
+    cell = {"seed": 0, "n_targets": 9, "target": str(tmp_path / "t.csv"), "label": "label_name"}
+    texts = tuple(s.text for s in SENTENCES[:2])
+    for documents, n in ((("d", "d"), 1), (("d", "e"), 2)):
+        domain = Domain((), texts, documents)
+        row = matrix_row(Reader(set()), Listing(), domain, [ADA], cell)  # type: ignore[arg-type]
+        assert (row.scores["diagonal"].value, row.scores["diagonal"].n) == (100, 2)
+        assert row.scores["diagonal"].ci95 == rate_of(n, n).ci95
+        assert matrix_of(row)[0][0].ci95 == rate_of(n, n).ci95
 
 
 def test_a_multi_word_surname_is_read_in_whole_alone() -> None:
