@@ -8,6 +8,7 @@ import pytest
 
 from core.studies.rows import Row
 from core.studies.tables import read_rows
+from core.studies.tradeoff_choice import choose, keeps
 from core.studies.tradeoff_point import Point
 from core.studies.tradeoff_summary import Tradeoff, load_tradeoff, summarise
 
@@ -64,3 +65,31 @@ def test_all_that_is_of_one_kind_was_measured_alike(rows: list[Row]) -> None:
         for what, version in (row.get("versions") or {}).items():
             versions.setdefault((row["part"], what), set()).add(str(version))
     assert versions and {key: v for key, v in versions.items() if len(v) > 1} == {}
+
+
+def test_what_the_results_say_of_tasks_is_so(shipped: Tradeoff) -> None:
+    """The words of docs/results, whose figures alone are written from files."""
+    words = " ".join((RESULTS / "README.md").read_text(encoding="utf-8").split())
+    chosen = {task: choose(shipped, task) for task in shipped.tasks}
+    helpless = [task for task, choice in chosen.items() if not choice.helps]
+    told = f"no defence helps on three of the eight tasks ({', '.join(helpless[:2])} and "
+    assert len(helpless) == 3 and len(chosen) == 8 and f"{told}{helpless[2]})" in words
+    above = [task for task, choice in chosen.items()
+             if choice.helps and choice.shown.leakage.value > 50]  # fmt: skip
+    assert f"on two more ({above[0]} and {above[1]}) the strongest" in words and len(above) == 2
+    subj = chosen["SUBJ"]
+    assert subj.measured is not None and subj.measured.defence == "binary"
+    assert subj.promising is not None and subj.promising.label == "η 800"
+    for task in ("STS-b", "QQP"):
+        alike = [chosen[task].shown, *chosen[task].alike]
+        assert {(p.defence, p.label) for p in alike} == {
+            ("truncation", "to 48 dimensions"), ("random_projection", "to 48 dimensions")
+        }  # fmt: skip
+        least = chosen[task].promising
+        assert least is not None and (least.defence, least.label) == (
+            "sequence_representation", "η 400",
+        )  # fmt: skip
+    for point in shipped.points:
+        if point.defence in ("text_to_text", "token_representation") and point.leaks:
+            kept = [t for t in shipped.tasks if keeps(point, shipped.undefended, t, 0.8)]
+            assert not kept or point.leakage.value > shipped.undefended.leakage.value, point.label
