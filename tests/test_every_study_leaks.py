@@ -36,7 +36,8 @@ LEAK_TESTS = {
     "adversarial":
         "test_adversarial_leaks.py::test_who_knows_texts_by_heart_guesses",
     "membership-classifiers":
-        "test_membership_classifier_study.py::test_a_split_that_leaks_measures_nothing",
+        "test_membership_leaks.py::"
+        "test_who_knows_by_heart_whom_shadows_learnt_of_finds_no_member",
     "private-training":
         "test_private_training_leaks.py::test_heads_and_attacks_that_know_by_heart_guess",
     "membership-words":
