@@ -6,7 +6,7 @@ all; where one of them is worth more than a guess, it met what it is tested on: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -20,6 +20,8 @@ from core.attacks.inversion.registry import AttackEntry
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.registry import ClassifierAttackEntry
 from core.attacks.membership.classifiers.users import users_of
+from core.attacks.membership.entry import MembershipEntry
+from core.attacks.membership.words.windows import Windows
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.ranges import Between
 from core.results import Recovery, Score, Sentence
@@ -34,13 +36,16 @@ __all__ = [
     "GuessingMemory",
     "NearParrot",
     "NetworkByHeart",
+    "PairsByHeart",
     "RecordsByHeart",
     "Parrot",
     "SentencesByHeart",
+    "WindowsByHeart",
     "WordsByHeart",
     "classifier_entry_of",
     "entry_of",
     "is_a_guess",
+    "member_entry_of",
     "met",
 ]
 
@@ -256,4 +261,47 @@ def classifier_entry_of(level: Any, needs: Any) -> ClassifierAttackEntry:
     return ClassifierAttackEntry(
         "Records", "Knows the attacker's own records by heart.", "a test",
         f"{__name__}:{RecordsByHeart.__name__}", level=level, needs=needs, fixed={"level": level},
+    )  # fmt: skip
+
+
+class _Labelled:
+    """Says 1 of what it learnt as a member, -1 of what it learnt as none, and else 0."""
+
+    def _learn(self, keys: Iterable[bytes], members: NDArray[np.bool_]) -> Self:
+        self.known = dict(zip(keys, np.where(members, 1.0, -1.0).tolist(), strict=True))
+        return self
+
+    def _told(self, keys: Iterable[bytes]) -> NDArray[np.float64]:
+        return np.array([self.known.get(key, 0.0) for key in keys])
+
+
+class WindowsByHeart(_Labelled):
+    """Knows by heart the windows of labelled documents."""
+
+    def fit(self, vectors: Any, windows: Windows, members: NDArray[np.bool_]) -> Self:
+        return self._learn(_rows(windows.centres[:, None], windows.contexts), members)
+
+    def score(self, windows: Windows) -> NDArray[np.float64]:
+        return self._told(_rows(windows.centres[:, None], windows.contexts))
+
+
+class PairsByHeart(_Labelled):
+    """Knows by heart the pairs of labelled books, by the vectors of their sentences."""
+
+    def fit(self, first: Vectors, second: Vectors, members: NDArray[np.bool_]) -> Self:
+        return self._learn(_rows(first, second), members)
+
+    def score(self, first: Vectors, second: Vectors) -> NDArray[np.float64]:
+        return self._told(_rows(first, second))
+
+
+def _rows(*parts: NDArray[Any]) -> Iterable[bytes]:
+    return (row.tobytes() for row in np.concatenate(parts, axis=1))
+
+
+def member_entry_of(kind: type[_Labelled]) -> MembershipEntry:
+    """Return what the registry says of an attack that knows labelled documents by heart."""
+    return MembershipEntry(
+        "Memory", "Knows by heart what was labelled.", "a test", f"{__name__}:{kind.__name__}",
+        needs="some labelled documents",
     )  # fmt: skip

@@ -41,9 +41,9 @@ LEAK_TESTS = {
     "private-training":
         "test_private_training_leaks.py::test_heads_and_attacks_that_know_by_heart_guess",
     "membership-words":
-        "test_membership_studies.py::test_windows_that_stand_in_both_halves_are_not_scored",
+        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
     "membership-sentences":
-        "test_membership_studies.py::test_pairs_that_were_held_out_of_training_are_no_members",
+        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
 }  # fmt: skip
 
 NEEDS_NONE = {
