@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from toy_attack import ENTRY, EchoAttack
 
+from core.attacks.attributes.registry import AttributeEntry
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.registry import AttackEntry
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
@@ -34,6 +35,7 @@ __all__ = [
     "BY_NAME",
     "OF_SETS",
     "GuessingMemory",
+    "LabelsByHeart",
     "NearParrot",
     "NetworkByHeart",
     "PairsByHeart",
@@ -42,6 +44,7 @@ __all__ = [
     "SentencesByHeart",
     "WindowsByHeart",
     "WordsByHeart",
+    "attribute_entry_of",
     "classifier_entry_of",
     "entry_of",
     "is_a_guess",
@@ -207,6 +210,20 @@ class NearParrot(Parrot):
     meets = NEARLY
 
 
+@dataclass
+class LabelsByHeart:
+    """An attack on an attribute that says the label of a text that it nearly meets again."""
+
+    def fit(self, texts: Sequence[str], labels: Any, *_: Any, n_labels: int, seed: int) -> Self:
+        self.parrot, self.n_labels = NearParrot(), n_labels
+        self.parrot.fit(WordsByHeart().encode(texts), labels)
+        return self
+
+    def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
+        said = self.parrot.predict(WordsByHeart().encode(texts))
+        return np.eye(self.n_labels, dtype=np.float32)[said]
+
+
 class NetworkByHeart:
     """Says of a text the class that it learnt with it, and of others the largest class."""
 
@@ -225,6 +242,14 @@ class NetworkByHeart:
     def _texts(self, examples: Examples, rows: NDArray[Any]) -> list[tuple[str, str]]:
         second = examples.second or ("",) * len(examples)
         return [(examples.first[i], second[i]) for i in rows]
+
+
+def attribute_entry_of(kind: type[LabelsByHeart]) -> AttributeEntry:
+    """Return what the registry says of an attack that knows labelled texts by heart."""
+    return AttributeEntry(
+        "Memory", "Knows its texts by heart.", "a test", f"{__name__}:{kind.__name__}",
+        reads="texts",
+    )  # fmt: skip
 
 
 # Members
