@@ -34,8 +34,10 @@ from core.vectors import unit
 __all__ = [
     "BY_NAME",
     "OF_SETS",
+    "UNKNOWN_BITS",
     "GuessingMemory",
     "LabelsByHeart",
+    "ModelByHeart",
     "NearParrot",
     "NetworkByHeart",
     "PairsByHeart",
@@ -330,3 +332,20 @@ def member_entry_of(kind: type[_Labelled]) -> MembershipEntry:
         "Memory", "Knows by heart what was labelled.", "a test", f"{__name__}:{kind.__name__}",
         needs="some labelled documents",
     )  # fmt: skip
+
+
+# Language
+
+
+UNKNOWN_BITS = 8.0
+"""What a text costs the model below that it was not trained on, whatever it says."""
+
+
+class ModelByHeart:
+    """A language model that is sure of its training texts, and of all others equally unsure."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.known = frozenset(texts)
+
+    def bits(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([0.0 if text in self.known else UNKNOWN_BITS for text in texts])

@@ -26,10 +26,10 @@ LEAK_TESTS = {
         "test_leaks.py::test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
     "names": "test_names_leaks.py::test_who_knows_by_heart_reads_no_name",
     "memorisation":
-        "test_memorisation.py::test_exposure_rises_with_insertions_and_is_chance_without",
+        "test_memorisation_leaks.py::"
+        "test_a_model_that_knows_its_texts_by_heart_exposes_what_was_planted_alone",
     "attributes":
-        "test_attributes.py::"
-        "test_an_attack_that_knows_groups_by_heart_finds_nothing_where_groups_are_others",
+        "test_attribute_leaks.py::test_who_knows_labelled_texts_by_heart_guesses",
     "constrained": _UNDER_NOISE,
     "adaptive": _UNDER_NOISE,
     "tradeoff": "test_tradeoff_leaks.py::test_who_knows_by_heart_reads_no_more_than_a_guess",
