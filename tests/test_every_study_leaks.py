@@ -23,7 +23,8 @@ LEAK_TESTS = {
     "scaling": _BY_HEART,
     "layers": _BY_HEART,
     "classification":
-        "test_leaks.py::test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
+        "test_classification_leaks.py::"
+        "test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
     "names": "test_names_leaks.py::test_who_knows_by_heart_reads_no_name",
     "memorisation":
         "test_memorisation_leaks.py::"

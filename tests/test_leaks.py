@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_heart import BY_NAME, OF_SETS, Parrot, SentencesByHeart, entry_of
+from by_heart import BY_NAME, OF_SETS, SentencesByHeart, entry_of
 
 from core.attacks.inversion import shipped
 from core.attacks.inversion.registry import INVERSION_ATTACKS
@@ -21,7 +21,7 @@ from core.attacks.inversion.sparse import attack as sparse
 from core.encoders.transformer import TransformerEncoder
 from core.protocols import Encoder
 from core.specs import AttackSpec
-from core.studies import apart, attacks, classification, domains, layers, passages, reconstruct
+from core.studies import apart, attacks, domains, layers, passages, reconstruct
 from core.studies.encoders import EncoderStudy
 from core.studies.eos import EosStudy
 from core.studies.layers import LayerStudy
@@ -209,16 +209,3 @@ def test_sentences_that_stand_on_both_sides_would_be_found(
     monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
     for row in STUDIES[study](articles, tmp_path):
         assert read_of(row) > 0.0
-
-
-def test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline(
-    articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", Parrot)
-    study = classification.ClassificationStudy(
-        target=articles, other=articles, encoders=("minilm",), domains=("cross",), views=("text",)
-    )
-    (row,) = run_study("classification", study, tmp_path)
-    assert not row.error
-    score = row.scores["macro_f1"]
-    assert score.value == pytest.approx(score.chance, abs=1.0)
