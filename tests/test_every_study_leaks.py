@@ -23,27 +23,28 @@ LEAK_TESTS = {
     "scaling": _BY_HEART,
     "layers": _BY_HEART,
     "classification":
-        "test_leaks.py::test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
-    "names": "test_cli_names.py::test_no_training_text_holds_a_name_that_is_probed_for",
+        "test_classification_leaks.py::"
+        "test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
+    "names": "test_names_leaks.py::test_who_knows_by_heart_reads_no_name",
     "memorisation":
-        "test_memorisation.py::test_exposure_rises_with_insertions_and_is_chance_without",
+        "test_memorisation_leaks.py::"
+        "test_a_model_that_knows_its_texts_by_heart_exposes_what_was_planted_alone",
     "attributes":
-        "test_attributes.py::"
-        "test_an_attack_that_knows_groups_by_heart_finds_nothing_where_groups_are_others",
+        "test_attribute_leaks.py::test_who_knows_labelled_texts_by_heart_guesses",
     "constrained": _UNDER_NOISE,
     "adaptive": _UNDER_NOISE,
     "tradeoff": "test_tradeoff_leaks.py::test_who_knows_by_heart_reads_no_more_than_a_guess",
     "adversarial":
-        "test_adversarial_study.py::test_the_attacker_s_texts_are_new_and_targets_nobody_s",
+        "test_adversarial_leaks.py::test_who_knows_texts_by_heart_guesses",
     "membership-classifiers":
-        "test_membership_classifier_study.py::test_a_split_that_leaks_measures_nothing",
+        "test_membership_leaks.py::"
+        "test_who_knows_by_heart_whom_shadows_learnt_of_finds_no_member",
     "private-training":
-        "test_private_training_study.py::"
-        "test_no_head_learns_from_a_test_text_and_shadows_say_nothing_of_the_targets_half",
+        "test_private_training_leaks.py::test_heads_and_attacks_that_know_by_heart_guess",
     "membership-words":
-        "test_membership_studies.py::test_windows_that_stand_in_both_halves_are_not_scored",
+        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
     "membership-sentences":
-        "test_membership_studies.py::test_pairs_that_were_held_out_of_training_are_no_members",
+        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
 }  # fmt: skip
 
 NEEDS_NONE = {

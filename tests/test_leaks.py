@@ -8,24 +8,20 @@ must find.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
 import pytest
-from toy_attack import ENTRY, EchoAttack
+from by_heart import BY_NAME, OF_SETS, SentencesByHeart, entry_of
 
 from core.attacks.inversion import shipped
-from core.attacks.inversion.registry import INVERSION_ATTACKS, AttackEntry
+from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.sparse import attack as sparse
 from core.encoders.transformer import TransformerEncoder
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between
-from core.results import Recovery, Sentence
-from core.specs import AttackSpec, setting
-from core.studies import apart, attacks, classification, domains, layers, passages, reconstruct
+from core.protocols import Encoder
+from core.specs import AttackSpec
+from core.studies import apart, attacks, domains, layers, passages, reconstruct
 from core.studies.encoders import EncoderStudy
 from core.studies.eos import EosStudy
 from core.studies.layers import LayerStudy
@@ -36,78 +32,6 @@ from core.studies.rows import Row
 from core.studies.scaling import ScalingStudy
 from core.studies.tuning import TuningStudy
 from core.studies.tuning import run as search
-from core.vectors import unit
-
-SAME = 0.9995
-"""Cosine from which two vectors are one text's."""
-
-NEARLY = 0.9
-"""Cosine from which two vectors are those of nearly one text."""
-
-
-@dataclass
-class MemoryAttack(EchoAttack):
-    """Answers the words of a training text whose vector it meets again, and else nothing."""
-
-    n_words: int = setting(50, "At most", search=Between(40, 50))
-
-    meets = SAME
-
-    def invert(
-        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
-    ) -> list[Recovery]:
-        cosines = unit(vectors) @ unit(self.vectors_).T
-        return [
-            self._echo(int(row.argmax()), 1.0) if row.max() > self.meets else Recovery(())
-            for row in cosines
-        ]
-
-
-@dataclass
-class NearMemoryAttack(MemoryAttack):
-    """Answers the words of a training text that it nearly meets again."""
-
-    meets = NEARLY
-
-
-@dataclass
-class MemoryOfSets(MemoryAttack):
-    """Takes the settings of MSP that the study of [EOS] gives, and knows its texts by heart."""
-
-    answer_count: str = setting("mean", "Of no use to it")
-    end_token: bool = setting(False, "Likewise")
-
-
-@dataclass
-class NearMemoryOfSets(MemoryOfSets):
-    """Answers what it nearly meets again."""
-
-    meets = NEARLY
-
-
-BY_NAME: dict[str, type[MemoryAttack]] = {"memory": MemoryAttack, "near": NearMemoryAttack}
-OF_SETS = {"memory": MemoryOfSets, "near": NearMemoryOfSets}
-
-
-def entry_of(name: str, kind: type[MemoryAttack]) -> AttackEntry:
-    return AttackEntry(
-        name.title(), "Knows its texts by heart.", "a test", f"{__name__}:{kind.__name__}",
-        access=ENTRY.access, is_live=True, score="one",
-    )  # fmt: skip
-
-
-class SentencesByHeart:
-    """Reads the sentence of a vector that it meets again, and of others nothing."""
-
-    def __init__(self, encoder: Encoder, texts: Sequence[str], kind: type[MemoryAttack]) -> None:
-        self.texts, self.attack = texts, kind().fit(encoder, texts)
-
-    def invert(self, encoder: Encoder, vectors: Vectors) -> list[Recovery]:
-        nearest = (unit(vectors) @ unit(self.attack.vectors_).T).argmax(1)
-        return [
-            Recovery(found.words, sentence=Sentence(self.texts[i] if found.words else "", 1.0))
-            for i, found in zip(nearest, self.attack.invert(encoder, vectors), strict=True)
-        ]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -285,33 +209,3 @@ def test_sentences_that_stand_on_both_sides_would_be_found(
     monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
     for row in STUDIES[study](articles, tmp_path):
         assert read_of(row) > 0.0
-
-
-class Parrot:
-    """A classifier that knows its training texts by heart; of others it says the largest class."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.best_params_: dict[str, Any] = {}
-
-    def fit(self, vectors: Vectors, labels: Sequence[str]) -> Self:
-        self.vectors, self.labels = unit(vectors), np.asarray(labels)
-        return self
-
-    def predict(self, vectors: Vectors) -> Any:
-        cosines = unit(vectors) @ self.vectors.T
-        near = cosines.argmax(1)
-        classes, counts = np.unique(self.labels, return_counts=True)
-        return np.where(cosines.max(1) > SAME, self.labels[near], classes[counts.argmax()])
-
-
-def test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline(
-    articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", Parrot)
-    study = classification.ClassificationStudy(
-        target=articles, other=articles, encoders=("minilm",), domains=("cross",), views=("text",)
-    )
-    (row,) = run_study("classification", study, tmp_path)
-    assert not row.error
-    score = row.scores["macro_f1"]
-    assert score.value == pytest.approx(score.chance, abs=1.0)

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
+from by_heart import NetworkByHeart
 from numpy.typing import NDArray
 
 from core.studies import tuned_networks
@@ -26,26 +27,6 @@ from core.tasks.examples import Examples
 TASKS = ("alone", "pairs", "split")
 OF_OTHERS = ("accuracy", "null_accuracy", "noiseless_accuracy", "constrained_accuracy")
 """Every accuracy that a row tells, whatever network it is of."""
-
-
-class ByHeart:
-    """Says of a text the class that it learnt with it, and of others the largest class."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.settings = settings
-
-    def fit(self, _: Any, examples: Examples, rows: NDArray[Any], **more: Any) -> Self:
-        classes = examples.class_ids[rows]
-        self.known = dict(zip(self._texts(examples, rows), classes.tolist(), strict=True))
-        self.largest = int(np.bincount(classes).argmax())
-        return self
-
-    def predict(self, _: Any, examples: Examples, rows: NDArray[Any]) -> NDArray[np.int64]:
-        return np.array([self.known.get(t, self.largest) for t in self._texts(examples, rows)])
-
-    def _texts(self, examples: Examples, rows: NDArray[Any]) -> list[tuple[str, str]]:
-        second = examples.second or ("",) * len(examples)
-        return [(examples.first[i], second[i]) for i in rows]
 
 
 class Unadapted:
@@ -64,7 +45,7 @@ class Unadapted:
 
 @pytest.fixture(autouse=True)
 def by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuned_networks, "ConstrainedClassifier", ByHeart)
+    monkeypatch.setattr(tuned_networks, "ConstrainedClassifier", NetworkByHeart)
     monkeypatch.setattr(tuned_networks, "AdaptivePretraining", Unadapted)
 
 

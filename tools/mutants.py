@@ -235,7 +235,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a classifier tested on its training texts", "core/studies/classification.py",
            "said, held_labels = search.predict(encoder.encode(held)), np.asarray(held_labels)",
            "said, held_labels = search.predict(encoder.encode(known)), np.asarray(known_labels)",
-           ("tests/test_leaks.py", "-k", "classifier")),
+           ("tests/test_classification_leaks.py",)),
     Mutant("a search for settings judged by known texts", "core/studies/tuning.py",
            "held = [texts[i] for i in sorted(order[:n_held]",
            "held = [texts[i] for i in sorted(order[n_held:]",
