@@ -19,6 +19,7 @@ from core.names.rates import rate_by_document
 from core.names.sentences import NamedSentence, sentences_of
 from core.names.substitution import substitute_names
 from core.protocols import Encoder, InversionAttack
+from core.results import Score
 from core.studies.domains import Domain
 from core.studies.rows import Cell, Row
 from core.text import word_set
@@ -120,7 +121,6 @@ def matrix_row(
     is_same = np.array([[section[name] == section[k] for k in names] for name in own])
     read = [[int(found.read[found.rows_of(row), j].sum()) for j in range(len(names))]
             for row in names]  # fmt: skip
-    ends = [[found.cell(row, column, seed=seed).ci95 for column in names] for row in names]
     guessed = np.array([name.words <= guess for name in own], bool)
     scores = {
         "diagonal": found.diagonal(seed=seed),
@@ -140,9 +140,13 @@ def matrix_row(
         "in_vocabulary": [name.words <= vocabulary.index.keys() for name in names],
         "n_sentences": [len(found.rows_of(name)) for name in names],
         "found": read,
-        "found_between": [[[each.low, each.high] for each in row] for row in ends],
+        "found_between": [[_ends(found.cell(a, b, seed=seed)) for b in names] for a in names],
     }
     return Row(scores=scores, facts=facts)
+
+
+def _ends(score: Score) -> list[float]:
+    return [score.ci95.low, score.ci95.high]
 
 
 def probing_rows(
@@ -158,9 +162,8 @@ def probing_rows(
         return []
     rng = np.random.default_rng([cell["seed"], 10])
     drawn = _drawn(sentences_of(domain.targets, seen, domain.documents), cell)
-    sentences = [
-        drawn[i] for i in sorted(rng.permutation(len(drawn))[: max(_MOST_PROBED.values())])
-    ]
+    most = max(_MOST_PROBED.values())
+    sentences = [drawn[i] for i in sorted(rng.permutation(len(drawn))[:most])]
     truth = rng.integers(len(unseen), size=len(sentences))
     # In full every time: the attackers below know the surname alone.
     whole = [PersonName(name.full) for name in unseen]
