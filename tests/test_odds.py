@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.assets import ASSETS, ROOT
 from core.defences.metric_dp.choice_promise import promises_of
 from core.defences.metric_dp.kept_distances import (
     SHIPPED,
@@ -18,11 +20,20 @@ from core.defences.metric_dp.kept_distances import (
     measure_kept,
 )
 from core.defences.metric_dp.promise import Promise, Promises, odds_said
+from core.defences.registry import DEFENCES
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError
 from core.specs import DefenceSpec
 from core.story.views import told
+from core.studies.deniability_tables import markdown as deniability_markdown
 from core.studies.odds import ODDS, kept_odds, odds_note, odds_of, odds_told
+from core.studies.privacy_tables import constrained_markdown
+from core.studies.reconstruct import markdown as reconstruct_markdown
+from core.studies.tables import read_rows
+from core.studies.tradeoff_summary import load_rows
+from core.studies.tradeoff_summary import markdown as tradeoff_markdown
+
+RESULTS = ROOT / "docs" / "results"
 
 SETTINGS = (
     DefenceSpec.of("text_to_text", {"eta": 75.0}),
@@ -44,6 +55,10 @@ def test_the_odds_are_said_in_brief() -> None:
     assert found.brief == (
         "odds of up to 3 to 1 between nearest neighbours, 40 to 1 between a median pair, "
         "10^30 to 1 for a whole sentence of 7 tokens: a promise of some worth"
+    )
+    assert found.others == (
+        "Between a median pair the odds are up to 40 to 1, for a whole sentence of 7 tokens up to "
+        "10^30 to 1."
     )
     assert _promises(1.0, math.inf, 2.0).odds_in_turn == "2.8 to 1 · any size · 7.4 to 1"
 
@@ -135,3 +150,29 @@ def test_the_note_says_from_which_odds_on_almost_nothing_is_promised() -> None:
     note = odds_note(SETTINGS[:2], "minilm")
     assert odds_said(10.0) in note and "a median pair of texts" in note
     assert "a median pair of texts" not in odds_note(SETTINGS[:1], "minilm")
+
+
+def test_tables_of_networks_tell_the_odds_of_what_users_send() -> None:
+    rows = read_rows(RESULTS / "constrained.json", "constrained")
+    page = constrained_markdown(rows)
+    head, *lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    place = head.index(ODDS.lower())
+    for line in lines:
+        name = next((n for n, entry in DEFENCES.items() if entry.title == line[1]), "")
+        eta = {"eta": float(line[2])} if line[2].strip() else {}
+        assert line[place].strip() == kept_odds(DefenceSpec.of(name, eta), "minilm")
+    assert f"Odds: {odds_note(SETTINGS[:2], 'minilm')}" in page
+    elsewhere = [replace(row, facts={**row.facts, "encoder": "another"}) for row in rows]
+    assert "10^" not in constrained_markdown(elsewhere), "of another encoder nothing is known"
+
+
+def test_tables_of_the_trade_off_and_of_deniability_tell_the_odds() -> None:
+    rows = load_rows(ASSETS / "tradeoff" / "minilm.json")
+    page = tradeoff_markdown(rows)
+    line = next(line for line in page.splitlines() if line.startswith("| text_to_text | η 75 "))
+    odds = kept_odds(DefenceSpec.of("text_to_text", {"eta": 75.0}), "minilm")
+    assert line.endswith(f" {odds} |") and "Odds: by how much" in page
+    told = deniability_markdown(read_rows(RESULTS / "deniability.json", "deniability"))
+    assert f"| 75 | {odds} |" in told and "can be denied against these odds" in told
+    read = reconstruct_markdown(read_rows(RESULTS / "reconstruct-defended.json", "reconstruct"))
+    assert "at η 200 it promises odds of up to" in read

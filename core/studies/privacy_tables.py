@@ -55,7 +55,7 @@ def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object,
             READERS[reader].title,
             DEFENCES[mechanism].title,
             "" if is_null else f"{eta:g}",
-            kept_odds(_sent(first), first["encoder"]),
+            kept_odds(_sent(first), _encoder(first)),
             _mean(same, "accuracy").said(is_bold=True),
             *_beside(same, "noiseless_accuracy", "change_by_noise"),
             *_beside(same, "null_accuracy", "change"),
@@ -70,9 +70,13 @@ def _sent(row: Row) -> DefenceSpec:
     return DefenceSpec.of(row["defence"], {"eta": row["eta"]} if row["defence"] != "none" else {})
 
 
+def _encoder(row: Row) -> str:
+    return str(row.get("encoder", ""))
+
+
 def _odds(rows: Sequence[Row]) -> list[str]:
     """Return what the odds beside η are of; nothing where they are not known."""
-    note = odds_note([_sent(row) for row in rows], rows[0]["encoder"])
+    note = odds_note([_sent(row) for row in rows], _encoder(rows[0]))
     return [f"Odds: {note}", ""] if note else []
 
 
@@ -128,7 +132,7 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
         theirs = ADAPTED.get((task, mechanism, objective), {}).get(at)
         yield (
             f"{eta:g}",
-            kept_odds(_sent(first), first["encoder"]),
+            kept_odds(_sent(first), _encoder(first)),
             OBJECTIVES[objective].title,
             _mean(same, "accuracy").said(is_bold=True),
             f"{_mean(same, 'constrained_accuracy').value:.1f}",

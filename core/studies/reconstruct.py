@@ -317,7 +317,7 @@ def markdown(rows: Sequence[Row]) -> str:
 def _odds(rows: Sequence[Row]) -> list[str]:
     """Return what each η promises; nothing where none is among the defences."""
     names = dict.fromkeys(row["guarded_by"] for row in rows if not row.error)
-    told = {name: odds_told(read_defence(name), rows[0]["encoder"]) for name in names}
+    told = {name: odds_told(read_defence(name), str(rows[0].get("encoder", ""))) for name in names}
     lines = [f"- `{name}`: {said[:1].lower()}{said[1:]}" for name, said in told.items() if said]
     return ["", *lines] if lines else []
 
