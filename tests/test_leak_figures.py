@@ -92,7 +92,7 @@ def test_every_word_and_names_stand_beside_the_mean_where_the_files_hold_them() 
     news = next(r for r in rows("docs/results/inversion-bbc.json")
                 if (r["attack"], r["auxiliary"]) == ("search", "cross"))  # fmt: skip
     every = round(news["unrestricted_f1"])
-    assert found["inversion"].said.endswith(f", of every word {every}")
+    assert found["inversion"].said.endswith(f", F1 of every word {every}")
     assert every != round(news["token_set_f1"])
     line = line_of("inversion", found)
     for name, title in (("name_recall", "names and numbers"), ("number_recall", "numbers alone"),

@@ -68,7 +68,8 @@ class LeakFigure:
         """
         if self.measure == F1:
             said = leak_said(self.score, self.recall)
-            return said if self.all_words is None else f"{said}, of every word {self.all_words:.0f}"
+            every = "" if self.all_words is None else f", F1 of every word {self.all_words:.0f}"
+            return f"{said}{every}"
         return f"{self.score.said(0)} {self.measure}"
 
     @property

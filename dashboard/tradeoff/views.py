@@ -130,15 +130,15 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
                 help=f"To the strongest attacker: {READS[reads]} [95 % interval]",
             ),
             "odds": columns.TextColumn(
-                f"It promises. {ODDS}",
-                help=f"{_ODDS_OF}, in an example",
+                "It promises, odds up to", help=f"{_ODDS_OF}, in “{EXAMPLE}”"
             ),
             "measured": columns.TextColumn("Leaks least of the others"),
         },
     )
     st.caption(
         f"Of the settings that surely keep {share:.0%} of the usefulness, the one that surely "
-        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}."
+        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}. "
+        f"Odds: {_ODDS_OF}; of texts as a whole, the first two."
     )
 
 
