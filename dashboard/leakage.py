@@ -14,6 +14,7 @@ from core.studies.leak_figures import LeakFigure, leak_figures, recalls
 from dashboard.state import is_presenting
 
 __all__ = [
+    "apart_said",
     "command_of",
     "deniability_command",
     "how_much_leaks",
@@ -90,10 +91,10 @@ def _explain(figures: Mapping[str, LeakFigure]) -> None:
         for figure in figures.values()
     ]
     if apart := _recalls():
-        told = ", of ".join(f"{title} {value:.0f} %" for title, value in apart.items())
         lines.append(
-            f"- On news, the probe-started classifier reads of {told}. Words that it cannot "
-            "name are in none of these figures: they are no evidence of safety."
+            f"- On news, the probe-started classifier reads {apart_said(apart)}. Words that it "
+            "cannot name count as missed where it says “of every word”, and are in no other of "
+            "these figures: they are no evidence of safety."
         )
     st.markdown(
         "**One encoder, several figures.** How much is read depends on the texts and on the "
@@ -105,6 +106,11 @@ def _explain(figures: Mapping[str, LeakFigure]) -> None:
         label="What the words mean",
         icon=":material/menu_book:",
     )
+
+
+def apart_said(apart: Mapping[str, float]) -> str:
+    """Return what is read of the words that tell most, such as names, as a clause."""
+    return ", ".join(f"{value:.0f} % of {title}" for title, value in apart.items())
 
 
 def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
@@ -121,6 +127,7 @@ def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
     return (
         f"{ON_VIEW.get(page, '')}**How much leaks: {own.said}**, on "
         f"{own.texts}, by the {own.attacker}."
+        + (f" It reads {apart_said(own.apart)}." if own.apart else "")
         + (f" On other texts or to other attackers: {others}." if others else "")
     )
 

@@ -61,23 +61,24 @@ def is_hardly_any(promises: Promises) -> bool:
 def show_odds(promises: Promises, slot: Any = st) -> None:
     """Draw the odds alone, where another place of the page says what they are worth."""
     slot.markdown(
-        f"Odds against which a token can be denied: up to **{plain(promises.nearest.odds)}**.",
+        f"Odds against which a token can be denied: up to **{plain(promises.nearest.odds)}**. "
+        f"{plain(promises.others)}",
         help="\n\n".join(plain(sentence) for sentence in promises.sentences),
     )
 
 
 def show_promises(promises: Promises, slot: Any = st, *, lead: str = "") -> None:
-    """Draw what is promised: headline and what is not promised in sight, all of it on hover.
+    """Draw what is promised: all odds and what is not promised in sight, the comparison on hover.
 
     Parameters
     ----------
     lead : str
         Stands before it, instead of “What this η promises.”.
     """
-    denied = " A token that may have changed can be denied against these odds, no better."
-    is_of_texts = promises.is_of_texts
+    denied = "A token that may have changed can be denied against these odds, no better."
+    told = [promises.headline, promises.others, *[denied] * (not promises.is_of_texts)]
+    told += [promises.also] if promises.also else []
     slot.markdown(
-        f"**{lead or f'What this {promises.symbol} promises.'}** {plain(promises.headline)}"
-        f"{'' if is_of_texts else denied}{promises.also and f' {plain(promises.also)}'}",
+        f"**{lead or f'What this {promises.symbol} promises.'}** {plain(' '.join(told))}",
         help="\n\n".join(plain(sentence) for sentence in promises.sentences),
     )

@@ -126,8 +126,24 @@ def test_what_the_attacker_knows_is_said(
              "--texts", corpus, "--limit", 20]  # fmt: skip
     (said,) = core(*given, "--defence", "int8").err.splitlines()
     assert "knows the defence" in said and "`study tradeoff`" in said
-    assert len(core(*given, "--defence", "santext:epsilon=9").err.splitlines()) == 2
+    assert len(core(*given, "--defence", "santext:epsilon=9").err.splitlines()) == 3
     assert core(*given, "--defence", "none").err == core(*given).err == ""
+
+
+@pytest.mark.parametrize("command", ["invert", "evaluate", "attributes"])
+def test_what_an_eta_promises_is_said(
+    core: Any, trained: Path, tiny_bert: Path, corpus: Path, table: Path, command: str
+) -> None:
+    given = [command, *lines(tiny_bert, trained, corpus, table)[command]]
+    *_, said = core(*given, "text_to_text:eta=1e3+int8").err.splitlines()
+    assert "η 1000 of text_to_text promises, of a text such as" in said
+    assert "between nearest neighbours" in said and "for a whole sentence of" in said
+    assert "almost no promise. Ordinary differential privacy names one ε" in said
+    *_, vector = core(*given, "sequence_representation:eta=1").err.splitlines()
+    assert "odds of up to" in vector and "between a median pair of texts" in vector
+    *_, tem = core(*given, "tem:epsilon=2").err.splitlines()
+    assert "ε 2 of tem promises" in tem and "γ" in tem
+    assert "odds" not in core(*given, "gaussian:sigma=0.1").err
 
 
 def test_what_is_typed_is_kept_nowhere(

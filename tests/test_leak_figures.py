@@ -87,6 +87,26 @@ def test_each_line_tells_its_own_figure_first() -> None:
     assert line_of("overview", {}) == ""
 
 
+def test_every_word_and_names_stand_beside_the_mean_where_the_files_hold_them() -> None:
+    found = leak_figures()
+    news = next(r for r in rows("docs/results/inversion-bbc.json")
+                if (r["attack"], r["auxiliary"]) == ("search", "cross"))  # fmt: skip
+    every = round(news["unrestricted_f1"])
+    assert found["inversion"].said.endswith(f", F1 of every word {every}")
+    assert every != round(news["token_set_f1"])
+    line = line_of("inversion", found)
+    for name, title in (("name_recall", "names and numbers"), ("number_recall", "numbers alone"),
+                        ("rare_recall", "rare words")):  # fmt: skip
+        assert f"{news[name]:.0f} % of {title}" in line
+    record = json.loads((ROOT / "assets/weights/minilm/probe_mlc/model.json").read_text("utf-8"))
+    kept = record["training"]["held_out"]
+    assert f"{kept['rare_recall']:.0f} % of rare words" in line_of("overview", found)
+    assert found["overview"].all_words == kept["unrestricted_f1"]
+    assert found["tradeoff"].all_words is not None and found["representations"].all_words
+    assert found["names"].all_words is None and "every word" not in found["names"].said
+    assert "% of" not in line_of("tradeoff", found).partition("On other texts")[0], "not counted"
+
+
 def test_without_files_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
     assert "overview" not in leak_figures() and "inversion" in leak_figures()

@@ -324,6 +324,9 @@ def test_the_promise_of_eta_stands_beside_it(opened: Open) -> None:
     assert "can tell" in told and "almost no promise" in told and "can be denied" in told
     said = [m.value for m in page.markdown if "can be denied" in m.value]
     assert all("odds" in each.lower() for each in said), "never without its number"
+    in_sight = [each for each in said if each.startswith(("**What this", "Odds against which"))]
+    assert len(in_sight) > 1 and all("for a whole sentence of" in each for each in in_sight)
+    assert all("Between a median pair the odds are up to" in each for each in in_sight)
     slider(page).set_value(15.0).run()
     (less,) = [m.value for m in page.markdown if "can be denied" in m.value][:1]
     assert exponent(less) < exponent(told)

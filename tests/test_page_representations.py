@@ -66,6 +66,10 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     found = load_representations(SHIPPED)
     n_points = len(found.points(found.encoders, found.attacks, "cross", "sentences"))
     assert len(table(page, "guessing")) == n_points > 3
+    points = found.points(found.encoders, found.attacks, "cross", "sentences")
+    every = [None if p.leak.all_words is None else round(p.leak.all_words, 1) for p in points]
+    assert list(table(page, "guessing")["F1, every word"]) == every and every[0] != 0
+    assert all(word < p.leak.f1.value for word, p in zip(every, points, strict=True) if word)
     (chart,) = page.get("plotly_chart")
     assert f"{len(found.encoders)} encoders" in chart.proto.alt
 

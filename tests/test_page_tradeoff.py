@@ -158,7 +158,9 @@ def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: 
     bare = " ".join(m.value for m in page.markdown)  # the headline may name an η of its own
     assert bare.count("odds of up to") == told.count("odds of up to") - 1
     table = page.dataframe[1].value
-    assert "10^" in table["promise"][index] and table["promise"][0] == "none"
+    parts = {"token_representation": 3, "sequence_representation": 2}[defence]
+    assert table["promise"][index].count("10^") == parts and table["promise"][0] == "none"
+    assert ("for a whole sentence of" in told) == (parts == 3)
 
 
 @pytest.mark.parametrize(("n_texts", "is_said"), [(3000, True), (20_000, False)])

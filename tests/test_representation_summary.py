@@ -92,6 +92,21 @@ def test_rows_are_joined_by_encoder_and_domain(folder: Path) -> None:
     assert found.points(names, ["msp"], "cross", "titles") == []
 
 
+def test_the_f1_of_every_word_is_kept_where_each_row_holds_it(tmp_path: Path) -> None:
+    leaks = [
+        leak("tfidf", 20, unrestricted_f1=16.0),
+        leak("tfidf", 24, seed=1, unrestricted_f1=18.0),
+        leak("hashing", 20, unrestricted_f1=16.0),
+        leak("hashing", 24, seed=1),
+    ]
+    more = [taught("tfidf", 60, 9000, unrestricted_f1=51.0)]
+    found = load_representations(written(tmp_path, leaks, USES, more))
+    every = {p.leak.encoder: p.leak.all_words
+             for p in found.points(["tfidf", "hashing"], ["msp"], "in", "titles")}  # fmt: skip
+    assert every == {"tfidf": 17.0, "hashing": None}
+    assert [score.all_words for score in found.more_texts] == [51.0]
+
+
 def test_the_most_texts_count_without_variants_averaged_over_seeds(tmp_path: Path) -> None:
     leaks = [
         leak("tfidf", 10),

@@ -17,7 +17,7 @@ def test_which_eta_ends_on_the_eta_of_each_mechanism() -> None:
     base, task = found.undefended, dict(last.parameters)["task"]
     share = int(dict(last.parameters)["keep"]) / 100
     assert slide.table is not None and len(slide.table.rows) == 3
-    for title, *_, eta in slide.table.rows:
+    for title, *_, eta, _odds in slide.table.rows:
         points = next(
             etas
             for name in ("text_to_text", "token_representation", "sequence_representation")

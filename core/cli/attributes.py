@@ -14,7 +14,7 @@ from core.cli.arguments import (
     encoder_spec,
     seed_number,
 )
-from core.cli.defended import add_defence_argument, defence_spec, protected
+from core.cli.defended import add_defence_argument, defence_spec, odds_notes, protected
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns
 from core.errors import InvalidInputError
@@ -167,7 +167,8 @@ def _found(
     control = Case(arguments.seed, split, case.n_labels, case.n_per_label, is_shuffled=True)
     draws = {arguments.seed: drawn}
     with progress_line() as on_progress:
-        encoder = protected(load_encoder(encoder_spec(arguments)), defence)
+        plain = load_encoder(encoder_spec(arguments))
+        encoder = protected(plain, defence)
         shared = share_vectors(examples, draws, encoder, on_progress)
         probe, shuffled = answer_all(
             make_attribute_attack(_PROBE), [case, control], examples, draws, shared, on_progress
@@ -178,6 +179,8 @@ def _found(
                 attack = make_attribute_attack(name)
                 (one,) = answer_all(attack, [case], examples, draws, on_progress=on_progress)
                 found[name] = one.answers
+    for note in odds_notes(defence, plain) if defence else ():
+        show_note(note)
     return found | {_CONTROL: shuffled.answers}
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from core.cli.defended import notes_on, protected, turned_on
+from core.cli.defended import notes_on, odds_notes, protected, turned_on
 from core.errors import EncoderMismatchError
 from core.protocols import Encoder, InversionAttack, OnProgress
 from core.specs import AttackSpec, DefenceSpec
@@ -76,7 +76,7 @@ def open_behind(
     if defence is None:
         return attack, encoder, []
     turned = turned_on(attack, encoder, defence, spec, on_progress)
-    return turned, turned.changed, notes_on(defence)
+    return turned, turned.changed, [*notes_on(defence), *odds_notes(defence, encoder)]
 
 
 def _read_by(
@@ -107,7 +107,7 @@ def _read_by(
     known: Encoder = replace(changed, fingerprint=loaded.encoder_fingerprint_)
     attack = open_for(spec, known, weights, on_progress)
     note = f"the attacker was trained behind {told}, on vectors whose noise was drawn apart."
-    return attack, known, [note]
+    return attack, known, [note, *odds_notes(defence, encoder)]
 
 
 def _said(defence: DefenceSpec) -> str:

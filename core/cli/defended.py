@@ -12,7 +12,15 @@ from core.specs import AttackSpec, DefenceSpec
 if TYPE_CHECKING:
     from core.attacks.inversion.lifted import LiftedAttack
 
-__all__ = ["N_PAIRS", "add_defence_argument", "defence_spec", "notes_on", "protected", "turned_on"]
+__all__ = [
+    "N_PAIRS",
+    "add_defence_argument",
+    "defence_spec",
+    "notes_on",
+    "odds_notes",
+    "protected",
+    "turned_on",
+]
 
 N_PAIRS = 2_000
 """Bundled sentences of which an attacker learns how the defence changes vectors."""
@@ -126,6 +134,25 @@ def notes_on(defence: DefenceSpec) -> list[str]:
         told.append("what leaves the house is a text or its tokens, which anybody reads without "
                     "an attack; only the vector is attacked here.")  # fmt: skip
     return told
+
+
+def odds_notes(defence: DefenceSpec, encoder: Encoder) -> list[str]:
+    """Return what the η of a defence, or of the first of a chain, promises on an encoder."""
+    from core.defences.metric_dp.choice_promise import promises_of
+    from core.defences.metric_dp.promised import EXAMPLE
+    from core.defences.registry import DEFENCES, guarantee_of
+    from core.studies.tradeoff_setting import first_of
+
+    first = first_of(defence)
+    if first.name not in DEFENCES or not guarantee_of(first):
+        return []
+    found = promises_of(encoder, first)
+    of = "" if found.is_of_texts else f", of a text such as “{EXAMPLE}”"
+    also = f" {found.also}" if found.also else ""
+    return [
+        f"{found.symbol} {found.nearest.eta:g} of {first.name} promises{of} {found.brief}.{also} "
+        f"{found.comparison}"
+    ]
 
 
 class _Recalled:

@@ -30,7 +30,7 @@ MARKS: Mapping[str, str] = {
 }
 """What became of a piece of a sentence, and how it is marked."""
 
-_BEHIND = ("Measured", "Versions")
+_BEHIND = ("Odds", "Measured", "Versions")
 """Facts that stand in the appendix alone."""
 
 _LIMITS = (
@@ -78,7 +78,7 @@ class Page:
 
     @property
     def shown(self) -> tuple[Fact, ...]:
-        """The facts that stand on the slide itself: origin and versions are for the appendix."""
+        """The facts that stand on the slide itself, without those of the appendix alone."""
         return tuple(fact for fact in self.facts if fact[0] not in _BEHIND)
 
 

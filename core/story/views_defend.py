@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.results import Score
 from core.said import instead_said, leak_said
-from core.specs import DefenceSpec
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Fact, Slide, Table
 from core.story.views import chosen
 from core.story.views_read import INTERVAL, origin
+from core.studies.odds import kept_odds, odds_note, odds_told
 from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
@@ -27,8 +29,10 @@ __all__ = [
     "SHARES",
     "attackers",
     "defences",
+    "encoder_of",
     "facts_of",
     "found_here",
+    "odds_fact",
     "settings_table",
     "told_of_choice",
 ]
@@ -51,14 +55,19 @@ def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slid
     place = next(i for i, point in enumerate(found.points) if point is choice.shown)
     figure = tradeoff_figure(found, task, chosen={"A": place}, edge=edge)
     best = ", ".join(said(point) for point in edge.members)
+    encoder, told = encoder_of(found), told_of_choice(choice)
     return Slide(
         title=_title(choice),
-        body=_body(choice, task, share),
+        body=_body(choice, task, share, encoder),
         figure=plain_figure(figure),
         alt=f"Words recovered against usefulness for {task_said(task)}, a line for each defence; "
         f"no setting surely beats {best}",
-        table=settings_table(told_of_choice(choice), choice.base, task),
-        facts=(*facts_of(found, choice.shown, task), *origin(found.provenances)),
+        table=settings_table(told, choice.base, task, encoder=encoder),
+        facts=(
+            *facts_of(found, choice.shown, task),
+            *odds_fact(told, found),
+            *origin(found.provenances),
+        ),
         commands=(command_of("tradeoff"),),
     )
 
@@ -75,7 +84,7 @@ def _title(choice: Choice) -> str:
     return f"{said(choice.best)} leaks least of what stays useful"
 
 
-def _body(choice: Choice, task: str, share: float) -> str:
+def _body(choice: Choice, task: str, share: float, encoder: str) -> str:
     best, base = choice.best, choice.base
     if best is None:
         return (
@@ -88,25 +97,25 @@ def _body(choice: Choice, task: str, share: float) -> str:
         f"{task_said(task)} is **{best.utility[task].said(0)}** instead of "
         f"{base.utility[task].said(0)}; to keep {share:.0%} of it was asked for."
     )
-    return f"{told} {_promised(choice, share)}"
+    return f"{told} {_promised(choice, share, encoder)}"
 
 
-def _promised(choice: Choice, share: float) -> str:
+def _promised(choice: Choice, share: float, encoder: str) -> str:
     """Return whether anything that promises something helps, and what it promises."""
     point = choice.promising
     if point is None:
         return f"No defence that promises something surely keeps {share:.0%}."
-    spec = DefenceSpec.of(point.defence, dict(point.settings))
+    odds = f" {odds_told(point.spec, encoder)}".rstrip()
     read = leak_said(choice.leak(point), is_bold=True)
     beside = beside_none(point, choice.base)
     if beside:
         return (
             f"Nothing that promises something helps: of that which stays useful, {said(point)} "
-            f"leaks least, and {read} are read, {beside}."
+            f"leaks least, and {read} are read, {beside}.{odds}"
         )
     return (
         f"Of those that promise something, {said(point)} leaks least: {read} are read. It "
-        f"promises: {promise_said(spec)}."
+        f"promises: {promise_said(point.spec)}.{odds}"
     )
 
 
@@ -120,13 +129,16 @@ def told_of_choice(choice: Choice) -> list[Point]:
 _MOST_ROWS = 7
 
 
-def settings_table(points: list[Point], base: Point, task: str, reads: str = "words") -> Table:
+def settings_table(
+    points: list[Point], base: Point, task: str, reads: str = "words", *, encoder: str
+) -> Table:
     """Return settings as a table, guessing at its end."""
     rows = []
     for point in points:
         by, leak = point.strongest(reads) or ("", Score(float("nan")))
         useful = point.utility[task].said(0) if task in point.utility else "–"
-        promise = promise_said(DefenceSpec.of(point.defence, dict(point.settings)))
+        odds = kept_odds(point.spec, encoder)
+        promise = f"{promise_said(point.spec)}{odds and f'; odds up to {odds}'}"
         rows.append(
             (said(point), useful, leak.said(0), attacker_said(by), promise or "none",
              milliseconds_said(point))
@@ -148,6 +160,17 @@ def settings_table(points: list[Point], base: Point, task: str, reads: str = "wo
         "A text takes",
     )
     return Table(columns=columns, rows=(*rows, guess))
+
+
+def encoder_of(found: Tradeoff) -> str:
+    """Return what was measured, by its name."""
+    return str(found.facts.get("encoder", ""))
+
+
+def odds_fact(points: Iterable[Point], found: Tradeoff) -> tuple[Fact, ...]:
+    """Return what the odds beside settings are of; nothing where none stands there."""
+    note = odds_note([point.spec for point in points], encoder_of(found))
+    return (("Odds", f"{note[:1].upper()}{note[1:]}"),) if note else ()
 
 
 def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> tuple[Fact, ...]:

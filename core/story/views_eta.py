@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
 from core.said import instead_said
-from core.specs import DefenceSpec
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Slide, Table
 from core.story.views import chosen
-from core.story.views_defend import SHARES, facts_of, found_here
+from core.story.views_defend import SHARES, encoder_of, facts_of, found_here, odds_fact
 from core.story.views_read import origin
 from core.studies.eta_outlook import measured_etas, outlook
+from core.studies.odds import ODDS, kept_odds, odds_of, odds_told
 from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of
 from core.studies.tradeoff_setting import entry_shown, promise_said, setting_name
 from core.studies.tradeoff_summary import Point, Tradeoff
@@ -39,28 +39,30 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
         raise ArtifactError(f"The rows of {defence} hold no usefulness for {task_said(task)}.")
     title = entry_shown(defence).title
     useful = f"Useful for {task_said(task)}"
-    columns = ("η", "Usefulness left, mean", useful, "Words read, F1", "Tokens back, %")
-    base = found.undefended
+    columns = ("η", "Usefulness left, mean", useful, "Words read, F1", "Tokens back, %", ODDS)
+    base, encoder = found.undefended, encoder_of(found)
     rows = [
         (f"{eta:g}", _mean_kept(found, defence, eta), p.utility[task].said(0), p.leakage.said(0),
-         p.token_inversion.said(0) if p.token_inversion else "–")
+         p.token_inversion.said(0) if p.token_inversion else "–", kept_odds(p.spec, encoder))
         for eta, p in kept.items()
     ]  # fmt: skip
-    rows.append(("no defence", "100%", base.utility[task].said(0), base.leakage.said(0), "–"))
+    rows.append(("no defence", "100%", base.utility[task].said(0), base.leakage.said(0), "–", "–"))
     figure = tradeoff_figure(found, task, defences=(defence,))
     figure.update_yaxes(range=_WHOLE)  # the same of each mechanism, to be held side by side
     said_of = kept[_eta_told(kept, base)]
     return Slide(
         title=_eta_title(kept, title, base),
-        body=f"{title}, at each η that was measured. {_between(kept, base)} The scale of η is this "
-        "mechanism's own, on this encoder.",
+        body=f"{title}, at each η that was measured. {_between(kept, base)} "
+        f"{odds_told(said_of.spec, encoder)} The scale of η is this mechanism's own, on this "
+        "encoder.",
         figure=plain_figure(figure),
         alt=f"Words recovered against usefulness for {task_said(task)}, for {title} at η from "
         f"{min(kept):g} to {max(kept):g}, and without a defence",
         table=Table(columns=columns, rows=tuple(rows)),
         facts=(
             *facts_of(found, kept[max(kept)], task),
-            ("Promise", promise_said(DefenceSpec.of(defence, dict(kept[max(kept)].settings)))),
+            ("Promise", promise_said(said_of.spec)),
+            *odds_fact(kept.values(), found),
             *origin(each for p in kept.values() for each in p.provenances),
         ),
         commands=(command_of("tradeoff"),),
@@ -121,17 +123,23 @@ class _Verdict:
         both = [eta for eta in self.private if eta in self.useful]
         return min(both, key=lambda eta: high(leak_of(self.points[eta])), default=None)
 
+    @property
+    def named(self) -> list[float]:
+        """The η that a slide names: the last with less read, the first that is useful, its own."""
+        ends = {*self.private[-1:], *self.useful[:1]}
+        return sorted(ends if self.eta is None else {*ends, self.eta})
+
 
 def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     """Return the η of each mechanism that surely has less read and surely stays useful."""
     found = found_here()
     chosen("task", task, tuple(found.tasks))
     share = int(chosen("keep", keep, SHARES)) / 100
-    base = found.undefended
+    base, encoder = found.undefended, encoder_of(found)
     named = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
     verdicts = [_verdict_of(found, name, task, share) for name in named]
     taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
-    told = [_told_of(v, task, base) for v in verdicts if v.eta is not None]
+    told = [_told_of(v, task, base, encoder) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
     none = f"No η of {_listed(rest)} that was measured does both." if rest else ""
     last = next(v for v in verdicts if not taken or v.eta is not None)
@@ -140,22 +148,32 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
         title=_etas_title(taken, share),
         body=f"The rule: of the η at which surely {share:.0%} of the usefulness is kept and surely "
         f"less is read than without a defence, the one at which least is read. "
-        f"{' '.join(filter(None, [*told, none]))} An η lies on the scale of its mechanism and its "
-        "encoder; it carries over to no other.",
+        f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η lies on "
+        "the scale of its mechanism and its encoder; it carries over to no other.",
         table=Table(
-            columns=("Mechanism", "Less is read", f"{share:.0%} stays useful", "η by the rule"),
+            columns=(
+                "Mechanism",
+                "Less is read",
+                f"{share:.0%} stays useful",
+                "η by the rule",
+                ODDS,
+            ),
             rows=tuple(
                 (
                     v.title,
                     f"up to η {max(v.private):g}" if v.private else "at no η measured",
                     f"from η {min(v.useful):g}" if v.useful else "at no η measured",
                     f"{v.eta:g}" if v.eta is not None else "none",
+                    "; ".join(
+                        f"η {eta:g}: {kept_odds(v.points[eta].spec, encoder)}" for eta in v.named
+                    ),
                 )
                 for v in verdicts
             ),
         ),
         facts=(
             *facts_of(found, point, task),
+            *odds_fact([p for v in verdicts for p in v.points.values()], found),
             *origin(each for v in verdicts for p in v.points.values() for each in p.provenances),
         ),
         commands=(command_of("tradeoff"),),
@@ -163,15 +181,27 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     )
 
 
-def _told_of(verdict: _Verdict, task: str, base: Point) -> str:
+def _told_of(verdict: _Verdict, task: str, base: Point, encoder: str) -> str:
     """Return what the η by the rule leaves and saves; of a mechanism that has one."""
     assert verdict.eta is not None
     point = verdict.points[verdict.eta]
     return (
         f"**{verdict.title}, η {verdict.eta:g}**: the strongest attacker reads "
         f"{instead_said(leak_of(point), base.leakage)}; usefulness for {task_said(task)} "
-        f"is {point.utility[task].said(0)} instead of {base.utility[task].said(0)}."
-    )
+        f"is {point.utility[task].said(0)} instead of {base.utility[task].said(0)}. "
+        f"{odds_told(point.spec, encoder)}"
+    ).strip()
+
+
+def _best_promise(verdicts: list[_Verdict], encoder: str) -> str:
+    """Return what the η promises that promises most, of those that are named."""
+    found = [
+        (promises.nearest.epsilon, f"{v.title} at η {eta:g}, with {promises.brief}")
+        for v in verdicts
+        for eta in v.named
+        if (promises := odds_of(v.points[eta].spec, encoder)) is not None
+    ]
+    return f"Of the η named, the strongest promise is that of {min(found)[1]}." if found else ""
 
 
 def _verdict_of(found: Tradeoff, defence: str, task: str, share: float) -> _Verdict:

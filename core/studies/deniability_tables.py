@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.specs import DefenceSpec
+from core.studies.odds import ODDS, kept_odds, odds_note
 from core.studies.rows import Row, failures
 from core.studies.tables import markdown_table
 
@@ -29,7 +31,7 @@ def markdown(rows: Sequence[Row]) -> str:
         ("sentence", _sentence),
         ("replacements", _replacements),
     )
-    parts = ["# Deniability under d_χ-privacy\n", _head(rows)]
+    parts = ["# Deniability under d_χ-privacy\n", _head(rows), *_promises(rows)]
     for table, section in sections:
         if own := rows_of(rows, table):
             parts += section(own)
@@ -52,6 +54,27 @@ def _head(rows: Sequence[Row]) -> str:
         "and figures of Qu et al. (2021), measured there on BERT-base (n = 768), whose η has "
         "another scale: the last table says which η match.\n"
     )
+
+
+def _promises(rows: Sequence[Row]) -> list[str]:
+    """Return what each η measured promises; nothing where the distances are not known."""
+    etas = sorted({row["eta"] for table in _AT_ETA for row in rows_of(rows, table)})
+    encoder = rows[0]["encoder"]
+    specs = [DefenceSpec.of("text_to_text", {"eta": float(eta)}) for eta in etas]
+    note = odds_note(specs, encoder)
+    if not note:
+        return []
+    lines = [(f"{eta:g}", kept_odds(s, encoder)) for eta, s in zip(etas, specs, strict=True)]
+    return [
+        "## What each η promises\n",
+        f"{note[:1].upper()}{note[1:]} That a token changed can be denied against these odds, no "
+        "better.\n",
+        _table(["η", ODDS.lower()], lines),
+    ]
+
+
+_AT_ETA = ("inversion", "counts", "sentence", "replacements")
+"""Tables of what was measured at an η."""
 
 
 def _inversion(rows: Sequence[Row]) -> list[str]:

@@ -7,7 +7,7 @@ from the files that ship.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,10 @@ class LeakFigure:
         What the number is.
     recall : float or None
         Share of the words that were read, in per cent, where it was kept beside an F1.
+    all_words : float or None
+        F1 in which words that no attack can name count as missed, where it was kept.
+    apart : mapping
+        Share that is read of names and numbers, of numbers and of rare words, where it was kept.
     texts, attacker, why : str
         What was attacked, by whom, and why the figure is not that of another page.
     """
@@ -53,12 +57,19 @@ class LeakFigure:
     attacker: str
     why: str
     recall: float | None = None
+    all_words: float | None = field(default=None, kw_only=True)
+    apart: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @property
     def said(self) -> str:
-        """The figure in words: of ten words so many, and the F1; or the share of what is read."""
+        """The figure in words: of ten words so many, and the F1; or the share of what is read.
+
+        The F1 of every word stands beside that of the words that could be named.
+        """
         if self.measure == F1:
-            return leak_said(self.score, self.recall)
+            said = leak_said(self.score, self.recall)
+            every = "" if self.all_words is None else f", F1 of every word {self.all_words:.0f}"
+            return f"{said}{every}"
         return f"{self.score.said(0)} {self.measure}"
 
     @property
@@ -84,15 +95,23 @@ def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
 def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, float]:
     """Return what the attack that ships reads of names and numbers on news, as far as measured."""
     try:
-        row = _news(encoder, attack)
+        return _apart(_news(encoder, attack).facts)
     except (CoreError, StopIteration):
         return {}
-    titles = ("names and numbers", "numbers", "rare words")
+
+
+def _apart(told: Mapping[str, Any]) -> dict[str, float]:
+    titles = ("names and numbers", "numbers alone", "rare words")
     return {
-        title: float(row[name])
+        title: float(told[name])
         for title, name in zip(titles, more_texts.RECALLS, strict=True)
-        if isinstance(row.get(name), float)
+        if isinstance(told.get(name), float)
     }
+
+
+def _all_words(row: Row) -> float | None:
+    score = row.scores.get("unrestricted_f1")
+    return None if score is None else score.value
 
 
 def recall_of(row: Row) -> float | None:
@@ -134,6 +153,8 @@ def _overview(encoder: str) -> LeakFigure:
         "the easiest texts for the attack: an encyclopaedia, novels and everyday sentences, as "
         "those that it learnt from",
         records[attack]["held_out"].get("recall"),
+        all_words=records[attack]["held_out"].get("unrestricted_f1"),
+        apart=_apart(records[attack]["held_out"]),
     )
 
 
@@ -150,6 +171,8 @@ def _inversion(encoder: str) -> LeakFigure:
         f"classifier reads {read_said(quick.scores['token_set_f1'], recall_of(quick))} of the same "
         "sentences",
         recall_of(row),
+        all_words=_all_words(row),
+        apart=_apart(row.facts),
     )
 
 
@@ -171,6 +194,7 @@ def _representations(encoder: str) -> LeakFigure:
         f"compared; taught by {at_home.n_fitted_on:,} sentences of other news, "
         f"{read_said(at_home.f1, at_home.recall)}",
         most.recall,
+        all_words=most.all_words,
     )
 
 
@@ -197,7 +221,7 @@ def _names(encoder: str) -> LeakFigure:
 def _tradeoff(encoder: str) -> LeakFigure:
     found = tradeoff_summary.load_tradeoff(tradeoff_summary.SHIPPED / f"{encoder}.json")
     n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
-    score = found.undefended.leakage
+    score, every = found.undefended.leakage, found.undefended.leakage_of_all_words
     times = score.n / n_targets
     under = f" (under each of {times:.0f} seeds)" if times > 1 and times.is_integer() else ""
     return LeakFigure(
@@ -207,4 +231,5 @@ def _tradeoff(encoder: str) -> LeakFigure:
         f"{n_targets:,} sentences kept from the attacker{under}, without a defence",
         f"strongest of those who know the defence, taught by {n_texts:,} sentences",
         "attackers are taught anew for every defence, from as many texts as that allows",
+        all_words=None if every is None else every.value,
     )

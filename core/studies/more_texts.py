@@ -25,8 +25,8 @@ COMMAND = (
 
 RECALLS = ("name_recall", "number_recall", "rare_recall")
 """Of names and numbers, of numbers, and of rare words; rows of before hold the first alone."""
-SCORES = ("token_set_f1", "recall")
-"""Rows of before hold the first alone."""
+SCORES = ("token_set_f1", "recall", "unrestricted_f1")
+"""Rows of before hold the first alone; the last is of all words, also those out of reach."""
 COUNTS = ("n_names", "n_numbers", "n_rare")
 """How many words each of these is of; rows of before hold none of them."""
 

@@ -9,6 +9,8 @@ from typing import Any
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.results import Score
+from core.specs import DefenceSpec
+from core.studies.odds import ODDS, kept_odds, odds_note
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
@@ -25,12 +27,14 @@ def constrained_markdown(rows: Sequence[Row]) -> str:
     for (task,), found in _by(rows, "task"):
         lines += [f"## {task}", "", _sizes(found), ""]
         lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), "", _BESIDE, ""]
+        lines += _odds(found)
         lines += [*_text_above_token(found), ""]
     return "\n".join([*_failed(rows), *lines])
 
 
-_HEAD = ("network", "sends", "η", "accuracy [95 %]", "without noise", "change by noise",
-         "null privacy", "change from null", "minutes", "Q21: η", "Q21")  # fmt: skip
+_HEAD = ("network", "sends", "η", ODDS.lower(), "accuracy [95 %]", "without noise",
+         "change by noise", "null privacy", "change from null", "minutes", "Q21: η",
+         "Q21")  # fmt: skip
 
 _BESIDE = (
     "Without noise: the same network, trained on what users send with no noise on it. Null "
@@ -51,6 +55,7 @@ def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object,
             READERS[reader].title,
             DEFENCES[mechanism].title,
             "" if is_null else f"{eta:g}",
+            kept_odds(_sent(first), _encoder(first)),
             _mean(same, "accuracy").said(is_bold=True),
             *_beside(same, "noiseless_accuracy", "change_by_noise"),
             *_beside(same, "null_accuracy", "change"),
@@ -58,6 +63,21 @@ def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object,
             first["paper_eta"] or "",
             "" if theirs is None else f"{theirs:.1f}",
         )
+
+
+def _sent(row: Row) -> DefenceSpec:
+    """Return what users send their texts by."""
+    return DefenceSpec.of(row["defence"], {"eta": row["eta"]} if row["defence"] != "none" else {})
+
+
+def _encoder(row: Row) -> str:
+    return str(row.get("encoder", ""))
+
+
+def _odds(rows: Sequence[Row]) -> list[str]:
+    """Return what the odds beside η are of; nothing where they are not known."""
+    note = odds_note([_sent(row) for row in rows], _encoder(rows[0]))
+    return [f"Odds: {note}", ""] if note else []
 
 
 def _beside(rows: Sequence[Row], accuracy: str, change: str) -> tuple[str, str]:
@@ -90,6 +110,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
     for (task, mechanism), found in _by(rows, "task", "defence"):
         lines += [f"## {task}, {DEFENCES[mechanism].title.lower()}", "", _sizes(found), ""]
         lines += [*markdown_table(_ADAPTED_HEAD, _adapted_lines(task, mechanism, found)), ""]
+        lines += _odds(found)
         lines += [*_order(found), "", *_kept(found)]
     if not all(row.error for row in rows):
         lines += ["## Loss on held-out texts by tokens seen", ""]
@@ -97,9 +118,9 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
     return "\n".join([*_failed(rows), *lines])
 
 
-_ADAPTED_HEAD = ("η", "pretrained by", "accuracy [95 %]", "as it comes", "without noise", "gain",
-                 "won back, %", "tokens seen (with neighbours; distinct)", "of the paper's",
-                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
+_ADAPTED_HEAD = ("η", ODDS.lower(), "pretrained by", "accuracy [95 %]", "as it comes",
+                 "without noise", "gain", "won back, %", "tokens seen (with neighbours; distinct)",
+                 "of the paper's", "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
                  "Q21: won back, %")  # fmt: skip
 
 
@@ -111,6 +132,7 @@ def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[t
         theirs = ADAPTED.get((task, mechanism, objective), {}).get(at)
         yield (
             f"{eta:g}",
+            kept_odds(_sent(first), _encoder(first)),
             OBJECTIVES[objective].title,
             _mean(same, "accuracy").said(is_bold=True),
             f"{_mean(same, 'constrained_accuracy').value:.1f}",

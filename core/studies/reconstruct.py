@@ -34,6 +34,7 @@ from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting
 from core.studies.apart import Apart, near_setting
 from core.studies.attacks import parted
 from core.studies.domains import check_contents, content_of
+from core.studies.odds import odds_told
 from core.studies.rows import Cell, Row
 from core.studies.tables import markdown_table
 
@@ -309,7 +310,16 @@ def markdown(rows: Sequence[Row]) -> str:
             told = (together[m].said(is_bold=m == "rouge_l") for m in MEASURES)
             lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
-    return "\n".join([*markdown_table(columns, lines), *_sure(rows), *failed]) + "\n"
+    table = [*markdown_table(columns, lines), *_sure(rows), *_odds(rows)]
+    return "\n".join([*table, *failed]) + "\n"
+
+
+def _odds(rows: Sequence[Row]) -> list[str]:
+    """Return what each η promises; nothing where none is among the defences."""
+    names = dict.fromkeys(row["guarded_by"] for row in rows if not row.error)
+    told = {name: odds_told(read_defence(name), str(rows[0].get("encoder", ""))) for name in names}
+    lines = [f"- `{name}`: {said[:1].lower()}{said[1:]}" for name, said in told.items() if said]
+    return ["", *lines] if lines else []
 
 
 def _sure(rows: Sequence[Row]) -> list[str]:

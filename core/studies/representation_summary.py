@@ -60,6 +60,8 @@ class AttackScore:
         Auxiliary texts.
     recall : float or None
         The per cent of the words that is read, where it is kept.
+    all_words : float or None
+        F1 in which words that the attack cannot name count as missed, where it is kept.
     provenances : tuple of Provenance
         Of the cells that it is a mean of, where they tell.
     """
@@ -70,6 +72,7 @@ class AttackScore:
     f1: Score
     n_fitted_on: int
     recall: float | None = field(default=None, kw_only=True)
+    all_words: float | None = field(default=None, kw_only=True)
     provenances: tuple[Provenance, ...] = field(default=(), kw_only=True)
 
 
@@ -281,6 +284,7 @@ def _leaks(rows: Sequence[Row]) -> dict[tuple[str, str, str], Leak]:
             recall=_mean(own, "recall").value,
             weighted_f1=_mean(own, "weighted_f1").value,
             own_vocabulary_f1=_mean(own, "own_vocabulary_f1").value,
+            all_words=_mean_kept(own, "unrestricted_f1"),
             provenances=_told(own),
         )
     return found
@@ -297,7 +301,8 @@ def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
             *key,
             _mean(own, "token_set_f1"),
             int(own[0]["n_fitted_on"]),
-            recall=_mean(own, "recall").value if all("recall" in r.scores for r in own) else None,
+            recall=_mean_kept(own, "recall"),
+            all_words=_mean_kept(own, "unrestricted_f1"),
             provenances=_told(own),
         )
         for key, own in _grouped(rows, "encoder", "attack", "domain").items()
@@ -326,6 +331,11 @@ def _mean(rows: Sequence[Row], measure: str) -> Score:
             if not 0 <= value <= 100:  # NaN as well
                 raise ValueError(f"{value!r} is no score between 0 and 100")
     return mean_row_score(rows, measure)
+
+
+def _mean_kept(rows: Sequence[Row], measure: str) -> float | None:
+    """Return the mean over seeds where each holds it."""
+    return _mean(rows, measure).value if all(measure in row.scores for row in rows) else None
 
 
 def _check(**names: str) -> None:

@@ -10,6 +10,7 @@ from core.defences.entries import DefenceEntry
 from core.defences.registry import entry_of
 from core.errors import InvalidInputError
 from core.results import Score
+from core.specs import DefenceSpec
 from core.studies.provenance import Provenance
 
 __all__ = ["READS", "Point", "known_entry", "strength"]
@@ -99,6 +100,11 @@ class Point:
         """Whether vectors stay as they are, so that they tell what they tell without a defence."""
         entry = known_entry(self.defence)
         return bool(entry and entry.acts_on == "model")
+
+    @property
+    def spec(self) -> DefenceSpec:
+        """The defence at its settings."""
+        return DefenceSpec.of(self.defence, dict(self.settings))
 
     @property
     def label(self) -> str:

@@ -316,7 +316,7 @@ def markdown(rows: Sequence[Row]) -> str:
     found = summarise(rows)
     tasks = found.tasks if found.points else []
     attackers = found.attackers
-    more = more_columns(found.points)
+    more = more_columns(found.points, found.facts)
     columns = ["defence", "strength", *tasks, "words recovered, F1", "by",
                *(f"by {name}" for name in attackers if len(attackers) > 1),
                "tokens back, %", *(name for name, _, _ in more)]  # fmt: skip

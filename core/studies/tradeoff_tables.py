@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.studies.defence_grid import is_of_network
+from core.studies.odds import ODDS, kept_odds, odds_note
 from core.studies.rows import Row
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import READS, Point
@@ -39,7 +40,9 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     )
 
 
-def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], str], str]]:
+def more_columns(
+    points: Sequence[Point], facts: Mapping[str, Any]
+) -> list[tuple[str, Callable[[Point], str], str]]:
     """Return the columns that stand: name, what of a point, and what guessing reaches."""
     found: list[tuple[str, Callable[[Point], str], str]] = []
     open_scores = [score for point in points for score in point.all_words.values()]
@@ -53,6 +56,9 @@ def more_columns(points: Sequence[Point]) -> list[tuple[str, Callable[[Point], s
     for name, cost in COSTS.items():
         if any(cost(point) is not None for point in points):
             found.append((name, _cost(cost), ""))
+    encoder = str(facts.get("encoder", ""))
+    if any(kept_odds(point.spec, encoder) for point in points):
+        found.append((ODDS.lower(), lambda point: kept_odds(point.spec, encoder), ""))
     return found
 
 
@@ -126,6 +132,8 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
             f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
             "short texts. Minutes: of the defence's own training, without the encoding."
         )
+    if odds := odds_note([point.spec for point in points], str(facts.get("encoder", ""))):
+        found.append(f"Odds: {odds}")
     return found
 
 

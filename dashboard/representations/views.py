@@ -32,6 +32,8 @@ _MARKS = {
     Verdict.OPEN: "≈ not resolved",
 }
 
+_ALL_WORDS = "F1, every word"
+
 _SCORES = (
     "useful, macro-F1",
     "Corò 2022: useful",
@@ -41,6 +43,7 @@ _SCORES = (
     "precision",
     "recall",
     "weighted F1",
+    _ALL_WORDS,
     "F1, attack's own words",
     "largest class alone",
 )
@@ -150,6 +153,11 @@ def table(points: Sequence[Point]) -> None:
         column_config={
             "encoder": st.column_config.TextColumn("encoder", pinned=True),
             **{name: st.column_config.NumberColumn(name, format="%.1f") for name in _SCORES},
+            _ALL_WORDS: st.column_config.NumberColumn(
+                _ALL_WORDS,
+                format="%.1f",
+                help="The same attack, and words that it cannot name count as missed",
+            ),
         },
     )
     save_csv(
@@ -175,6 +183,7 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         "precision": round(leak.precision, 1),
         "recall": round(leak.recall, 1),
         "weighted F1": round(leak.weighted_f1, 1),
+        _ALL_WORDS: None if leak.all_words is None else round(leak.all_words, 1),
         "F1, attack's own words": round(leak.own_vocabulary_f1, 1),
         "largest class alone": round(useful.chance, 1) if useful else None,
         "useful, n": useful.n if useful else None,

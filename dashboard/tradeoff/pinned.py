@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.figures.tradeoff import attacker_said, tradeoff_figure
-from core.story.views_defend import facts_of, settings_table, told_of_choice
+from core.story.views_defend import (
+    encoder_of,
+    facts_of,
+    odds_fact,
+    settings_table,
+    told_of_choice,
+)
 from core.story.views_read import origin
 from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_frontier import frontier
@@ -41,6 +47,7 @@ def seen(
     if is_hidden:
         left = replace(left, points=tuple(replace(p, provenances=()) for p in left.points))
     choice = choose(left, task, share, reads)
+    told = told_of_choice(choice)
     return Seen(
         figure=tradeoff_figure(
             left,
@@ -51,9 +58,10 @@ def seen(
             is_timed=most is not None,
         ),
         alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence",
-        table=settings_table(told_of_choice(choice), choice.base, task, reads),
+        table=settings_table(told, choice.base, task, reads, encoder=encoder_of(left)),
         facts=(
             *facts_of(left, choice.shown, task, reads),
+            *odds_fact(told, left),
             *origin(left.provenances),
         ),
         commands=("none: rows of a study of one's own",) if is_own else ("tradeoff",),

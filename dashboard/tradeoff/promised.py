@@ -75,22 +75,22 @@ def _measured(spec: DefenceSpec, text: str) -> Promises:
 
 
 def odds_promised(spec: DefenceSpec) -> str:
-    """Return the odds that a setting promises at best; else what is promised, in words."""
+    """Return the odds of a setting, the best promise first; else what is promised, in words."""
     said = promise_said(spec)
     if said == NO_PROMISE:
         return said
     found = promised(spec)
     if found is None:
         return said or "none"
-    own = f"{found.nearest.odds}, within a set that shows"
-    return own if first_of(spec).name == "custext" else found.nearest.odds
+    is_of_sets = first_of(spec).name == "custext"
+    return f"{found.odds_in_turn}{'; the first within a set that shows' * is_of_sets}"
 
 
 def odds_sentence(mechanism: str, etas: Sequence[float]) -> str:
     """Return what the least and the greatest η of a mechanism promise, in a sentence; or nothing.
 
     That is for a token of the example and its nearest neighbour, which is the best promise there
-    is; infinite η, which are no noise, are left out.
+    is, and for the whole example; infinite η, which are no noise, are left out.
     """
     ends = sorted({eta for eta in etas if math.isfinite(eta)})
     if not ends:
@@ -101,5 +101,6 @@ def odds_sentence(mechanism: str, etas: Sequence[float]) -> str:
         if found is None:
             return ""
         worth = HARDLY_ANY if is_hardly_any(found) else ""
-        told.append(f"up to {found.nearest.odds} at η {eta:g}{worth}")
+        whole = f", for a whole sentence {found.whole.odds}," if found.whole else ""
+        told.append(f"up to {found.nearest.odds}{whole} at η {eta:g}{worth}")
     return f"{entry_shown(mechanism).title} promises odds of {' and '.join(told)}."

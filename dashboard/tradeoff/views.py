@@ -13,6 +13,7 @@ from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.said import leak_said
 from core.specs import DefenceSpec
+from core.studies.odds import ODDS
 from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
@@ -29,6 +30,7 @@ from dashboard.tradeoff.promised import odds_promised
 _MEASURE_ALL = (
     "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
 )
+_ODDS_OF = "a token from its nearest neighbour · a median pair of tokens · a whole sentence"
 
 __all__ = ["all_tasks", "figure_key", "picture", "shipped_beside", "table"]
 
@@ -128,15 +130,15 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
                 help=f"To the strongest attacker: {READS[reads]} [95 % interval]",
             ),
             "odds": columns.TextColumn(
-                "It promises, odds",
-                help="At best: a token against its nearest neighbour, for an example",
+                "It promises, odds up to", help=f"{_ODDS_OF}, in “{EXAMPLE}”"
             ),
             "measured": columns.TextColumn("Leaks least of the others"),
         },
     )
     st.caption(
         f"Of the settings that surely keep {share:.0%} of the usefulness, the one that surely "
-        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}."
+        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}. "
+        f"Odds: {_ODDS_OF}; of texts as a whole, the first two."
     )
 
 
@@ -192,10 +194,10 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
                 help="The same attacker, and words that it cannot name count as missed",
             ),
             "promise": columns.TextColumn(
-                "Promise: odds up to",
-                help="By what odds the output may tell two inputs apart: a token from its nearest "
-                f"neighbour, in “{EXAMPLE}”, or a text from the nearest other; “none”: nothing is "
-                f"promised. Odds above {odds_said(HARDLY)} are almost no promise.",
+                ODDS,
+                help=f"By what odds the output may tell two inputs apart: {_ODDS_OF}, in "
+                f"“{EXAMPLE}”, or of texts as a whole the first two; “none”: nothing is promised. "
+                f"Odds above {odds_said(HARDLY)} are almost no promise.",
             ),
             "tokens back": columns.NumberColumn(
                 "Tokens back, %",

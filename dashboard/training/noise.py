@@ -13,6 +13,7 @@ from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.figures.training_noise import utility_figure
 from core.specs import DefenceSpec
+from core.studies.odds import ODDS
 from core.studies.training_points import Constrained, UnderNoise, by_order
 from core.tasks.names import task_said
 from dashboard.calm import plain
@@ -112,7 +113,7 @@ def _row(point: Constrained) -> dict[str, Any]:
     return {
         "sends": DEFENCES[point.mechanism].title,
         "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
-        "promises, odds": odds_at(point.mechanism, point.eta),
+        ODDS.lower(): odds_at(point.mechanism, point.eta),
         "accuracy, %": point.accuracy.said(),
         "change by noise, points": "–" if point.by_noise is None else point.by_noise.said(),
         "beside no constraint, points": "–" if point.change is None else point.change.said(),
@@ -123,7 +124,7 @@ def _row(point: Constrained) -> dict[str, Any]:
 
 
 def odds_at(mechanism: str, eta: float) -> str:
-    """Return the odds that a mechanism promises at an η at best; nothing without noise."""
+    """Return the odds that a mechanism promises at an η, the best first; nothing without noise."""
     if math.isinf(eta):
         return "nothing"
     return odds_promised(DefenceSpec.of(mechanism, {"eta": eta}))

@@ -12,6 +12,7 @@ from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.figures.training_noise import adapted_figure, loss_figure
+from core.studies.odds import ODDS
 from core.studies.training_points import Adapted, Pretrained
 from core.tasks.names import task_said
 from dashboard.calm import plain
@@ -118,7 +119,7 @@ def _row(point: Adapted) -> dict[str, Any]:
     plain_, adapted, won = ("–" if each is None else f"{each:.1f}" for each in theirs)
     return {
         "η": f"{point.eta:g}",
-        "promises, odds": odds_at(point.mechanism, point.eta),
+        ODDS.lower(): odds_at(point.mechanism, point.eta),
         "pretrained by": OBJECTIVES[point.objective].title,
         "accuracy, %": point.accuracy.said(),
         "not pretrained, %": point.plain.said(),

@@ -17,22 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.custext import CusText
-from core.defences.metric_dp.distances import TokenDistances
+from core.defences.metric_dp.distances import TextDistances, TokenDistances
 from core.defences.metric_dp.promise import Promise, Promises
-from core.defences.metric_dp.promised import EXAMPLE, promises_at
+from core.defences.metric_dp.promised import EXAMPLE, measured_distances
 from core.defences.metric_dp.santext import SanText, SanTextPlus
 from core.defences.metric_dp.tem import TEM
-from core.defences.registry import DEFENCES, make_defence
-from core.encoders.white_box import require_white_box
+from core.defences.registry import make_defence
 from core.errors import InvalidInputError
-from core.protocols import Encoder, WhiteBoxEncoder
+from core.protocols import Encoder
 from core.specs import DefenceSpec
 
-__all__ = ["promises_of"]
-
-_MOST_TOKENS = 254
+__all__ = ["promises_by", "promises_of"]
 
 
 def promises_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> Promises:
@@ -43,26 +39,36 @@ def promises_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> Pro
     InvalidInputError
         The defence promises nothing, needs a white box, or the text holds no token.
     """
-    mechanism: Any = make_defence(spec)
+    candidates = getattr(_promising(spec), "candidates", "regular")
+    return promises_by(spec, measured_distances(encoder, spec.name, text, candidates))
+
+
+def promises_by(spec: DefenceSpec, found: TokenDistances | TextDistances) -> Promises:
+    """Return what a mechanism promises with its settings, where the distances are known.
+
+    Raises
+    ------
+    InvalidInputError
+        The defence promises nothing.
+    """
+    mechanism = _promising(spec)
     known = _KNOWN.get(type(mechanism))
-    if known is None:
-        if not hasattr(mechanism, "eta"):
-            raise InvalidInputError(f"{spec.name} promises nothing. Choose one that does.")
-        candidates = getattr(mechanism, "candidates", "regular")
-        return promises_at(encoder, spec.name, mechanism.eta, text, candidates)
-    opened = require_white_box(encoder, DEFENCES[spec.name].title)
-    (ids,) = opened.token_ids([text])
-    return known(mechanism, opened, ids[:_MOST_TOKENS])
+    return found.promises(mechanism.eta) if known is None else known(mechanism, found)
 
 
-def _santext(mechanism: SanText, encoder: WhiteBoxEncoder, ids: list[int]) -> Promises:
-    found = TokenDistances.of(encoder, ids, mechanism.candidates)
+def _promising(spec: DefenceSpec) -> Any:
+    mechanism: Any = make_defence(spec)
+    if type(mechanism) not in _KNOWN and not hasattr(mechanism, "eta"):
+        raise InvalidInputError(f"{spec.name} promises nothing. Choose one that does.")
+    return mechanism
+
+
+def _santext(mechanism: SanText, found: TokenDistances) -> Promises:
     return replace(found.promises(mechanism.epsilon), symbol="ε")
 
 
-def _tem(mechanism: TEM, encoder: WhiteBoxEncoder, ids: list[int]) -> Promises:
-    found = TokenDistances.of(encoder, ids, mechanism.candidates)
-    gamma = mechanism.gamma(len(candidate_ids(encoder, mechanism.candidates)))
+def _tem(mechanism: TEM, found: TokenDistances) -> Promises:
+    gamma = mechanism.gamma(found.n_candidates)
     cut = replace(
         found,
         to_nearest=np.minimum(found.to_nearest, gamma),
@@ -74,24 +80,24 @@ def _tem(mechanism: TEM, encoder: WhiteBoxEncoder, ids: list[int]) -> Promises:
     return replace(cut.promises(mechanism.epsilon), symbol="ε", also=also)
 
 
-def _santext_plus(mechanism: SanTextPlus, encoder: WhiteBoxEncoder, ids: list[int]) -> Promises:
-    found = TokenDistances.of(encoder, ids, mechanism.candidates).promises(mechanism.epsilon)
+def _santext_plus(mechanism: SanTextPlus, found: TokenDistances) -> Promises:
+    told = found.promises(mechanism.epsilon)
     more = math.log(1 / mechanism.p)
-    whole = found.whole and replace(found.whole, more=more * len(ids))
+    whole = told.whole and replace(told.whole, more=more * told.n_tokens)
     return replace(
-        found,
-        nearest=replace(found.nearest, more=more),
-        median=replace(found.median, more=more),
+        told,
+        nearest=replace(told.nearest, more=more),
+        median=replace(told.median, more=more),
         whole=whole,
-        widest=replace(found.widest, more=more),
+        widest=replace(told.widest, more=more),
         symbol="ε",
         also=f"This holds where a rare token is released. A frequent one that goes in stays as it "
         f"is in {1 - mechanism.p:.0%} of cases, and is then no secret.",
     )
 
 
-def _custext(mechanism: CusText, encoder: WhiteBoxEncoder, ids: list[int]) -> Promises:
-    epsilon, n = mechanism.epsilon, len(ids)
+def _custext(mechanism: CusText, found: TokenDistances) -> Promises:
+    epsilon, n = mechanism.epsilon, len(found.tokens)
     is_shared = mechanism.mapping == "conservative"
     own = 1.0 if is_shared else math.inf
     others = Promise("two tokens of different sets", epsilon, math.inf)
@@ -102,6 +108,8 @@ def _custext(mechanism: CusText, encoder: WhiteBoxEncoder, ids: list[int]) -> Pr
         others,
         Promise(what, epsilon, own * n) if n > 1 else None,
         others,
+        n_tokens=n,
+        pairs=(f"within a set of {mechanism.k} tokens, which shows", "between two sets"),
         symbol="ε",
         also="Which set a token is of shows: nothing is promised between sets."
         if is_shared

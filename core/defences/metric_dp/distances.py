@@ -33,6 +33,8 @@ class TokenDistances:
         The farthest candidate of each.
     median_pair : float
         Median distance of two candidates drawn at random.
+    n_candidates : int
+        Tokens that can be returned.
     """
 
     tokens: tuple[str, ...]
@@ -42,6 +44,7 @@ class TokenDistances:
     to_median: NDArray[np.float64]
     to_farthest: NDArray[np.float64]
     median_pair: float
+    n_candidates: int
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class TokenDistances:
             median,
             farthest,
             _median_pair(encoder, candidates, others),
+            len(known),
         )
 
     def promises(self, eta: float) -> Promises:
@@ -93,6 +97,7 @@ class TokenDistances:
             Promise("two tokens at the median distance", eta, self.median_pair),
             whole,
             _between(self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])),
+            n_tokens=n,
         )
 
 
@@ -169,6 +174,7 @@ class TextDistances:
             None,
             Promise(f"the farthest two {of}", eta, self.widest),
             is_of_texts=True,
+            pairs=("between a text and its nearest neighbour", "between a median pair of texts"),
         )
 
 

@@ -26,6 +26,7 @@ HARDLY = 10.0
 Ponomareva et al. ("How to DP-fy ML", doi:10.1613/jair.1.14649), stated for ordinary DP."""
 
 _LN10 = math.log(10)
+_TO_ONE = " to 1"
 
 
 def odds_said(log_odds: float) -> str:
@@ -139,6 +140,10 @@ class Promises:
     widest: Promise
     is_of_texts: bool = False
     """Whether the inputs are texts' own vectors rather than tokens."""
+    n_tokens: int = 0
+    """Of the text that `whole` is about."""
+    pairs: tuple[str, str] = ("between nearest neighbours", "between a median pair")
+    """Whose odds `nearest` and `median` are, in a few words."""
     symbol: str = "η"
     """What the mechanism calls its parameter."""
     also: str = ""
@@ -148,6 +153,32 @@ class Promises:
     def headline(self) -> str:
         """One sentence: the nearest neighbour, whose promise is the best that there is."""
         return f"At {self.symbol} = {self.nearest.eta:g} the output can tell {self.nearest.said}."
+
+    @property
+    def odds_in_turn(self) -> str:
+        """The odds alone: of the nearest, of a median pair, of a whole text."""
+        told = [each.odds for each in (self.nearest, self.median, self.whole) if each is not None]
+        cut = [odds.removesuffix(_TO_ONE) for odds in told[:-1]]
+        is_short = all(odds.endswith(_TO_ONE) for odds in told)
+        return " · ".join([*cut, told[-1]] if is_short else told)
+
+    @property
+    def brief(self) -> str:
+        """The odds with whose they are, as a clause, and what the best of them is worth."""
+        near, median = self.pairs
+        told = [f"{self.nearest.odds} {near}", f"{self.median.odds} {median}"]
+        if self.whole is not None:
+            told.append(f"{self.whole.odds} for a whole sentence of {self.n_tokens} tokens")
+        return f"odds of up to {', '.join(told)}: {verdict(self.nearest.epsilon)}"
+
+    @property
+    def others(self) -> str:
+        """One sentence: the odds of a median pair, and of a whole text where there is one."""
+        pair = self.pairs[1]
+        told = f"{pair[:1].upper()}{pair[1:]} the odds are up to {self.median.odds}"
+        if self.whole is None:
+            return f"{told}."
+        return f"{told}, for a whole sentence of {self.n_tokens} tokens up to {self.whole.odds}."
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -16,7 +16,14 @@ from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder
 
-__all__ = ["EXAMPLE", "bundled_distances", "distances_of", "is_promising", "promises_at"]
+__all__ = [
+    "EXAMPLE",
+    "bundled_distances",
+    "distances_of",
+    "is_promising",
+    "measured_distances",
+    "promises_at",
+]
 
 EXAMPLE = "The patient was given insulin and aspirin."
 """Stands for the texts where those themselves are not to be shown."""
@@ -50,6 +57,19 @@ def distances_of(
     """
     if not is_promising(mechanism):
         raise InvalidInputError(f"{mechanism} has no η. Choose a mechanism of d_χ-privacy.")
+    return measured_distances(encoder, mechanism, text, candidates)
+
+
+def measured_distances(
+    encoder: Encoder, mechanism: str, text: str = EXAMPLE, candidates: str = "regular"
+) -> TokenDistances | TextDistances:
+    """Measure what a promise of distances is about, whatever the mechanism calls its parameter.
+
+    Raises
+    ------
+    InvalidInputError
+        The mechanism needs a white box, or the text holds no token.
+    """
     if DEFENCES[mechanism].acts_on == "vector":
         return bundled_distances(encoder)
     known = require_white_box(encoder, DEFENCES[mechanism].title)

@@ -1,0 +1,73 @@
+"""The odds of a setting, as tables, slides and the command line tell them beside its η.
+
+They are of one sentence on the bundled encoder, of which the distances are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from core.defences.metric_dp.kept_distances import kept_promises
+from core.defences.metric_dp.promise import HARDLY, Promises, odds_said
+from core.defences.metric_dp.promised import EXAMPLE
+from core.errors import InvalidInputError
+from core.specs import DefenceSpec
+from core.studies.tradeoff_setting import first_of
+
+__all__ = ["ODDS", "kept_odds", "odds_note", "odds_of", "odds_told"]
+
+ODDS = "Odds up to: neighbour · median · sentence"
+"""What a column of odds is called."""
+
+
+def odds_of(spec: DefenceSpec, encoder: str) -> Promises | None:
+    """Return what a defence, or the first of a chain, promises at its settings.
+
+    None where it promises nothing, or where the distances on that encoder are not known.
+    """
+    try:
+        return kept_promises(first_of(spec), encoder)
+    except InvalidInputError:  # rows of other versions may have settings that this one has not
+        return None
+
+
+def kept_odds(spec: DefenceSpec, encoder: str) -> str:
+    """Return the odds for a cell of a table: nearest, median pair, sentence; empty for none.
+
+    Examples
+    --------
+    >>> kept_odds(DefenceSpec.of("int8", {}), "minilm")
+    ''
+    """
+    found = odds_of(spec, encoder)
+    return "" if found is None else found.odds_in_turn
+
+
+def odds_told(spec: DefenceSpec, encoder: str) -> str:
+    """Return a sentence on what an η promises; empty where nothing is promised or known."""
+    found = odds_of(spec, encoder)
+    if found is None:
+        return ""
+    also = f" {found.also}" if found.also else ""
+    return f"At {found.symbol} {found.nearest.eta:g} it promises {found.brief}.{also}"
+
+
+def odds_note(specs: Sequence[DefenceSpec], encoder: str) -> str:
+    """Return what a column of odds holds, in a few sentences; empty where it would hold nothing."""
+    found = [each for spec in specs if (each := odds_of(spec, encoder)) is not None]
+    if not found:
+        return ""
+    kinds: list[tuple[str, Callable[[Promises], bool]]] = [
+        (f"of a token of “{EXAMPLE}” and its nearest neighbour · of a median pair of tokens · of "
+         "that whole sentence and another of {n} tokens", lambda each: not each.is_of_texts),
+        ("of a vector, of a text and its nearest neighbour · of a median pair of texts",
+         lambda each: each.is_of_texts),
+    ]  # fmt: skip
+    n = max(each.n_tokens for each in found)
+    told = [said.format(n=n) for said, holds in kinds if any(map(holds, found))]
+    return (
+        "by how much an output may tell two inputs apart at most, exp(η · distance) to 1: "
+        f"{'; '.join(told)}. Above {odds_said(HARDLY)} they are almost no promise: η · distance is "
+        f"what ε is in ordinary differential privacy, where one above {HARDLY:g} counts as weak "
+        "or none."
+    )
