@@ -94,6 +94,7 @@ def test_points_keep_what_belongs_to_each_of_them() -> None:
     ((found, told),) = thinned([{"data": [cloud], "layout": {}}], 20_000)
     assert told and found
     (trace,) = found["data"]
+    assert 1 < len(trace["x"]) < n
     assert trace["y"] == trace["x"] == trace["marker"]["size"]
     assert trace["hovertext"] == [f"text {i}" for i in trace["x"]]
     assert "selectedpoints" not in trace
