@@ -137,7 +137,9 @@ def check_authors(slide: Slide, page: AppTest) -> None:
     assert slide.table is not None and slide.figure is not None
     lines = {trace["name"]: trace for trace in slide.figure["data"] if "error_y" in trace}
     for attack, reads, at_once, _ in slide.table.rows:
-        line = lines[attack if reads == "the raw text" else f"{attack}, {encoder_title(ENCODER.name)}"]
+        line = lines[
+            attack if reads == "the raw text" else f"{attack}, {encoder_title(ENCODER.name)}"
+        ]
         end, above = (100 * part[-1] for part in (line["y"], line["error_y"]["array"]))
         below = 100 * line["error_y"]["arrayminus"][-1]
         assert is_same(at_once, end, f"{max(end - below, 0)} {end + above}"), attack
