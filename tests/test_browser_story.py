@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from browsing import TEXT, Visit, headline, sync_api
+from browsing import PATIENCE, TEXT, Visit, headline, sync_api
 from pytest import mark
 
 from core.story.browser import has_browser
@@ -28,6 +28,15 @@ def told(page: sync_api.Page, heading: str) -> None:
 def pinned(page: sync_api.Page) -> None:
     """Wait until the server has heard of it."""
     sync_api.expect(page.get_by_text("Pinned. The page Story").first).to_be_visible()
+
+
+def presented(page: sync_api.Page) -> sync_api.Page:
+    """Open a story that ships as a presentation, once its page is drawn to the end."""
+    page.get_by_text("A story names what was tried").filter(visible=True).first.wait_for()
+    with page.context.expect_page(timeout=PATIENCE) as opened:
+        press(page, "story-present-safe-to-store")
+    opened.value.wait_for_load_state()
+    return opened.value
 
 
 @needs_printer
@@ -91,10 +100,7 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     page.context.on("console", lambda message: heard.append((message.page, message.text)))
     asked: list[str] = []
     page.context.on("request", lambda request: asked.append(request.url))
-    with page.context.expect_page() as opened:
-        press(page, "story-present-safe-to-store")  # 1
-    shown = opened.value
-    shown.wait_for_load_state()
+    shown = presented(page)  # 1
     shown.evaluate("leakscope.ready")
     n = len(shipped_stories()["safe-to-store"].pins) + 1
     place = shown.locator("#place")
@@ -129,16 +135,39 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     shown.close()
 
 
+def test_a_story_that_ships_fills_the_screen_in_two_clicks(visit: Visit) -> None:
+    page = visit.open("/story").page
+    told(page, "stories are ready")
+    shown = presented(page)  # 1
+    fill = shown.get_by_role("button", name="Full screen")
+    fill.click()  # 2
+    shown.wait_for_function("() => document.fullscreenElement !== null")
+    sync_api.expect(fill).to_have_attribute("aria-pressed", "true")
+    is_presenting = "() => document.body.classList.contains('presenting')"
+    for leave in (fill.click, lambda: shown.keyboard.press("f")):  # the talk goes on
+        leave()
+        shown.wait_for_function("() => document.fullscreenElement === null")
+        sync_api.expect(fill).to_have_attribute("aria-pressed", "false")
+        assert shown.evaluate(is_presenting)
+        shown.keyboard.press("f")
+        shown.wait_for_function("() => document.fullscreenElement !== null")
+    shown.evaluate("document.exitFullscreen()")  # as Escape does, which no page hears of
+    shown.wait_for_function(f"() => !({is_presenting})()")
+    shown.keyboard.press("p")
+    shown.set_viewport_size({"width": 320, "height": 700})
+    bar = "document.querySelector('.bar')"
+    assert shown.evaluate(f"{bar}.scrollWidth <= {bar}.clientWidth")
+    sync_api.expect(fill).to_be_visible()
+    shown.close()
+
+
 def test_what_is_longer_than_a_small_window_is_read_to_its_end_by_the_keyboard(
     visit: Visit,
 ) -> None:
     """At twice the size, as who sees badly has it: 640 by 400 points are left."""
     page = visit.open("/story").page
     told(page, "stories are ready")
-    with page.context.expect_page() as opened:
-        press(page, "story-present-safe-to-store")
-    shown = opened.value
-    shown.wait_for_load_state()
+    shown = presented(page)
     shown.evaluate("leakscope.ready")
     shown.set_viewport_size({"width": 640, "height": 400})
     n = len(shipped_stories()["safe-to-store"].pins) + 1

@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion.reading import Reading
+from core.figures.representations import encoder_title
 from core.store import write_sealed
 from core.story import example
 from core.story.format import Slide
@@ -97,17 +98,86 @@ def is_same(said: str, value: float, interval: str) -> bool:
     )
 
 
+def values(trace: Any) -> Any:
+    """Return all numbers of a trace, its error bars too, to ten places."""
+    parts = (trace.get(part) for part in ("x", "y", "z", "error_x", "error_y"))
+    return json.loads(json.dumps([*parts]), parse_float=lambda said: round(float(said), 10))
+
+
 def check_whole(slide: Slide, page: AppTest) -> None:
-    """The body's numbers stand on the page, and a figure of the page is the slide's."""
+    """The body's numbers stand on the page, and every trace of the slide is in one of its charts.
+
+    A page may add what compares, such as a point of a paper.
+    """
     on_page = set(NUMBER.findall(text_of(page)))
     assert set(NUMBER.findall(slide.body)) - {"0", "100"} <= on_page
     assert slide.figure is not None
-    values = [(trace.get("x"), trace.get("y")) for trace in slide.figure["data"] if "x" in trace]
-    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
-    assert any(
-        all(pair in [(t.get("x"), t.get("y")) for t in chart["data"]] for pair in values[:5])
-        for chart in charts
+    charts = [json.loads(chart.proto.spec)["data"] for chart in page.get("plotly_chart")]
+    mine = [values(trace) for trace in slide.figure["data"] if trace.get("name") or "z" in trace]
+    assert mine and any(
+        all(each in theirs for each in mine)
+        for theirs in ([values(trace) for trace in chart] for chart in charts)
     )
+
+
+def check_encoders(slide: Slide, page: AppTest) -> None:
+    check_whole(slide, page)
+    assert slide.table is not None
+    frame = page.dataframe[-1].value
+    rows = {(row["encoder"], row["attack"]): row for row in frame.to_dict("records")}
+    for encoder, useful, leaks, by in slide.table.rows:
+        row = rows[encoder, by]
+        assert is_same(useful, row["useful, macro-F1"], row["useful, 95 %"])
+        assert is_same(leaks, row["leaks, F1"], row["leaks, 95 %"])
+
+
+def check_authors(slide: Slide, page: AppTest) -> None:
+    """The table says what is at the end of each line of the figure, which is the page's."""
+    check_whole(slide, page)
+    assert slide.table is not None and slide.figure is not None
+    lines = {trace["name"]: trace for trace in slide.figure["data"] if "error_y" in trace}
+    for attack, reads, at_once, _ in slide.table.rows:
+        line = lines[
+            attack if reads == "the raw text" else f"{attack}, {encoder_title(ENCODER.name)}"
+        ]
+        end, above = (100 * part[-1] for part in (line["y"], line["error_y"]["array"]))
+        below = 100 * line["error_y"]["arrayminus"][-1]
+        assert is_same(at_once, end, f"{max(end - below, 0)} {end + above}"), attack
+
+
+def check_canaries(slide: Slide, page: AppTest) -> None:
+    check_whole(slide, page)
+    assert slide.table is not None
+    bits = page.dataframe[0].value["exposure, bits"]
+    assert [row[-1] for row in slide.table.rows] == list(bits)
+
+
+def check_defences(slide: Slide, page: AppTest) -> None:
+    check_whole(slide, page)
+    pinned = pin_of(page, "tradeoff")
+    assert slide.table is not None and pinned.table == slide.table
+
+
+def pin_of(page: AppTest, name: str) -> Slide:
+    """Return what a page pins of itself."""
+    page.session_state["_story_asked"] = (name, False)
+    page.run()
+    found: Slide = page.session_state["_story_pins"][-1].pin.slide
+    return found
+
+
+BESIDE = {"shipped", "news", "unnamed", "names", "pages", "remedies"}
+"""Views of what a page shows beside its own finding: of them, its pin tells another n."""
+
+
+def check_n(view: str, slide: Slide, page: AppTest) -> None:
+    """What a slide says of n is what its page pins, or stands on the page."""
+    n = dict(slide.facts)["n"]
+    if view in BESIDE:
+        assert set(NUMBER.findall(n)) <= set(NUMBER.findall(text_of(page)))
+    else:
+        own = dict(pin_of(page, VIEWS[view].page).facts)["n"]
+        assert n in (own, own.partition(";")[0])
 
 
 def check_shipped(slide: Slide, page: AppTest) -> None:
@@ -247,12 +317,12 @@ CHECKS: dict[str, Callable[[Slide, AppTest], None]] = {
     "news": check_news,
     "unnamed": check_unnamed,
     "names": check_whole,
-    "encoders": check_whole,
-    "authors": check_whole,
+    "encoders": check_encoders,
+    "authors": check_authors,
     "members": check_whole,
-    "canaries": check_whole,
+    "canaries": check_canaries,
     "pages": check_pages,
-    "defences": check_whole,
+    "defences": check_defences,
     "mechanism": check_mechanism,
     "etas": check_etas,
     "attackers": check_attackers,
@@ -278,7 +348,9 @@ def test_every_view_is_held_against_its_page() -> None:
 @pytest.mark.parametrize(("view", "asked"), ASKED)
 def test_a_slide_says_what_its_page_shows(app: AppTest, view: str, asked: dict[str, str]) -> None:
     slide = told(view, asked)
-    CHECKS[view](slide, opened(app, view, slide, asked))
+    page = opened(app, view, slide, asked)
+    CHECKS[view](slide, page)
+    check_n(view, slide, page)
 
 
 def test_the_example_says_what_the_page_reads_of_its_sentence(

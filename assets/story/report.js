@@ -121,6 +121,7 @@
   let at = 0;
   let begun = 0;
   let beside = null;
+  let staying = false;
 
   function show(n) {
     at = Math.min(Math.max(n, 0), slides.length - 1);
@@ -159,9 +160,11 @@
     slides[at].querySelector("h1, h2").focus();
   }
 
+  // Left by its own button or key, the full screen is left alone: by Escape, the presentation too.
   async function wide() {
     present();
-    if (document.fullscreenElement) await document.exitFullscreen();
+    staying = document.fullscreenElement !== null;
+    if (staying) await document.exitFullscreen();
     else await document.documentElement.requestFullscreen();
   }
 
@@ -260,14 +263,18 @@
 
   document.addEventListener("keydown", key);
   document.addEventListener("fullscreenchange", () => {
-    if (!document.fullscreenElement) leave();
+    one("fill").setAttribute("aria-pressed", String(document.fullscreenElement !== null));
+    if (!document.fullscreenElement && !staying) leave();
     else if (window.Plotly) fit();
   });
   addEventListener("resize", () => window.Plotly && fit());
   addEventListener("beforeprint", () => window.Plotly && forPrint());
   addEventListener("afterprint", () => window.Plotly && fit());
   one("present").addEventListener("click", present);
-  one("wide").addEventListener("click", wide);
+  for (const name of ["wide", "fill"]) {
+    one(name).addEventListener("click", wide);
+    one(name).hidden = !document.fullscreenEnabled;
+  }
   one("back").addEventListener("click", () => show(at - 1));
   one("next").addEventListener("click", () => show(at + 1));
   one("notes").addEventListener("click", notes);

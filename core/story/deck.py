@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,10 +13,14 @@ from core.errors import CoreError
 from core.story.clauses import CLAUSES, Clause
 from core.story.format import OPENS, PAGES, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
+from core.story.thinning import thinned
 from core.story.versions import encoder_facts, made_with
 from core.story.views import VIEWS, told
 
-__all__ = ["MARKS", "Deck", "Page", "live_address", "make_deck", "today"]
+__all__ = ["DRAWN", "MARKS", "Deck", "Page", "live_address", "make_deck", "today"]
+
+DRAWN = "Drawn"
+"""The fact that says how many points of a figure are drawn, where that is not all of them."""
 
 MARKS: Mapping[str, str] = {
     "recovered": "hit",
@@ -153,12 +157,16 @@ def make_deck(
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
             slide = Slide(title="This view cannot be shown here", body="", caveat="")
         pages.append(_page(pin, slide))
+    drawn = thinned([page.figure for page in pages])
     return Deck(
         title=story.title,
         audience=story.audience,
         minutes=story.minutes,
         date=date,
-        pages=tuple(pages),
+        pages=tuple(
+            replace(page, figure=figure, facts=(*page.facts, *(((DRAWN, told),) if told else ())))
+            for page, (figure, told) in zip(pages, drawn, strict=True)
+        ),
         lacks=tuple(lacks),
     )
 

@@ -38,8 +38,16 @@ _MOST_NODES, _MOST_DEPTH, _MOST_LETTERS, _MOST_BASE64 = 200_000, 12, 4_000, 3_00
 
 
 def plain_figure(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure as a story holds it: JSON, without Plotly's own look."""
+    """Return a figure as a story holds it: JSON, without Plotly's own look.
+
+    Without what the page alone has a use for, too: which points were clicked, and empty labels.
+    """
     data = json.loads(figure.to_json())
+    for trace in data["data"]:
+        if "customdata" not in str(trace.get("hovertemplate", "")):
+            trace.pop("customdata", None)
+        if not any(trace.get("hovertext") or ()):
+            trace.pop("hovertext", None)
     layout = {name: part for name, part in data["layout"].items() if name != "template"}
     return checked_figure({"data": data["data"], "layout": layout})
 

@@ -73,8 +73,9 @@ def present_button(name: str, story: Story, *, is_primary: bool = False) -> None
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",
         icon=":material/slideshow:",
-        help="In a tab of its own. Arrows, PageUp and PageDown step; F fills the screen, N opens "
-        "your notes in a second window, O opens the view live, Escape leaves.",
+        help="In a tab of its own. Arrows, PageUp and PageDown step; F or Full screen, below the "
+        "slide, fills the screen, N opens your notes in a second window, O opens the view live, "
+        "Escape leaves.",
     )
 
 
