@@ -52,6 +52,13 @@ def test_damaged_input_is_answered_in_words(kit: Kit, quick: None) -> None:
     assert {verdict.end for verdict in found} == {"done", "refused", "reached the work"}
 
 
+def test_the_table_in_docs_is_of_every_target(kit: Kit) -> None:
+    path = Path(__file__).parents[1] / "docs" / "results" / "fuzz.json"
+    told = json.loads(path.read_text("utf-8"))
+    assert {each["target"] for each in told["counts"]} == set(targets(kit))
+    assert told["command"] == "python -m tools.fuzz" and told["n_cases"] >= fuzz.N_CASES
+
+
 def test_every_command_and_every_study_is_a_target(kit: Kit) -> None:
     names = set(targets(kit))
     of_commands = {name.split()[0] for name in names}

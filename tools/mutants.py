@@ -246,7 +246,7 @@ MUTANTS: tuple[Mutant, ...] = (
            ("tests/test_leaks.py", "-k", "paragraphs")),
     Mutant("a version is not part of a cell", "core/studies/context.py",
            "        **_versions(used, version),\n", "",
-           ("tests/test_versions.py",)),
+           ("tests/test_versions.py", "-k", "measures_anew")),
     Mutant("a changed default is not part of a cell", "core/studies/context.py",
            "        **_defaults(used, cell),\n", "",
            ("tests/test_keys.py", "-k", "encoders and default")),
