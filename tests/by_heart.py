@@ -336,7 +336,6 @@ def member_entry_of(kind: type[_Labelled]) -> MembershipEntry:
 
 # Language
 
-
 UNKNOWN_BITS = 8.0
 """What a text costs the model below that it was not trained on, whatever it says."""
 

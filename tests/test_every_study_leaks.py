@@ -1,51 +1,89 @@
-"""Each study has a test that a split which leaks would fail, or a reason why it needs none."""
+"""Each study has a test that a split which leaks would fail, or a reason why it needs none.
+
+In the former an attack or a classifier of `by_heart` is planted, and guesses; in a second test of
+the same file it meets what it knows, and does not.
+"""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from core.studies.registry import STUDIES
 
-_BY_HEART = "test_leaks.py::test_what_is_known_by_heart_is_not_attacked"
-_UNDER_NOISE = (
-    "test_under_noise_leaks.py::"
-    "test_a_network_that_knows_its_texts_by_heart_is_worth_the_largest_class"
-)
+_BY_HEART = ("test_leaks", "test_what_is_known_by_heart_is_not_attacked",
+             "test_sentences_that_stand_on_both_sides_would_be_found")  # fmt: skip
+_NEARLY = ("test_leaks", "test_what_nearly_repeats_a_known_text_is_not_attacked",
+           "test_what_nearly_repeats_a_known_text_would_be_found")  # fmt: skip
+_UNDER_NOISE = ("test_under_noise_leaks",
+                "test_a_network_that_knows_its_texts_by_heart_is_worth_the_largest_class",
+                "test_texts_that_stand_on_both_sides_would_be_found")  # fmt: skip
 
 LEAK_TESTS = {
     "encoders": _BY_HEART,
     "attacks": _BY_HEART,
     "reconstruct": _BY_HEART,
-    "paragraphs": _BY_HEART,
+    "paragraphs": _NEARLY,
     "eos": _BY_HEART,
     "scaling": _BY_HEART,
     "layers": _BY_HEART,
-    "classification":
-        "test_classification_leaks.py::"
+    "classification": (
+        "test_classification_leaks",
         "test_a_classifier_that_knows_its_texts_by_heart_is_at_the_baseline",
-    "names": "test_names_leaks.py::test_who_knows_by_heart_reads_no_name",
-    "memorisation":
-        "test_memorisation_leaks.py::"
+        "test_articles_that_are_nearly_known_would_be_sorted",
+    ),
+    "names": (
+        "test_names_leaks",
+        "test_who_knows_by_heart_reads_no_name",
+        "test_sentences_on_both_sides_would_be_found",
+    ),
+    "memorisation": (
+        "test_memorisation_leaks",
         "test_a_model_that_knows_its_texts_by_heart_exposes_what_was_planted_alone",
-    "attributes":
-        "test_attribute_leaks.py::test_who_knows_labelled_texts_by_heart_guesses",
+        "test_a_control_that_was_planted_would_be_exposed",
+    ),
+    "attributes": (
+        "test_attribute_leaks",
+        "test_who_knows_labelled_texts_by_heart_guesses",
+        "test_texts_that_are_nearly_labelled_would_be_found",
+    ),
     "constrained": _UNDER_NOISE,
     "adaptive": _UNDER_NOISE,
-    "tradeoff": "test_tradeoff_leaks.py::test_who_knows_by_heart_reads_no_more_than_a_guess",
-    "adversarial":
-        "test_adversarial_leaks.py::test_who_knows_texts_by_heart_guesses",
-    "membership-classifiers":
-        "test_membership_leaks.py::"
+    "tradeoff": (
+        "test_tradeoff_leaks",
+        "test_who_knows_by_heart_reads_no_more_than_a_guess",
+        "test_texts_that_are_nearly_known_would_be_read",
+    ),
+    "adversarial": (
+        "test_adversarial_leaks",
+        "test_who_knows_texts_by_heart_guesses",
+        "test_texts_that_are_nearly_known_would_be_read",
+    ),
+    "membership-classifiers": (
+        "test_membership_leaks",
         "test_who_knows_by_heart_whom_shadows_learnt_of_finds_no_member",
-    "private-training":
-        "test_private_training_leaks.py::test_heads_and_attacks_that_know_by_heart_guess",
-    "membership-words":
-        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
-    "membership-sentences":
-        "test_membership_leaks.py::test_who_knows_labelled_documents_by_heart_finds_no_member",
-}  # fmt: skip
+        "test_shadows_that_learn_of_the_targets_members_would_tell_them",
+    ),
+    "private-training": (
+        "test_private_training_leaks",
+        "test_heads_and_attacks_that_know_by_heart_guess",
+        "test_texts_that_are_trained_on_and_tested_would_be_known",
+    ),
+    "membership-words": (
+        "test_membership_leaks",
+        "test_who_knows_labelled_documents_by_heart_finds_no_member",
+        "test_windows_that_are_labelled_and_scored_would_be_found",
+    ),
+    "membership-sentences": (
+        "test_membership_leaks",
+        "test_who_knows_labelled_documents_by_heart_finds_no_member",
+        "test_pairs_that_are_learnt_of_and_scored_would_be_found",
+    ),
+}
+"""By study: a file of tests, the test in which who knows by heart guesses, and the one in which a
+leak is planted that they find."""
 
 NEEDS_NONE = {
     "deniability": "Nothing is learnt from texts: it counts what a mechanism, whose law is public, "
@@ -53,6 +91,63 @@ NEEDS_NONE = {
     "audit": "No text is attacked: mechanisms are run, and one half of the runs chooses what the "
     "other is tested on (test_audit_pairs.py).",
 }
+
+MEASURES = {"run_study", "measure", "attack_scores"}
+"""What measures a study, or the part of the trade-off that attacks texts."""
+
+
+def named(source: str, test: str) -> set[str]:
+    """Return the names that a test uses, by itself or in what it uses of its own file.
+
+    Fixtures count by their names, and those of every test of the file as well; words in strings,
+    such as those of a parametrisation, do not.
+    """
+    own = {}
+    for node in ast.parse(source).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                own[name] = node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                own[name] = node
+    everywhere = [name for name, node in own.items() if "autouse=True" in _decorated(node)]
+    found: set[str] = set()
+    left = [test, *everywhere]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for node in ast.walk(own[name]) if name in own else ():
+            match node:
+                case ast.Name(id=used) | ast.Attribute(attr=used) | ast.arg(arg=used):
+                    left.append(used)
+    return found
+
+
+def _decorated(node: ast.stmt) -> str:
+    return " ".join(map(ast.unparse, getattr(node, "decorator_list", [])))
+
+
+def planted(source: str) -> set[str]:
+    """Return what a file of tests takes from `by_heart` that knows something by heart."""
+    judges = {"is_a_guess", "met", "NEARLY", "UNKNOWN_BITS", "WordsByHeart"}
+    return {
+        alias.name
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ImportFrom) and node.module == "by_heart"
+        for alias in node.names
+    } - judges
+
+
+def faults(source: str, test: str, *, leaks: bool) -> list[str]:
+    """Return in what a test of a file falls short of planting somebody in what is measured."""
+    names = named(source, test)
+    found = [] if f"\ndef {test}(" in source else ["is not there"]
+    found += [] if names & planted(source) else ["plants nobody who knows by heart"]
+    found += [] if names & MEASURES else ["measures nothing"]
+    if leaks and not names & {"setattr", "leaks"}:
+        found.append("changes nothing of the study")
+    return found
 
 
 def test_every_study_has_a_leak_test_or_a_reason() -> None:
@@ -62,9 +157,40 @@ def test_every_study_has_a_leak_test_or_a_reason() -> None:
 
 
 @pytest.mark.parametrize("study", LEAK_TESTS)
-def test_the_leak_test_is_there(study: str) -> None:
-    file, _, name = LEAK_TESTS[study].partition("::")
-    source = Path(__file__).with_name(file).read_text(encoding="utf-8")
-    assert f"\ndef {name}(" in source
-    if LEAK_TESTS[study] in (_BY_HEART, _UNDER_NOISE):
+def test_who_knows_by_heart_is_planted_in_what_the_study_measures(study: str) -> None:
+    file, guesses, finds = LEAK_TESTS[study]
+    source = Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8")
+    assert faults(source, guesses, leaks=False) == []
+    assert faults(source, finds, leaks=True) == []
+    assert guesses != finds
+    if LEAK_TESTS[study] in (_BY_HEART, _NEARLY, _UNDER_NOISE):
         assert f'    "{study}": study_' in source
+    else:
+        module = STUDIES[study].path.partition(":")[0].rpartition(".")[2]
+        assert {module, f"{module}_attack"} & named(source, guesses)
+
+
+HONEST = """
+from by_heart import Parrot, is_a_guess
+def test_it(planted):
+    assert is_a_guess(planted)
+@pytest.fixture
+def planted(monkeypatch):
+    monkeypatch.setattr(study, "make", Parrot)
+    return study.measure()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("def test_it", "def test_that", "is not there"),
+        ('"make", Parrot', '"make", Other', "plants nobody who knows by heart"),
+        ("from by_heart", "from elsewhere", "plants nobody who knows by heart"),
+        ("study.measure()", "study.looked_at()", "measures nothing"),
+        ("monkeypatch.setattr", "print", "changes nothing of the study"),
+    ],
+)
+def test_a_test_that_plants_nobody_is_none(old: str, new: str, said: str) -> None:
+    assert faults(HONEST, "test_it", leaks=True) == []
+    assert said in faults(HONEST.replace(old, new), "test_it", leaks=True)
