@@ -189,7 +189,6 @@ def test_who_knows_labelled_documents_by_heart_finds_no_member(
     assert found_out(documents(of)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="What repeats a labelled document is not left out yet.")
 @pytest.mark.parametrize("of", STUDIES)
 def test_what_stands_in_a_labelled_document_too_is_not_scored(
     documents: Documents, books: Path, of: str

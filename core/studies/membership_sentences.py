@@ -181,10 +181,12 @@ def _comparable(
 ) -> tuple[BookPairs, NDArray[np.bool_]]:
     """Return pairs of either half, and which were trained on.
 
-    Left out are pairs of a member's book that were not trained on, and pairs that stand in books of
-    both halves.
+    Left out are pairs of a member's book that were not trained on, pairs that stand in books of
+    both halves, and those under attack that stand in a labelled book too: who knows that book by
+    heart knows them.
     """
     outside = {pair for i in np.flatnonzero(~halves.members).tolist() for pair in documents[i]}
+    known = {pair for i in np.flatnonzero(halves.labelled).tolist() for pair in documents[i]}
     rng = np.random.default_rng([cell["seed"], 15])
     chosen, owners = [], []
     for i, pairs in enumerate(documents):
@@ -193,8 +195,9 @@ def _comparable(
             p for p in pairs if (p in trained_on) is is_inside and (p in outside) is not is_inside
         ]
         drawn = sorted(rng.permutation(len(fit))[: cell["n_pairs"]].tolist())
-        chosen += [fit[k] for k in drawn]
-        owners += [i] * len(drawn)
+        kept = [fit[k] for k in drawn if halves.labelled[i] or fit[k] not in known]
+        chosen += kept
+        owners += [i] * len(kept)
     if not chosen:
         raise InvalidInputError(
             "No two consecutive sentences stand in one half alone. Give running text."
