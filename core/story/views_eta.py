@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import ArtifactError, InvalidInputError
@@ -30,8 +31,8 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     """Return what a mechanism leaves and what is read of it, at each η that was measured."""
     found = found_here()
     chosen("task", task, tuple(found.tasks))
-    if defence not in {point.defence for point in found.points} or not _has_eta(found, defence):
-        known = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
+    known = _with_eta(found)
+    if defence not in known:
         raise InvalidInputError(f"defence must be one of {', '.join(known)}, got {defence[:60]!r}.")
     etas = measured_etas(found, defence)
     kept = {eta: point for eta, point in etas.items() if task in point.utility}
@@ -70,8 +71,10 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     )
 
 
-def _has_eta(found: Tradeoff, defence: str) -> bool:
-    return all("eta" in dict(p.settings) for p in found.points if p.defence == defence)
+def _with_eta(found: Tradeoff) -> list[str]:
+    """Return the defences whose every setting has an η."""
+    without = {p.defence for p in found.points if "eta" not in dict(p.settings)}
+    return [n for n in dict.fromkeys(p.defence for p in found.points) if n not in without]
 
 
 def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:
@@ -136,8 +139,7 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     chosen("task", task, tuple(found.tasks))
     share = int(chosen("keep", keep, SHARES)) / 100
     base, encoder = found.undefended, encoder_of(found)
-    named = [n for n in dict.fromkeys(p.defence for p in found.points) if _has_eta(found, n)]
-    verdicts = [_verdict_of(found, name, task, share) for name in named]
+    verdicts = [_verdict_of(found, name, task, share) for name in _with_eta(found)]
     taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
     told = [_told_of(v, task, base, encoder) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
@@ -150,27 +152,7 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
         f"less is read than without a defence, the one at which least is read. "
         f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η lies on "
         "the scale of its mechanism and its encoder; it carries over to no other.",
-        table=Table(
-            columns=(
-                "Mechanism",
-                "Less is read",
-                f"{share:.0%} stays useful",
-                "η by the rule",
-                ODDS,
-            ),
-            rows=tuple(
-                (
-                    v.title,
-                    f"up to η {max(v.private):g}" if v.private else "at no η measured",
-                    f"from η {min(v.useful):g}" if v.useful else "at no η measured",
-                    f"{v.eta:g}" if v.eta is not None else "none",
-                    "; ".join(
-                        f"η {eta:g}: {kept_odds(v.points[eta].spec, encoder)}" for eta in v.named
-                    ),
-                )
-                for v in verdicts
-            ),
-        ),
+        table=_rule_table(verdicts, share, encoder),
         facts=(
             *facts_of(found, point, task),
             *odds_fact([p for v in verdicts for p in v.points.values()], found),
@@ -178,6 +160,23 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
         ),
         commands=(command_of("tradeoff"),),
         live=(("task", task), ("point", setting_name(point.defence, dict(point.settings)))),
+    )
+
+
+def _rule_table(verdicts: Sequence[_Verdict], share: float, encoder: str) -> Table:
+    """Return where less is read and where enough stays useful, a line a mechanism."""
+    return Table(
+        columns=("Mechanism", "Less is read", f"{share:.0%} stays useful", "η by the rule", ODDS),
+        rows=tuple(
+            (
+                v.title,
+                f"up to η {max(v.private):g}" if v.private else "at no η measured",
+                f"from η {min(v.useful):g}" if v.useful else "at no η measured",
+                f"{v.eta:g}" if v.eta is not None else "none",
+                "; ".join(f"η {e:g}: {kept_odds(v.points[e].spec, encoder)}" for e in v.named),
+            )
+            for v in verdicts
+        ),
     )
 
 

@@ -182,12 +182,8 @@ def probing_rows(
             unseen,
             answers=[answers[i] for i in part],
         )
-        facts = {
-            "kind": "probing",
-            "knows": knows,
-            "n_candidates": len(unseen),
-            "people": [name.full for name in unseen],
-        }
+        facts = {"kind": "probing", "knows": knows, "n_candidates": len(unseen),
+                 "people": [name.full for name in unseen]}  # fmt: skip
         scores = {f"hits_{k}": found.hits(k, seed=cell["seed"]) for k in (1, 5)}
         rows.append(Row(scores=scores, facts=facts))
     return rows

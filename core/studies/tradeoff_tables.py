@@ -92,6 +92,14 @@ def _cost(cost: Callable[[Point], float | None]) -> Callable[[Point], str]:
     return said
 
 
+_OF_NETWORKS = (
+    "constrained is a network fine-tuned under noise, one a task: what leaves is what its users' "
+    "mechanism releases, and words are read as behind that. Its accuracy is held against a linear "
+    "classifier of undefended vectors and may be above it; training on a text takes a new draw of "
+    "it each epoch, of which one is attacked here."
+)
+
+
 def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
     """Return what a reader has to know of these columns, a sentence each."""
     found = []
@@ -121,12 +129,7 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
             "the usual one."
         )
     if any(is_of_network(point.defence) for point in points):
-        found.append(
-            "constrained is a network fine-tuned under noise, one a task: what leaves is what its "
-            "users' mechanism releases, and words are read as behind that. Its accuracy is held "
-            "against a linear classifier of undefended vectors and may be above it; training on a "
-            "text takes a new draw of it each epoch, of which one is attacked here."
-        )
+        found.append(_OF_NETWORKS)
     if any(point.milliseconds is not None for point in points):
         found.append(
             f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
