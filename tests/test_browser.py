@@ -174,7 +174,7 @@ def test_a_click_on_a_point_shows_a_sentence_at_its_setting(visit: Visit) -> Non
     figure = page.locator(".js-plotly-plot").first
     figure.wait_for()
     sync_api.expect(page.get_by_text("(SUBJ) keeps").first).to_be_visible()
-    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
+    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(3).click(force=True)
     chosen = page.get_by_role("combobox", name="A: this defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 90")
     sync_api.expect(page.get_by_text("What is released: one draw")).to_be_visible()

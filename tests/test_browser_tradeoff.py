@@ -55,7 +55,7 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     page = opened(visit, text=TEXT, task="SUBJ")
     figure = page.locator(".js-plotly-plot").first
     figure.wait_for()
-    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(2).click(force=True)
+    figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(3).click(force=True)
     chosen = page.get_by_role("combobox", name="A: this defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 90")
     sync_api.expect(side(page, "A").get_by_text("What is released: one draw")).to_be_visible()

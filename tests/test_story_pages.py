@@ -232,7 +232,7 @@ def check_mechanism(slide: Slide, page: AppTest) -> None:
     rows = rows_of(page)
     name = slide.title.partition(":")[0]
     *etas, none = slide.table.rows
-    for eta, _, useful, read, back in etas:
+    for eta, _, useful, read, back, _ in etas:
         row = rows[name, f"η {eta}"]
         assert is_same(useful, row["useful"], row["useful, 95 %"])
         assert is_same(read, row["leaks"], row["leaks, 95 %"])
@@ -257,7 +257,7 @@ def check_etas(slide: Slide, page: AppTest) -> None:
     assert slide.table is not None
     rows = rows_of(page)
     base = rows["No defence", ""]
-    for name, less, useful, by_rule in slide.table.rows:
+    for name, less, useful, by_rule, _ in slide.table.rows:
         own = {float(s.removeprefix("η ")): row for (d, s), row in rows.items() if d == name}
         least = min(numbers(base["leaks, 95 %"]))
         private = [eta for eta, r in own.items() if max(numbers(r["leaks, 95 %"])) < least]

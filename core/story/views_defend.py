@@ -91,6 +91,15 @@ def _body(choice: Choice, task: str, share: float, encoder: str) -> str:
             f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
             f"{task_said(task)}."
         )
+    if not choice.helps:
+        own, none = (leak_said(choice.leak(p), is_bold=True) for p in (best, base))
+        told = (
+            f"Of the settings that surely keep {share:.0%} of the usefulness for "
+            f"{task_said(task)}, {said(best)} leaks least: {own} are read by the strongest "
+            f"attacker, who knows the defence, against {none} without a defence: "
+            f"{beside_none(best, base)}."
+        )
+        return f"{told} {_promised(choice, share, encoder)}"
     told = (
         "With the best setting, the strongest attacker, who knows the defence, reads "
         f"{instead_said(choice.leak(best), choice.leak(base))}. What it costs: usefulness for "
