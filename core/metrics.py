@@ -24,6 +24,7 @@ __all__ = [
     "bootstrap_interval",
     "idf_weights",
     "mean_over_seeds",
+    "percent_interval",
     "score_words",
     "spearman_correlation",
     "spearman_difference",
@@ -110,6 +111,16 @@ def bootstrap_interval(
     if len(sums) < len(values):
         ends = values.mean() + (ends - values.mean()) * _widening(len(sums), level)
     return Interval(float(ends[0]), float(ends[1]), level)
+
+
+def percent_interval(
+    values: NDArray[np.float64], *, groups: Sequence[Hashable] | None = None, seed: int = 0
+) -> Interval:
+    """Return `bootstrap_interval` of per cent, within [0, 100]; all of it for a single group."""
+    found = bootstrap_interval(values, groups=groups, seed=seed)
+    if math.isnan(found.low):  # all of one document: it may be anything
+        return Interval(0.0, 100.0, found.level)
+    return Interval(max(0.0, found.low), min(100.0, found.high), found.level)
 
 
 def _widening(n_groups: int, level: float) -> float:
@@ -292,10 +303,7 @@ def score_words(
     units = None if groups is None else [groups[i] for i in kept]
 
     def interval(values: NDArray[np.float64]) -> Interval:
-        found = bootstrap_interval(values, groups=units, seed=seed)
-        if math.isnan(found.low):  # all of one document: it may be anything
-            return Interval(0.0, 100.0, found.level)
-        return Interval(max(0.0, found.low), min(100.0, found.high), found.level)
+        return percent_interval(values, groups=units, seed=seed)
 
     return Scores(
         n=len(kept),

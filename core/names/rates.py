@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics import bootstrap_interval, wilson_interval
-from core.results import Interval, Score
+from core.metrics import percent_interval, wilson_interval
+from core.results import Score
 
 __all__ = ["mean_rate", "rate_by_document", "rate_of"]
 
@@ -68,7 +67,5 @@ def mean_rate(
         n = len(kept) if units is None else len(set(units))
         alike = rate_of(n if kept[0] else 0, n)
         return replace(alike, n=len(kept), n_trials=n_trials)
-    found = bootstrap_interval(kept, groups=units, seed=seed)
-    low, high = (0.0, 100.0) if math.isnan(found.low) else (found.low, found.high)
-    interval = Interval(max(0.0, low), min(100.0, high), found.level)
+    interval = percent_interval(kept, groups=units, seed=seed)
     return Score(float(kept.mean()), interval, len(kept), n_trials=n_trials)
