@@ -8,7 +8,7 @@ Nothing below this package imports the dashboard. In reading order:
 - `core.encoders`: text → vector, with a cache on disk;
 - `core.attacks`: vector → words in `core.attacks.inversion`, with training and scoring;
 - `core.defences`: text → privatised text or vector, and how deniable its words are;
-- `core.metrics`: how well an attack does, with intervals;
+- `core.metrics`, `core.rank_correlation`: how well it does, with intervals;
 - `core.training` and `core.store`: work that stops, resumes and is kept without pickle;
 - `core.projection`: maps of many vectors, and how far to trust them;
 - `core.studies`: the tables and figures of the documentation;

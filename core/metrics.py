@@ -26,8 +26,6 @@ __all__ = [
     "mean_over_seeds",
     "percent_interval",
     "score_words",
-    "spearman_correlation",
-    "spearman_difference",
     "token_set_scores",
     "wilson_interval",
 ]
@@ -195,62 +193,6 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
         squared = estimated if between > known / 1.96**2 else known / len(values)
     half = float(np.sqrt(squared))
     return Score(mean, Interval(mean - half, mean + half), n, chance, len(scores))
-
-
-def spearman_correlation(
-    one: NDArray[np.float64], two: NDArray[np.float64], *, seed: int = 0
-) -> tuple[float, Interval]:
-    """Return Spearman's correlation in [-1, 1] and its 95 % bootstrap interval over the pairs.
-
-    Parameters
-    ----------
-    one, two : ndarray of float64, shape (n,)
-        A constant side has the correlation 0.
-    seed : int
-        Of the 1,000 resamples.
-    """
-    drawn = _resamples(len(one), seed)
-    low, high = np.percentile(_correlations(one[drawn], two[drawn]), [2.5, 97.5])
-    value = _correlations(one[None], two[None])[0]
-    return float(value), Interval(float(low), float(high))
-
-
-def spearman_difference(
-    one: NDArray[np.float64],
-    other: NDArray[np.float64],
-    truth: NDArray[np.float64],
-    *,
-    seed: int = 0,
-) -> tuple[float, Interval]:
-    """Return how much better `one` follows the truth than `other` does, on the same n pairs.
-
-    The difference of the two correlations, and its 95 % interval by a bootstrap that draws the
-    same pairs for both, 1,000 times.
-    """
-    drawn = _resamples(len(truth), seed)
-
-    def correlations(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return _correlations(one[rows], truth[rows]) - _correlations(other[rows], truth[rows])
-
-    low, high = np.percentile(correlations(drawn), [2.5, 97.5])
-    value = correlations(np.arange(len(truth))[None])[0]
-    return float(value), Interval(float(low), float(high))
-
-
-def _resamples(n: int, seed: int) -> NDArray[np.int64]:
-    """Return which of n pairs each of 1,000 bootstraps draws."""
-    return np.random.default_rng([seed, 1]).integers(0, n, (1000, n))
-
-
-def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Spearman's correlation of each row: Pearson's of the ranks."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(side, axis=1) for side in (one, two)]
-    a, b = (side - side.mean(1, keepdims=True) for side in ranks)
-    scale = np.sqrt((a**2).sum(1) * (b**2).sum(1))
-    correlations: NDArray[np.float64] = (a * b).sum(1) / np.where(scale, scale, 1.0)
-    return correlations
 
 
 def score_words(

@@ -20,6 +20,7 @@ FLOORS = (
         "core.durable",
         "core.tensor_file",
         "core.metrics",
+        "core.rank_correlation",
     ),
     ("core.registry", "core.training", "core.compiled", "core.vault"),
     ("core.corpora",),

@@ -13,9 +13,9 @@ from core.metrics import (
     idf_weights,
     mean_over_seeds,
     score_words,
-    spearman_correlation,
     token_set_scores,
 )
+from core.rank_correlation import spearman_correlation
 from core.results import Interval, Score
 
 SETS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)

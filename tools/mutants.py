@@ -59,7 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a bootstrap that ignores its seed", "core/metrics.py",
            "    rng = np.random.default_rng(seed)\n    means",
            "    rng = np.random.default_rng(0)\n    means", ("tests/test_metrics.py",)),
-    Mutant("a correlation's bootstrap that ignores its seed", "core/metrics.py",
+    Mutant("a correlation's bootstrap that ignores its seed", "core/rank_correlation.py",
            "default_rng([seed, 1])", "default_rng([0, 1])", ("tests/test_metrics.py",)),
     Mutant("an interval of documents that draws sentences", "core/metrics.py",
            "sums, counts = _by_group(values, groups)", "sums, counts = _by_group(values, None)",

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval, spearman_correlation, spearman_difference
+from core.metrics import bootstrap_interval
 from core.protocols import Encoder
+from core.rank_correlation import spearman_correlation, spearman_difference
 from core.results import Interval, Score
 
 __all__ = ["Hits", "Outcome", "Ranks", "Task"]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from core.errors import InvalidInputError
-from core.metrics import spearman_correlation
 from core.protocols import Encoder
+from core.rank_correlation import spearman_correlation
 from core.results import Interval, Score
 from core.text import check_text
 
