@@ -74,6 +74,25 @@ def sparse_parts(rows: Any) -> dict[str, NDArray[Any]]:
 
 
 def sparse_of(parts: Mapping[str, NDArray[Any]], dimension: int) -> Any:
-    """Return the sparse rows whose parts were stored; other entries are passed over."""
-    arrays = (parts["data"], parts["columns"], parts["starts"])
-    return sparse.csr_array(arrays, shape=(len(parts["starts"]) - 1, dimension))
+    """Return the sparse rows whose parts were stored; other entries are passed over.
+
+    Raises
+    ------
+    KeyError
+        A part is missing.
+    ValueError
+        The parts do not fit each other or the dimension. A column beyond it would have products
+        read and write memory that is not theirs, so each one is looked at.
+
+    Examples
+    --------
+    >>> parts = {"data": np.ones(2), "columns": np.array([0, 2]), "starts": np.array([0, 1, 2])}
+    >>> sparse_of(parts, 3).toarray().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    data, columns, starts = parts["data"], parts["columns"], parts["starts"]
+    if not all(np.issubdtype(part.dtype, np.integer) for part in (columns, starts)):
+        raise ValueError("columns and starts of sparse rows must be whole numbers")
+    rows = sparse.csr_array((data, columns, starts), shape=(len(starts) - 1, dimension))
+    rows.check_format(full_check=True)
+    return rows

@@ -278,6 +278,42 @@ def test_a_refusal_comes_through_from_the_process_that_plays(
     assert not (tmp_path / "fuzz.json").exists()
 
 
+def test_after_a_death_another_process_goes_on_with_the_next_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played: list[list[str]] = []
+
+    def process(given: Sequence[str]) -> Iterator[Verdict]:
+        played.append(list(given[-2:]))
+        names = ["map", "cell", "story"]
+        after = names.index(given[-1]) + 1 if given[-2] == "--after" else 0
+        for name in names[after:]:
+            yield Verdict(name, "done")
+            if name == "cell":
+                yield Verdict(name, "died", "the process ended with status -11")
+                return
+
+    monkeypatch.setattr(fuzz, "_of_process", process)
+    assert fuzz.main(["--cases", "3", "--out", str(tmp_path / "fuzz.json")]) == 1
+    assert played == [["--out", str(tmp_path / "fuzz.json")], ["--after", "cell"]]
+    told = json.loads((tmp_path / "fuzz.json").read_text())
+    assert [(each["target"], each["cases"], each["wrong"]) for each in told["counts"]] == [
+        ("map", 1, 0), ("cell", 2, 1), ("story", 1, 0)]  # fmt: skip
+    assert "cell, died: the process ended" in capsys.readouterr().err
+
+
+def test_a_process_goes_on_behind_a_target(
+    kit: Kit, quick: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.fuzz.kit.make_kit", lambda folder: kit)
+    monkeypatch.setattr(fuzz, "bound_memory", lambda: None)
+    given = ["--cases", "3", "--only", "list", "cache list", "cache clear", "--worker"]
+    with own_stdout():
+        assert fuzz.main([*given, "--after", "cache clear"]) == 0
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert {line["target"] for line in lines if "target" in line} == {"list"}
+
+
 def test_the_table_is_counted(tmp_path: Path) -> None:
     verdicts = [Verdict("a", "done"), Verdict("a", "refused"), Verdict("a", "traceback", "planted"),
                 Verdict("b", "reached the work")]  # fmt: skip

@@ -151,6 +151,15 @@ def test_of_several_starts_the_nearest_is_answered(
         assert answers[row].word_set == chosen
 
 
+def test_vectors_that_no_text_comes_near_are_refused_by_their_place(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    vectors = tiny_encoder.encode(TEXTS)
+    vectors[1] = 3e38  # its square is beyond float32
+    with pytest.raises(InvalidInputError, match=r"Vector 1 is so far .* Check the vectors"):
+        RelaxationAttack(**FAST).fit(tiny_encoder, TEXTS).invert(tiny_encoder, vectors)
+
+
 def test_repeats_under_a_seed_whatever_the_batch(
     attack: RelaxationAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> None:

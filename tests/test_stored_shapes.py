@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
 from core.attacks.inversion.shipped import load_attack, save_attack
+from core.encoders import bag_of_words, doc2vec, lsa, word_average
 from core.encoders.fitted import load_fitted, make_encoder, save_encoder
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError
 from core.protocols import TrainedAttack
-from core.specs import AttackSpec
+from core.specs import AttackSpec, FittedEncoderSpec
 from core.store import load_artifact, save_artifact
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -63,17 +64,81 @@ def test_an_attack_with_an_array_of_another_shape_is_refused(
             opened.invert(tiny_encoder, vectors)  # what opens has to answer
 
 
-@pytest.mark.parametrize("name", ["tfidf", "lsa_tfidf"])
-def test_an_encoder_with_an_array_of_another_shape_is_refused(
-    small_texts: list[str], tmp_path: Path, name: str
+@pytest.mark.parametrize("name", ["retrieval", "probe"])
+@pytest.mark.parametrize("value", [-1, 2**30], ids=["below 0", "beyond the last"])
+def test_places_outside_of_sparse_rows_are_refused(
+    small_texts: list[str], tmp_path: Path, name: str, value: int
 ) -> None:
-    encoder = make_encoder(name)
-    if name == "lsa_tfidf":
-        encoder.n_components = 5  # type: ignore[attr-defined]
-    save_encoder(encoder.fit(small_texts), tmp_path / "whole")
+    encoder = make_encoder("tfidf").fit(small_texts[:80])
+    attack = make_attack(AttackSpec.of(name))
+    assert isinstance(attack, TrainedAttack)
+    save_attack(attack.fit(encoder, small_texts[:80]), tmp_path / "whole")
     arrays, meta = load_artifact(tmp_path / "whole")
+    places = [key for key in ("indices", "columns", "indptr", "starts") if key in arrays]
+    assert len(places) == {"retrieval": 4, "probe": 2}[name]
+    for place in places:
+        changed = arrays[place].copy()
+        changed[len(changed) // 2] = value
+        save_artifact(tmp_path / "cut", {**arrays, place: changed}, meta)
+        with pytest.raises(ArtifactError, match="does not hold a trained attack"):
+            load_attack(tmp_path / "cut")  # a product with it would write beyond its memory
+
+
+ENCODERS: dict[str, dict[str, Any]] = {
+    "tfidf": {},
+    "lsa_tfidf": {"n_components": 5},
+    "doc2vec": {"vector_size": 8, "epochs": 1},
+    "word2vec": {"vector_size": 8, "epochs": 1},
+    "fasttext": {"vector_size": 8, "epochs": 1, "n_cells": 64},
+}
+
+
+ANSWERS: dict[str, set[tuple[str, int]]] = {
+    "lsa_tfidf": {("components", 4)},
+    "word2vec": {("vectors", 7)},
+}
+"""Arrays that may be cut, and how many dimensions are left."""
+
+
+@pytest.mark.parametrize("is_sealed_anew", [False, True], ids=["altered", "with its fingerprint"])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_with_an_array_of_another_shape_is_refused(
+    small_texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    is_sealed_anew: bool,
+) -> None:
+    encoder = make_encoder(FittedEncoderSpec.of(name, ENCODERS[name])).fit(small_texts)
+    save_encoder(encoder, tmp_path / "whole")
+    arrays, meta = load_artifact(tmp_path / "whole")
+    if is_sealed_anew:  # as whoever means harm would
+        for module in (bag_of_words, doc2vec, lsa, word_average):
+            monkeypatch.setattr(module, "fingerprint_of", lambda *_: meta["fingerprint"])
     for array_name, array in arrays.items():
         for other in list(cut(array))[:2]:
             save_artifact(tmp_path / "cut", {**arrays, array_name: other}, meta)
-            with pytest.raises(ArtifactError, match="cut"):
-                load_fitted(tmp_path / "cut")
+            try:
+                opened = load_fitted(tmp_path / "cut")
+            except ArtifactError as error:
+                assert str(tmp_path / "cut") in str(error)
+                continue
+            assert is_sealed_anew, "its fingerprint is another"
+            # One dimension less, or a word a letter shorter, is another encoder: it has to answer.
+            assert opened.encode(small_texts[:2]).shape == (2, opened.dimension)
+            is_fewer = (array_name, opened.dimension) in ANSWERS.get(name, ())
+            assert is_fewer or array_name.endswith("words")
+
+
+@pytest.mark.parametrize("name", ["vectors", "hidden"])
+def test_weights_of_another_type_never_reach_gensim(
+    small_texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    settings = ENCODERS["doc2vec"]
+    encoder = make_encoder(FittedEncoderSpec.of("doc2vec", settings)).fit(small_texts)
+    save_encoder(encoder, tmp_path / "whole")
+    arrays, meta = load_artifact(tmp_path / "whole")
+    monkeypatch.setattr(doc2vec, "fingerprint_of", lambda *_: meta["fingerprint"])
+    save_artifact(tmp_path / "cut", {**arrays, name: arrays[name].astype(np.float16)}, meta)
+    with pytest.raises(ArtifactError, match=f"{name} must be float32"):
+        load_fitted(tmp_path / "cut")

@@ -37,9 +37,18 @@ def bound_meta(attack: Any) -> dict[str, Any]:
 
 
 def rebind(attack: Any, meta: dict[str, Any]) -> None:
-    """Restore what `bound_meta` returned."""
-    attack.encoder_name_ = meta["encoder_name"]
-    attack.encoder_fingerprint_ = meta["encoder_fingerprint"]
+    """Restore what `bound_meta` returned.
+
+    Raises
+    ------
+    KeyError, TypeError
+        The name or the fingerprint of the encoder is missing, or no text.
+    """
+    named = {key: meta[key] for key in ("encoder_name", "encoder_fingerprint")}
+    if not all(isinstance(value, str) for value in named.values()):
+        raise TypeError(f"an encoder has a name and a fingerprint of letters, not {named}")
+    attack.encoder_name_ = named["encoder_name"]
+    attack.encoder_fingerprint_ = named["encoder_fingerprint"]
     attack.encoder_dimension_ = meta.get("encoder_dimension")  # older files do not tell it
     words = meta["vocabulary"]
     attack.vocabulary_ = None if words is None else Vocabulary.from_dict(words)

@@ -114,6 +114,7 @@ class Doc2VecEncoder:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         model = self._model()
+        self._check(arrays)
         counts = dict(zip(unpack_words(arrays["words"]), arrays["counts"].tolist(), strict=True))
         model.build_vocab_from_freq(counts, corpus_count=1)
         # gensim orders words of equal counts in its own way.
@@ -127,6 +128,16 @@ class Doc2VecEncoder:
                     "rates": [self.learning_rate, self.least_learning_rate]}  # fmt: skip
         self.fingerprint = fingerprint_of(self, self.arrays_, decisive)
         return self
+
+    def _check(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Raise ValueError where weights are not what gensim takes them for: it never looks."""
+        shape = (len(arrays["counts"]), self.vector_size)
+        for name in ("vectors", "hidden"):
+            if arrays[name].shape != shape or arrays[name].dtype != np.float32:
+                told = f"{arrays[name].dtype} {arrays[name].shape}"
+                raise ValueError(f"{name} must be float32 {shape}, got {told}")
+        if arrays["counts"].dtype.kind not in "iu" or not (arrays["counts"] > 0).all():
+            raise ValueError("counts must be whole numbers above 0")
 
     def _model(self) -> Doc2Vec:
         return Doc2Vec(

@@ -94,6 +94,11 @@ class LSAEncoder:
     ) -> Self:
         self.bag_, self.components_ = bag, np.ascontiguousarray(components)
         self.columns_ = np.asarray(columns, np.int64)
+        if components.ndim != 2 or self.columns_.shape != components.shape[1:]:
+            told = f"{self.columns_.shape} columns for components {components.shape}"
+            raise ValueError(f"each component weighs each column once, got {told}")
+        if not ((self.columns_ >= 0) & (self.columns_ < bag.dimension)).all():
+            raise ValueError(f"columns must be 0 to {bag.dimension - 1}, those of the bag")
         self.dimension = len(components)
         self.fingerprint = fingerprint_of(self, *self.state())
         return self

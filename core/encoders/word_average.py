@@ -62,6 +62,9 @@ class WordAverage:
         """Restore what `state` returned."""
         self.words_ = unpack_words(arrays["words"])
         self.vectors_ = np.ascontiguousarray(arrays["vectors"], dtype=np.float32)
+        if self.vectors_.ndim != 2 or len(self.vectors_) != len(self.words_):
+            shape = self.vectors_.shape  # sparse products look at no row's number
+            raise ValueError(f"{len(self.words_)} words cannot have vectors of the shape {shape}")
         self._index = {word: i for i, word in enumerate(self.words_)}
         self.dimension = self.vectors_.shape[1]
         self._use_more(arrays)
@@ -182,6 +185,9 @@ class FastTextEncoder(Word2VecEncoder):
 
     def _use_more(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.parts_ = np.ascontiguousarray(arrays["parts"], dtype=np.float32)
+        if self.parts_.shape != (self.n_cells, self.dimension):
+            told = f"{(self.n_cells, self.dimension)}, got {self.parts_.shape}"
+            raise ValueError(f"the cells of word parts must have the shape {told}")
 
     def _kind(self) -> Any:
         return FastText

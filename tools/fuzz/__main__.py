@@ -19,6 +19,8 @@ from tools.fuzz.play import PATIENCE, Case, Verdict, bound_memory, no_long_work,
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "fuzz.json"
 N_CASES = 10_000
+_KIT = "the kit"
+"""What is told of a process that died before its first case."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", nargs="+", metavar="TARGET", help="as the report calls them")
     made.add_argument("--out", type=Path, default=RESULTS, help="FILE.json; .md beside")
     made.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    made.add_argument("--after", metavar="TARGET", help=argparse.SUPPRESS)
     return made
 
 
@@ -64,13 +67,25 @@ def _played(given: Sequence[str], out: Path) -> int:
 
 
 def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
-    """Yield what a process of its own tells of each case, and its death if it dies of one.
+    """Yield what processes of their own tell of each case; where one dies, another goes on.
 
     Raises
     ------
     InvalidInputError
         No cases can be played as it was asked for; the message says why.
     """
+    after: list[str] = []
+    while True:
+        last = None
+        for verdict in _of_process([*given, *after]):
+            yield verdict
+            last = verdict
+        if last is None or last.end != "died" or last.target == _KIT:
+            return
+        after = ["--after", last.target]
+
+
+def _of_process(given: Sequence[str]) -> Iterator[Verdict]:
     command = [sys.executable, "-m", "tools.fuzz", *given, "--worker"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(machine_code_folder())}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
@@ -86,8 +101,8 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
             else:
                 yield Verdict(**told)
     if worker.returncode:
-        problem = f"the process ended with status {worker.returncode}; later targets were not tried"
-        yield Verdict(begun.partition(":")[0] or "the kit", "died", f"{problem}\n{begun}")
+        problem = f"the process ended with status {worker.returncode} after it had begun this case"
+        yield Verdict(begun.partition(":")[0] or _KIT, "died", f"{problem}\n{begun}")
 
 
 def _work(options: argparse.Namespace) -> int:
@@ -116,7 +131,9 @@ def _work(options: argparse.Namespace) -> int:
             tell({"refused": str(error)})
             return 0
         bound_memory()
-        for name, n in n_cases.items():
+        names = list(n_cases)
+        for name in names[names.index(options.after) + 1 if options.after in names else 0 :]:
+            n = n_cases[name]
             for _ in run_target(every[name], n, options.seed, judge=judge):
                 pass
     return 0

@@ -134,6 +134,8 @@ class RetrievalAttack:
         else:
             self.vectors_ = sparse_of(arrays, int(arrays["shape"][1]))
         ones = np.ones(len(arrays["indices"]), dtype=np.float32)
-        shape = (n_rows(self.vectors_), len(self.vocabulary_))
-        self.words_ = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
+        words = {"data": ones, "columns": arrays["indices"], "starts": arrays["indptr"]}
+        self.words_ = sparse_of(words, len(self.vocabulary_))
+        if n_rows(self.words_) != n_rows(self.vectors_):
+            raise ValueError("as many sentences as vectors")
         return self

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from core.attacks.inversion.relaxation.soft_tokens import Choice, Schedule, relax_tokens
 from core.attacks.inversion.token_words import regular_token_ids, whole_words
+from core.errors import InvalidInputError
 from core.protocols import Vectors, WhiteBoxEncoder
 from core.results import RecoveredWord, Recovery
 from core.text import STOP_WORDS
@@ -119,7 +120,13 @@ class RelaxedSearch:
     def run(
         self, targets: Vectors, rows: NDArray[np.int64], report: Callable[[float], None]
     ) -> list[Recovery]:
-        """Return the answers to targets (n, d), `rows` being their positions for the seeds."""
+        """Return the answers to targets (n, d), `rows` being their positions for the seeds.
+
+        Raises
+        ------
+        InvalidInputError
+            A target is so far from every text that its loss is no finite number.
+        """
         goal = torch.from_numpy(targets).to(self.token_vectors.device)
         centre = torch.from_numpy(self.centre).to(goal.device)
         columns, token_vectors = None, self.token_vectors
@@ -144,6 +151,7 @@ class RelaxedSearch:
                 seeds=[[self.plan.seed, restart, int(row)] for row in rows],
                 on_step=lambda step, done=done: report((done + step) / n_total),  # type: ignore[misc]
             )
+            _check_losses(choice, rows)
             answers = self._answers(choice, columns)
             best = [
                 new if choice.losses[i] < losses[i] else best[i] for i, new in enumerate(answers)
@@ -166,3 +174,13 @@ class RelaxedSearch:
             ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
             answers.append(Recovery(tuple(RecoveredWord(w, s) for w, s in ranked)))
         return answers
+
+
+def _check_losses(choice: Choice, rows: NDArray[np.int64]) -> None:
+    far = np.flatnonzero(~np.isfinite(choice.losses))
+    if len(far):
+        raise InvalidInputError(
+            f"Vector {rows[far[0]]} is so far from every text that the loss of an answer is no "
+            "finite number: its numbers are too large, or those of the trained attack are damaged. "
+            "Check the vectors, or train the attack again."
+        )
