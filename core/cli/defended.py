@@ -148,11 +148,8 @@ def odds_notes(defence: DefenceSpec, encoder: Encoder) -> list[str]:
         return []
     found = promises_of(encoder, first)
     of = "" if found.is_of_texts else f", of a text such as “{EXAMPLE}”"
-    also = f" {found.also}" if found.also else ""
-    return [
-        f"{found.symbol} {found.nearest.eta:g} of {first.name} promises{of} {found.brief}.{also} "
-        f"{found.comparison}"
-    ]
+    promised = f"{found.symbol} {found.nearest.eta:g} of {first.name} promises{of}"
+    return [f"{promised} {found.brief_and_also} {found.comparison}"]
 
 
 class _Recalled:

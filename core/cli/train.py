@@ -16,8 +16,8 @@ from core.cli.arguments import (
     seed_number,
 )
 from core.cli.behind import behind
-from core.cli.defended import add_defence_argument, defence_spec
-from core.cli.output import progress_line, show_json
+from core.cli.defended import add_defence_argument, defence_spec, odds_notes
+from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_corpus, show_notes
 from core.errors import InvalidInputError
 
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
     with progress_line() as on_progress:
         corpus = load_corpus(arguments.corpus, columns=columns)
         corpus = corpus.only(values) if values else corpus
-        encoder, told = behind(load_encoder(encoder_spec(arguments)), defence, arguments.seed)
+        plain = load_encoder(encoder_spec(arguments))
+        encoder, told = behind(plain, defence, arguments.seed)
         plan = TrainingPlan(
             attack=spec,
             corpus=corpus.name,
@@ -86,6 +87,8 @@ def run(arguments: argparse.Namespace) -> None:
             plan, encoder, found.texts, arguments.out, on_progress, documents=found.document_ids
         )
     show_notes(corpus, arguments.corpus)
+    for note in odds_notes(defence, plain) if defence else ():
+        show_note(note)
     if arguments.json:
         show_json({"out": str(arguments.out), **record})
     else:

@@ -48,8 +48,7 @@ def odds_told(spec: DefenceSpec, encoder: str) -> str:
     found = odds_of(spec, encoder)
     if found is None:
         return ""
-    also = f" {found.also}" if found.also else ""
-    return f"At {found.symbol} {found.nearest.eta:g} it promises {found.brief}.{also}"
+    return f"At {found.symbol} {found.nearest.eta:g} it promises {found.brief_and_also}"
 
 
 def odds_note(specs: Sequence[DefenceSpec], encoder: str) -> str:

@@ -172,6 +172,11 @@ class Promises:
         return f"odds of up to {', '.join(told)}: {verdict(self.nearest.epsilon)}"
 
     @property
+    def brief_and_also(self) -> str:
+        """`brief` as the end of a sentence, and the sentence after it where there is one."""
+        return f"{self.brief}.{f' {self.also}' if self.also else ''}"
+
+    @property
     def others(self) -> str:
         """One sentence: the odds of a median pair, and of a whole text where there is one."""
         pair = self.pairs[1]
