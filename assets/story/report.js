@@ -6,6 +6,12 @@
   const drawn = [...document.querySelectorAll("[data-figure]")];
   const PAPER = { wide: 1031, high: 700, drawn: 590, figure: 460, least: 260 };
   const figures = JSON.parse(one("figures").textContent);
+  // A browser keeps about 16 programs of WebGL, and of a figure that loses its own nothing is
+  // seen: of those that need some, the first few can be turned, and the others are pictures.
+  const LIVE = 6;
+  const compiled = (trace) => /gl$|3d$/.test(trace.type);
+  const stills = drawn.filter((place) => figures[place.dataset.figure].data.some(compiled))
+    .slice(LIVE);
   const look = {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -45,7 +51,8 @@
 
   async function draw() {
     await plotly();
-    for (const place of drawn) {
+    for (const place of stills) await still(place);
+    for (const place of drawn.filter((each) => !stills.includes(each))) {
       const figure = figures[place.dataset.figure];
       place.replaceChildren();
       await Plotly.newPlot(place, figure.data, layoutOf(figure, 0, heightOf(figure)), {
@@ -55,6 +62,21 @@
         scrollZoom: false,
       });
     }
+  }
+
+  async function still(place) {
+    const figure = figures[place.dataset.figure];
+    const picture = new Image();
+    picture.alt = "";
+    picture.title = `A picture: a browser turns ${LIVE} such figures at once, and no more.`;
+    picture.src = await pictureOf(figure, 800, heightOf(figure), 2);
+    place.replaceChildren(picture);
+  }
+
+  function pictureOf(figure, width, height, scale) {
+    const layout = { ...layoutOf(figure, width, height), autosize: false, paper_bgcolor: "#fff" };
+    const size = { format: "png", width, height, scale };
+    return Plotly.toImage({ data: figure.data, layout }, size);
   }
 
   // What a slide says below its figure stays in sight: the figure gives way, to a third at most.
@@ -73,6 +95,7 @@
       const figure = figures[place.dataset.figure];
       const height = tall ? heightLeft(place) : heightOf(figure);
       place.style.height = tall ? `${height}px` : "";
+      if (stills.includes(place)) continue;
       await Plotly.relayout(place, { autosize: true, width: null, height });
     }
   }
@@ -100,6 +123,7 @@
     style.remove();
     for (const [i, place] of drawn.entries()) {
       place.style.height = `${heights[i]}px`;
+      if (stills.includes(place)) continue;
       const size = { width: PAPER.drawn, height: heights[i], autosize: false };
       await Plotly.relayout(place, size);
     }
@@ -109,11 +133,7 @@
     const found = {};
     for (const place of drawn) {
       const figure = figures[place.dataset.figure];
-      found[place.dataset.figure] = await Plotly.toImage(
-        { data: figure.data, layout: { ...layoutOf(figure, width, height), autosize: false,
-          paper_bgcolor: "#fff" } },
-        { format: "png", width, height, scale },
-      );
+      found[place.dataset.figure] = await pictureOf(figure, width, height, scale);
     }
     return found;
   }
