@@ -23,12 +23,14 @@ def a_map(n_components: int, n: int = N) -> dict[str, Any]:
     return as_pinned(project(vectors, ProjectionSpec(method="pca", n_components=n_components)))
 
 
-def opened(page: sync_api.Page, folder: Path, *figures: dict[str, Any]) -> list[sync_api.Locator]:
+def opened(
+    page: sync_api.Page, folder: Path, *figures: dict[str, Any], at: str = ""
+) -> list[sync_api.Locator]:
     """Return the figures of a report, once all of them are drawn."""
     report = folder / "report.html"
     report.write_text(html_report(deck_of(*figures)), encoding="utf-8")
     page.set_default_timeout(PATIENCE)
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}{at}")
     page.evaluate("leakscope.ready")
     return page.locator("[data-figure]").all()
 
@@ -67,3 +69,32 @@ def test_of_many_maps_that_turn_the_first_do_and_the_others_are_pictures(
         last = places[-1].locator("img").bounding_box()
         frame = places[-1].bounding_box()
         assert last and frame and last["height"] <= frame["height"] + 1
+
+
+EARLY = """addEventListener("DOMContentLoaded", () =>
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" })))"""
+"""Steps on to the first figure while it is not drawn yet."""
+
+PLACES = """() => ["figure .legend", "figure", "facts"]
+  .map(part => document.querySelector(`.slide.now .${part}`).getBoundingClientRect())
+  .map(box => [box.top, box.bottom])"""
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_the_legend_of_a_map_that_is_presented_lies_within_its_figure_and_above_the_bar(
+    browser: sync_api.BrowserContext, tmp_path: Path, is_early: bool
+) -> None:
+    with a_page(browser, {"width": 1280, "height": 720}) as page:
+        complaints = list[str]()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        if is_early:
+            page.add_init_script(EARLY)
+        opened(page, tmp_path, a_map(2), at="#present")
+        if not is_early:
+            page.keyboard.press("ArrowRight")
+            page.wait_for_timeout(500)
+        sync_api.expect(page.locator("#place")).to_have_text("2 of 2")
+        (top, bottom), (of_figure, end), (below, _) = page.evaluate(PLACES)
+        bar = page.locator(".bar").bounding_box()
+        assert bar and of_figure < top < bottom <= end + 1 <= below + 1 <= bar["y"] + 1
+        assert complaints == []

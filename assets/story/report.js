@@ -61,7 +61,12 @@
         responsive: true,
         scrollZoom: false,
       });
+      if (isPresenting()) await fit();  // a slide may be seen before its figure is drawn
     }
+  }
+
+  function isPresenting() {
+    return document.body.classList.contains("presenting");
   }
 
   async function still(place) {
@@ -89,13 +94,13 @@
   }
 
   async function fit() {
-    const tall = document.body.classList.contains("presenting") && innerWidth >= 960;
+    const tall = isPresenting() && innerWidth >= 960;
     for (const place of drawn) {
       if (place.offsetParent === null) continue;
       const figure = figures[place.dataset.figure];
       const height = tall ? heightLeft(place) : heightOf(figure);
       place.style.height = tall ? `${height}px` : "";
-      if (stills.includes(place)) continue;
+      if (!place.data) continue;  // a picture, or not drawn yet
       await Plotly.relayout(place, { autosize: true, width: null, height });
     }
   }
@@ -123,7 +128,7 @@
     style.remove();
     for (const [i, place] of drawn.entries()) {
       place.style.height = `${heights[i]}px`;
-      if (stills.includes(place)) continue;
+      if (!place.data) continue;
       const size = { width: PAPER.drawn, height: heights[i], autosize: false };
       await Plotly.relayout(place, size);
     }
@@ -155,15 +160,14 @@
 
   // The slide that is seen is the page: its heading counts as the first.
   function level() {
-    const presenting = document.body.classList.contains("presenting");
     for (const heading of document.querySelectorAll(".slide h2")) {
-      if (presenting) heading.setAttribute("aria-level", "1");
+      if (isPresenting()) heading.setAttribute("aria-level", "1");
       else heading.removeAttribute("aria-level");
     }
   }
 
   function present() {
-    if (document.body.classList.contains("presenting")) return;
+    if (isPresenting()) return;
     document.body.classList.add("presenting");
     begun = begun || Date.now();
     level();
@@ -172,7 +176,7 @@
   }
 
   function leave() {
-    if (!document.body.classList.contains("presenting")) return;
+    if (!isPresenting()) return;
     document.body.classList.remove("presenting");
     level();
     if (document.fullscreenElement) document.exitFullscreen();
@@ -262,7 +266,7 @@
 
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const presenting = document.body.classList.contains("presenting");
+    const presenting = isPresenting();
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (presenting && isMoved(event)) return;
     if (presenting && event.key.startsWith("Page") && turn(STEPS[event.key])) {
