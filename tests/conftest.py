@@ -218,3 +218,20 @@ def small_app(
     yield AppTest.from_file(str(app), default_timeout=180)
     app_jobs.forget_all()
     forget()
+
+
+@pytest.fixture
+def shipped_app() -> Iterator[AppTest]:
+    """The dashboard with the weights that ship."""
+    from streamlit.testing.v1 import AppTest
+
+    from dashboard import cache
+
+    def forget() -> None:
+        for cached in (cache.opened, cache.guess, cache.shipped_records, cache.shipped_settings):
+            cached.clear()
+
+    forget()
+    app = Path(__file__).parents[1] / "dashboard" / "app.py"
+    yield AppTest.from_file(str(app), default_timeout=180)
+    forget()

@@ -218,6 +218,7 @@ def test_a_command_is_given_for_the_map_that_it_draws_alone(small_app: AppTest) 
     assert "of 50 protected vectors" in facts["Moved"]
     figure = slide_of(pin).figure
     assert figure is not None
+    assert figure["layout"]["margin"]["t"] == 60  # no room for the tool bar of a page
     drawn = {str(trace.get("name")) for trace in figure["data"]}
     assert {"before → after", "after the defence (50)", "your sentence"} <= drawn
     page.session_state[map_key("method")] = "pca"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from story_pages import numbers, opened, text_of
+from streamlit.testing.v1 import AppTest
 
-from core.attacks.inversion.reading import Mark, prior_words, read_vector
+from core.attacks.inversion.reading import Mark, Reading, prior_words, read_vector
 from core.attacks.inversion.shipped import open_attack
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError
@@ -15,6 +18,8 @@ from core.store import read_json, read_sealed, write_sealed
 from core.story import example
 from core.story.deck import make_deck
 from core.story.format import Pin, Story
+from dashboard import cache
+from dashboard.inversion.answers import ENCODER
 
 
 def stored() -> dict[str, Any]:
@@ -77,3 +82,38 @@ def test_samples_without_a_sentence_are_refused(
     monkeypatch.setattr(example, "SAMPLES", path)
     with pytest.raises(ArtifactError, match="holds no sentence"):
         example.sample_text()
+
+
+def test_the_example_says_what_the_page_reads_of_its_sentence(
+    shipped_app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ships may have been read on another processor: here the slide is of what is read now."""
+    page = opened(shipped_app, "example", example.example(), {})
+    (reading,) = page.session_state["_readings"].values()
+    assert isinstance(reading, Reading) and reading.text == example.sample_text()
+    kept, _ = example.read_sealed(example.EXAMPLE)
+    encoder = cache.encoder(ENCODER)
+    monkeypatch.setattr(example, "EXAMPLE", tmp_path / "example.json")
+    write_sealed(example.EXAMPLE, {**example.packed(reading, encoder),
+                                   "provenance": kept["provenance"]})  # fmt: skip
+    slide, shown = example.example(), text_of(page)
+    assert page.title[0].value.startswith(slide.title)
+    assert f"F1 of {page.metric[1].value}" in slide.body.replace("*", "")
+    guessed = page.metric[1].delta.removeprefix("guessing: ")
+    assert f"(F1 {guessed})" in slide.body
+    n_guessed = int(page.metric[0].delta.split()[-1])
+    assert f"without the numbers reads {n_guessed or 'none'} of them" in slide.body
+    marked = next(
+        part.value for part in page.html if "<mark" in part.value or "ls-miss" in part.value
+    )
+    for look, kind in (("hit", Mark.RECOVERED), ("miss", Mark.MISSED)):
+        words = re.findall(rf'class="ls-{look}"[^>]*>([^<]+)<', marked)
+        assert words == [piece for piece, mark in slide.sentence if mark == kind.value] != []
+    wrong = re.search(r"that are not there: (.*?)\. That is", slide.body)
+    assert {*(wrong[1].split(", ") if wrong else [])} == {word.word for word in reading.wrong}
+    facts = dict(slide.facts)
+    n_texts, n_queries = numbers(facts["Cost"])
+    assert f"{n_texts:,.0f}" in shown and f"{n_queries:.0f} for this text" in shown
+    assert facts["Access"] in shown and facts["Attacker"] in shown
+    assert numbers(facts["n"]) == [1, len(reading.targets)]
+    assert f"became {encoder.dimension} numbers" in slide.body and f"{encoder.dimension}" in shown

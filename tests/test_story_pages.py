@@ -4,104 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
-from pathlib import Path
-from typing import Any
 
 import pytest
+from story_pages import (
+    NUMBER,
+    ROUNDED,
+    drawn,
+    figure_of,
+    is_same,
+    numbers,
+    opened,
+    pin_of,
+    rows_of,
+    tables_of,
+    text_of,
+    unmarked,
+    values,
+)
 from streamlit.testing.v1 import AppTest
 
-from core.attacks.inversion.reading import Reading
 from core.figures.representations import encoder_title
-from core.store import write_sealed
-from core.story import example
 from core.story.format import Slide
 from core.story.views import VIEWS, told
 from dashboard import cache
-from dashboard.inversion import measured
 from dashboard.inversion.answers import ENCODER
-
-ROOT = Path(__file__).parents[1]
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-ROUNDED = 0.56
-"""How far a number of one decimal may lie from the same one in whole numbers."""
-
-
-@pytest.fixture
-def app() -> Iterator[AppTest]:
-    """The dashboard with the weights that ship."""
-
-    def forget() -> None:
-        for cached in (cache.opened, cache.guess, cache.shipped_records, cache.shipped_settings):
-            cached.clear()
-
-    forget()
-    yield AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=180)
-    forget()
-
-
-def opened(app: AppTest, view: str, slide: Slide, asked: dict[str, str]) -> AppTest:
-    """Return the page as the slide opens it live."""
-    app.session_state[measured.OPEN_KEY] = view in ("news", "unnamed")
-    app.switch_page(str(ROOT / "pages" / f"{VIEWS[view].page}.py"))
-    for name, value in (dict(slide.live) or asked).items():
-        app.query_params[name] = value
-    page = app.run()
-    assert not page.exception and not page.error
-    return page
-
-
-def text_of(page: AppTest) -> str:
-    """Return all that a page says in words, without markup."""
-    kinds = (page.title, page.header, page.subheader, page.markdown, page.caption, page.info)
-    said = [part.value for kind in kinds for part in kind]
-    said += [re.sub(r"<[^>]+>", " ", part.value) for part in page.html]
-    return unescape(" ".join(said)).replace("\\", "").replace("*", "")
-
-
-def tables_of(page: AppTest) -> list[list[tuple[str, ...]]]:
-    """Return the cells of each table of a page, as text."""
-    return [[tuple(map(str, row)) for row in frame.value.to_numpy()] for frame in page.dataframe]
-
-
-def figure_of(page: AppTest, key: str) -> dict[str, Any]:
-    """Return the figure of a page whose element has this key."""
-    charts = [chart.proto for chart in page.get("plotly_chart")]
-    found: dict[str, Any] = json.loads(next(c.spec for c in charts if c.id.endswith(f"-{key}")))
-    return found
-
-
-def drawn(figure: Any) -> list[tuple[Any, ...]]:
-    """Return what a figure shows of numbers, trace by trace, with whose they are."""
-    return [
-        tuple(json.dumps(trace.get(part)) for part in ("name", "x", "y", "error_x", "error_y"))
-        for trace in figure["data"]
-    ]
-
-
-def numbers(text: str) -> list[float]:
-    return [float(each.replace(",", "")) for each in NUMBER.findall(text)]
-
-
-def rows_of(page: AppTest) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the settings in the table of the trade-off, by defence and strength."""
-    frame = page.dataframe[-1].value
-    return {(row["defence"], row["strength"]): row for row in frame.to_dict("records")}
-
-
-def is_same(said: str, value: float, interval: str) -> bool:
-    """Return whether `38 [33, 42]` is what a table has with one decimal."""
-    return all(
-        abs(mine - theirs) <= ROUNDED
-        for mine, theirs in zip(numbers(said), [value, *numbers(interval)], strict=True)
-    )
-
-
-def values(trace: Any) -> Any:
-    """Return all numbers of a trace, its error bars too, to ten places."""
-    parts = (trace.get(part) for part in ("x", "y", "z", "error_x", "error_y"))
-    return json.loads(json.dumps([*parts]), parse_float=lambda said: round(float(said), 10))
+from dashboard.membership import state as membership
 
 
 def check_whole(slide: Slide, page: AppTest) -> None:
@@ -156,14 +85,6 @@ def check_defences(slide: Slide, page: AppTest) -> None:
     check_whole(slide, page)
     pinned = pin_of(page, "tradeoff")
     assert slide.table is not None and pinned.table == slide.table
-
-
-def pin_of(page: AppTest, name: str) -> Slide:
-    """Return what a page pins of itself."""
-    page.session_state["_story_asked"] = (name, False)
-    page.run()
-    found: Slide = page.session_state["_story_pins"][-1].pin.slide
-    return found
 
 
 BESIDE = {"shipped", "news", "unnamed", "names", "pages", "remedies"}
@@ -329,7 +250,7 @@ CHECKS: dict[str, Callable[[Slide, AppTest], None]] = {
     "remedies": check_remedies,
     "words": check_words,
 }
-"""By view; `example` has its reading worked out anew below."""
+"""By view; `example` has its reading worked out anew in `test_story_example`."""
 
 ASKED: list[tuple[str, dict[str, str]]] = [
     *((view, {}) for view in CHECKS if view not in ("mechanism", "etas", "defences")),
@@ -346,37 +267,39 @@ def test_every_view_is_held_against_its_page() -> None:
 
 
 @pytest.mark.parametrize(("view", "asked"), ASKED)
-def test_a_slide_says_what_its_page_shows(app: AppTest, view: str, asked: dict[str, str]) -> None:
+def test_a_slide_says_what_its_page_shows(
+    shipped_app: AppTest, view: str, asked: dict[str, str]
+) -> None:
     slide = told(view, asked)
-    page = opened(app, view, slide, asked)
+    page = opened(shipped_app, view, slide, asked)
     CHECKS[view](slide, page)
     check_n(view, slide, page)
 
 
-def test_the_example_says_what_the_page_reads_of_its_sentence(
-    app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What ships may have been read on another processor: here the slide is of what is read now."""
-    page = opened(app, "example", example.example(), {})
-    (reading,) = page.session_state["_readings"].values()
-    assert isinstance(reading, Reading) and reading.text == example.sample_text()
-    kept, _ = example.read_sealed(example.EXAMPLE)
-    encoder = cache.encoder(ENCODER)
-    monkeypatch.setattr(example, "EXAMPLE", tmp_path / "example.json")
-    write_sealed(example.EXAMPLE, {**example.packed(reading, encoder),
-                                   "provenance": kept["provenance"]})  # fmt: skip
-    slide, shown = example.example(), text_of(page)
-    assert page.title[0].value.startswith(slide.title)
-    assert f"F1 of {page.metric[1].value}" in slide.body.replace("*", "")
-    guessed = page.metric[1].delta.removeprefix("guessing: ")
-    assert f"(F1 {guessed})" in slide.body
-    n_guessed = int(page.metric[0].delta.split()[-1])
-    assert f"without the numbers reads {n_guessed or 'none'} of them" in slide.body
-    marked = next(
-        part.value for part in page.html if "<mark" in part.value or "ls-miss" in part.value
-    )
-    words = re.findall(r'class="ls-hit"[^>]*>([^<]+)<', marked)
-    assert words == [piece for piece, mark in slide.sentence if mark == "recovered"]
-    wrong = re.search(r"that are not there: (.*?)\. That is", slide.body)
-    assert {*(wrong[1].split(", ") if wrong else [])} == {word.word for word in reading.wrong}
-    assert f"{numbers(dict(slide.facts)['Cost'])[0]:,.0f}" in shown
+AUC = re.compile(r"(.*?) against the (.*?) on .*?: an AUC of (.*?) of 100")
+
+
+def test_members_has_the_strongest_attack_on_each_model_and_its_data(shipped_app: AppTest) -> None:
+    slide = told("members", {})
+    page = opened(shipped_app, "members", slide, {})
+    assert slide.table is not None and page.title[0].value == slide.title
+    said = []
+    for model in dict.fromkeys(one.model for one in cache.membership()):
+        page.session_state[membership.MODEL_KEY] = model
+        page.run()
+        for i in range(len(page.selectbox(key=membership.DATA_KEY).options)):
+            page.selectbox(key=membership.DATA_KEY).select_index(i).run()
+            page.selectbox(key=membership.ATTACK_KEY).select_index(0).run()  # the strongest
+            if page.title[0].value.startswith("A control"):
+                continue
+            line = next(part.value for part in page.markdown if "an AUC of" in part.value)
+            found = AUC.match(unmarked(line))
+            assert found, line
+            said.append((found[2], found[1], found[3]))
+    said.sort(key=lambda one: -numbers(one[2])[0])
+    shown = [(model, attack.rpartition(", on ")[0], auc)
+             for model, _, attack, auc in slide.table.rows]  # fmt: skip
+    weaker = said[len(shown) :]
+    assert sorted(shown) == sorted(said[: len(shown)]) and weaker
+    beside = next(value for _, value in slide.facts if "weaker ones, down to" in value)
+    assert beside.startswith(f"{len(weaker)} weaker ones, down to an AUC of {weaker[-1][2]} (")

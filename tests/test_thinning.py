@@ -18,8 +18,8 @@ from core.projection.looks import looks_of
 from core.story.deck import DRAWN, Deck, make_deck
 from core.story.drawing import checked_figure, plain_figure
 from core.story.format import Pin, Slide, Story
-from core.story.html import html_report
-from core.story.thinning import MOST_LETTERS, thinned
+from core.story.html import content_policy, html_report
+from core.story.thinning import MOST_LETTERS, as_shapes, thinned
 
 N = 5_000
 MOST = 3_000_000
@@ -34,9 +34,10 @@ def layout(request: pytest.FixtureRequest) -> Layout:
 
 def as_pinned(layout: Layout) -> dict[str, Any]:
     """Return a map with three groups, some found and some moved, as its page pins it."""
-    colour = looks_of([("news", "essay", "law")[i % 3] for i in range(N)])
+    n = len(layout.coordinates)
+    colour = looks_of([("news", "essay", "law")[i % 3] for i in range(n)])
     moved = layout.coordinates[:200], layout.coordinates[200:400]
-    return plain_figure(map_figure(layout, [""] * N, title="A map", colour=colour, moved=moved))
+    return plain_figure(map_figure(layout, [""] * n, title="A map", colour=colour, moved=moved))
 
 
 def deck_of(*figures: dict[str, Any]) -> Deck:
@@ -115,3 +116,16 @@ def test_the_largest_gives_way_and_an_array_of_somebody_elses_is_left_alone() ->
 def test_what_is_read_off_stays_whole() -> None:
     many = {"data": [{"type": "bar", "x": [*range(9_000)]}], "layout": {}}
     assert thinned([many], 1_000) == [(many, "")]
+
+
+def test_few_points_in_the_plane_are_shapes_and_need_no_program() -> None:
+    def cloud(n: int, kind: str) -> dict[str, Any]:
+        return {"data": [{"type": kind, "mode": "markers", "x": [0] * n}], "layout": {}}
+
+    assert as_shapes(cloud(9, "scattergl")) == cloud(9, "scatter")
+    for many in (cloud(9, "scatter3d"), cloud(10_001, "scattergl")):
+        assert as_shapes(many) == many
+        assert "unsafe-eval" in content_policy(deck_of(many))
+    deck = deck_of(cloud(10_000, "scattergl"))
+    assert "unsafe-eval" not in content_policy(deck)
+    assert '"type":"scatter"' in html_report(deck)

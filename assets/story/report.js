@@ -6,6 +6,12 @@
   const drawn = [...document.querySelectorAll("[data-figure]")];
   const PAPER = { wide: 1031, high: 700, drawn: 590, figure: 460, least: 260 };
   const figures = JSON.parse(one("figures").textContent);
+  // A browser keeps about 16 programs of WebGL, and of a figure that loses its own nothing is
+  // seen: of those that need some, the first few can be turned, and the others are pictures.
+  const LIVE = 6;
+  const compiled = (trace) => /gl$|3d$/.test(trace.type);
+  const stills = drawn.filter((place) => figures[place.dataset.figure].data.some(compiled))
+    .slice(LIVE);
   const look = {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -45,7 +51,8 @@
 
   async function draw() {
     await plotly();
-    for (const place of drawn) {
+    for (const place of stills) await still(place);
+    for (const place of drawn.filter((each) => !stills.includes(each))) {
       const figure = figures[place.dataset.figure];
       place.replaceChildren();
       await Plotly.newPlot(place, figure.data, layoutOf(figure, 0, heightOf(figure)), {
@@ -54,7 +61,27 @@
         responsive: true,
         scrollZoom: false,
       });
+      if (isPresenting()) await fit();  // a slide may be seen before its figure is drawn
     }
+  }
+
+  function isPresenting() {
+    return document.body.classList.contains("presenting");
+  }
+
+  async function still(place) {
+    const figure = figures[place.dataset.figure];
+    const picture = new Image();
+    picture.alt = "";
+    picture.title = `A picture: a browser turns ${LIVE} such figures at once, and no more.`;
+    picture.src = await pictureOf(figure, 800, heightOf(figure), 2);
+    place.replaceChildren(picture);
+  }
+
+  function pictureOf(figure, width, height, scale) {
+    const layout = { ...layoutOf(figure, width, height), autosize: false, paper_bgcolor: "#fff" };
+    const size = { format: "png", width, height, scale };
+    return Plotly.toImage({ data: figure.data, layout }, size);
   }
 
   // What a slide says below its figure stays in sight: the figure gives way, to a third at most.
@@ -67,12 +94,13 @@
   }
 
   async function fit() {
-    const tall = document.body.classList.contains("presenting") && innerWidth >= 960;
+    const tall = isPresenting() && innerWidth >= 960;
     for (const place of drawn) {
       if (place.offsetParent === null) continue;
       const figure = figures[place.dataset.figure];
       const height = tall ? heightLeft(place) : heightOf(figure);
       place.style.height = tall ? `${height}px` : "";
+      if (!place.data) continue;  // a picture, or not drawn yet
       await Plotly.relayout(place, { autosize: true, width: null, height });
     }
   }
@@ -100,6 +128,7 @@
     style.remove();
     for (const [i, place] of drawn.entries()) {
       place.style.height = `${heights[i]}px`;
+      if (!place.data) continue;
       const size = { width: PAPER.drawn, height: heights[i], autosize: false };
       await Plotly.relayout(place, size);
     }
@@ -109,11 +138,7 @@
     const found = {};
     for (const place of drawn) {
       const figure = figures[place.dataset.figure];
-      found[place.dataset.figure] = await Plotly.toImage(
-        { data: figure.data, layout: { ...layoutOf(figure, width, height), autosize: false,
-          paper_bgcolor: "#fff" } },
-        { format: "png", width, height, scale },
-      );
+      found[place.dataset.figure] = await pictureOf(figure, width, height, scale);
     }
     return found;
   }
@@ -135,15 +160,14 @@
 
   // The slide that is seen is the page: its heading counts as the first.
   function level() {
-    const presenting = document.body.classList.contains("presenting");
     for (const heading of document.querySelectorAll(".slide h2")) {
-      if (presenting) heading.setAttribute("aria-level", "1");
+      if (isPresenting()) heading.setAttribute("aria-level", "1");
       else heading.removeAttribute("aria-level");
     }
   }
 
   function present() {
-    if (document.body.classList.contains("presenting")) return;
+    if (isPresenting()) return;
     document.body.classList.add("presenting");
     begun = begun || Date.now();
     level();
@@ -152,7 +176,7 @@
   }
 
   function leave() {
-    if (!document.body.classList.contains("presenting")) return;
+    if (!isPresenting()) return;
     document.body.classList.remove("presenting");
     level();
     if (document.fullscreenElement) document.exitFullscreen();
@@ -242,7 +266,7 @@
 
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const presenting = document.body.classList.contains("presenting");
+    const presenting = isPresenting();
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (presenting && isMoved(event)) return;
     if (presenting && event.key.startsWith("Page") && turn(STEPS[event.key])) {

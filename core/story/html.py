@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core.assets import ASSETS
 from core.errors import MissingDependencyError
 from core.story.deck import MARKS, Deck
+from core.story.thinning import as_shapes
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -20,7 +21,7 @@ __all__ = ["content_policy", "html_report"]
 
 _FOLDER = ASSETS / "story"
 _COMPILED = ("scattergl", "scatter3d")
-"""Charts for which Plotly compiles programs."""
+"""Charts for which Plotly compiles programs, and of which a browser draws only few at once."""
 
 
 def html_report(deck: Deck, *, base: str | None = None) -> str:
@@ -37,11 +38,7 @@ def html_report(deck: Deck, *, base: str | None = None) -> str:
     MissingDependencyError
         Plotly's script is not where its package puts it.
     """
-    figures = {
-        str(i): {"data": page.figure["data"], "layout": page.figure["layout"]}
-        for i, page in enumerate(deck.pages)
-        if page.figure
-    }
+    figures = _figures(deck)
     return _template().render(
         deck=deck,
         base=base,
@@ -57,13 +54,22 @@ def html_report(deck: Deck, *, base: str | None = None) -> str:
 def content_policy(deck: Deck) -> str:
     """Return what the document may do: draw, by its own program, and load nothing."""
     digest = hashlib.sha256(_part("report.js").encode()).digest()
-    kinds = {t.get("type") for p in deck.pages if p.figure for t in p.figure["data"]}
+    kinds = {trace.get("type") for figure in _figures(deck).values() for trace in figure["data"]}
     compiling = " 'unsafe-eval'" if kinds & set(_COMPILED) else ""
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
         f"style-src 'unsafe-inline'; script-src 'sha256-{base64.b64encode(digest).decode()}' "
         f"blob:{compiling}"
     )
+
+
+def _figures(deck: Deck) -> dict[str, dict[str, Any]]:
+    """Return the figures by the number of their slide, with as few programs as it takes."""
+    return {
+        str(i): {"data": as_shapes(page.figure)["data"], "layout": page.figure["layout"]}
+        for i, page in enumerate(deck.pages)
+        if page.figure
+    }
 
 
 @lru_cache(maxsize=1)

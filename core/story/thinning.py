@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_LETTERS", "Figure", "thinned"]
+__all__ = ["MOST_LETTERS", "Figure", "as_shapes", "thinned"]
 
 Figure = Mapping[str, Any]
 
@@ -22,6 +22,9 @@ MOST_LETTERS = 700_000
 
 _CLOUDS = ("scattergl", "scatter3d")
 """Charts of which points can be left out: none is a measurement that is read off."""
+
+_MOST_SHAPES = 10_000
+"""Points of a figure that are drawn as shapes; of more, a page would be slow to scroll."""
 
 
 def thinned(
@@ -52,6 +55,24 @@ def thinned(
         (figure, "") if figure is None or n <= limit else _thin(figure, limit / n)
         for figure, n in zip(figures, letters, strict=True)
     ]
+
+
+def as_shapes(figure: Figure) -> Figure:
+    """Return a figure whose points in the plane are shapes, no program of WebGL, if they are few.
+
+    A browser keeps about 16 such programs at once, Plotly takes two for a figure, and of a figure
+    that loses its own nothing is seen. So many letters as a report holds leave room for six
+    figures at most that have more points than this.
+    """
+    n = sum(_length(trace) for trace in figure["data"] if trace.get("type") == "scattergl")
+    if n > _MOST_SHAPES:
+        return figure
+    kinds = {"scattergl": "scatter"}
+    data = [
+        {**trace, "type": kinds[trace["type"]]} if trace.get("type") in kinds else trace
+        for trace in figure["data"]
+    ]
+    return {**figure, "data": data}
 
 
 def _level(sizes: Sequence[int], most: int) -> float:
@@ -88,6 +109,11 @@ def _n_points(trace: Mapping[str, Any]) -> int:
     """Return how many points a trace has that can be left out."""
     if trace.get("type") not in _CLOUDS or trace.get("mode") != "markers":
         return 0
+    return _length(trace)
+
+
+def _length(trace: Mapping[str, Any]) -> int:
+    """Return how many points a trace has."""
     x = trace.get("x")
     packed = _unpacked(x)
     return len(packed if packed is not None else x if isinstance(x, list) else ())

@@ -87,7 +87,7 @@ def seen(shown: Shown, with_typed: bool) -> Seen:
             found=matching_rows(drawn.folded, sought),
             typed=shown.typed if with_typed or not is_typed(text()) else None,
             moved=(moves.before, moves.after) if moves else None,
-        ),
+        ).update_layout(margin_t=60, title_pad_t=6),  # no tool bar lies over a slide
         alt=f"Map of {len(points):,} texts, {coloured}",
         facts=_facts(shown),
         commands=commands(shown),
