@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
-from dashboard.tradeoff import finding
+from dashboard.tradeoff import controls, finding
 from dashboard.tradeoff import state as tradeoff_state
 from dashboard.tradeoff.state import name_of
 
@@ -84,8 +85,49 @@ def test_where_nothing_surely_keeps_enough_the_page_says_so(
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, *poor)))
     page = opened()
     assert page.title[0].value == "No defence here helps much"
-    assert "surely keeps 90%" in " ".join(m.value for m in page.markdown)
-    assert page.selectbox(key=tradeoff_state.POINT_KEY).value == "none"
+    assert "surely keeps 90 %" in " ".join(m.value for m in page.markdown)
+    compared = page.selectbox(key=tradeoff_state.POINT_KEY).value
+    assert compared in map(name_of, poor), "no defence against itself compares nothing"
+    assert page.selectbox(key=tradeoff_state.AGAINST_KEY).value == "none"
+
+
+def test_what_is_not_told_apart_from_no_defence_is_no_winner(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    base = found.undefended
+    alike = next(p for p in found.points if p.defence == "int8")
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, alike)))
+    page = opened()
+    choice = choose(cache.tradeoff(None), found.tasks[0])
+    assert choice.best is alike and not choice.helps, "else this test is of nothing"
+    said = " ".join(m.value for m in page.markdown)
+    assert "surely leaks less than no defence" in said and "leaks least" not in said
+    for point in (alike, base):
+        assert choice.leak(point).said(0) in said
+    assert all("leaks least" not in str(cell) for cell in page.dataframe[0].value["measured"])
+    assert page.dataframe[0].value["measured"][0].startswith("none surely less; nearest ")
+    sides = [page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()]
+    assert sides == [name_of(alike), name_of(base)]
+
+
+def test_the_letters_in_the_figure_are_explained_where_they_are_drawn(opened: Open) -> None:
+    page = opened()
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    rings = {t["text"][0]: t for t in figure["data"] if str(t.get("name")).startswith("ring ")}
+    caption = next(c.value for c in page.caption if "The rings are" in c.value)
+    for side, key in tradeoff_state.SIDES.items():
+        said = controls.setting_said(page.selectbox(key=key).value)
+        ring = rings[f"<b>{side}</b>"]
+        assert ring["name"] == f"ring {side}: {said}" and ring.get("showlegend", True)
+        assert f"**{side}** is {said}" in caption
+    assert len({page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()}) == 2
+
+
+def test_no_column_fills_a_telephone(opened: Open) -> None:
+    for frame in opened().dataframe:
+        columns = json.loads(frame.proto.columns)
+        assert not [name for name, each in columns.items() if each.get("pinned")]
 
 
 def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
     opened: Open, rows: Path
 ) -> None:
     page = opened(rows, part="noise", task="sst2", network="bilstm")
-    assert page.title[0].value.endswith("at every η measured")
+    assert page.title[0].value.endswith("at both η measured")
     assert "Without noise the BiLSTM reaches" in told(page)
     assert "Trained on 4,000 texts and tested on 872" in told(page)
     assert "Hollow diamonds: Qu et al. (2021)" in told(page)
