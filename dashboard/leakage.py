@@ -134,7 +134,7 @@ def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
     others = [figure for figure in figures.values() if figure is not own]
     words = [f"{TITLES[f.page]} {f.score.value:.0f}" for f in others if f.measure == F1]
     rest = [f"{TITLES[f.page]} {f.score.value:.0f} {f.measure}" for f in others if f.measure != F1]
-    told = "; ".join([*([f"{_SCALE} {', '.join(words)}"] if words else []), *rest])
+    told = "; ".join([*([f"{_SCALE}: {', '.join(words)}"] if words else []), *rest])
     return (
         f"{ON_VIEW.get(page, '')}**How much leaks: {own.said}**, on "
         f"{own.texts}, by the {own.attacker}."

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.figures.tradeoff import attacker_said
 from core.results import Score
 from core.studies.registry import STUDIES
-from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_choice import SHARE, choose, to_compare
 from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
@@ -54,7 +54,11 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
 def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
     page = opened()
     found = load_tradeoff(SHIPPED / "minilm.json")
-    shown = [name_of(choose(found, task).shown) for task in found.tasks]
+
+    def compared(task: str, share: float = SHARE) -> str:
+        return name_of(to_compare(found, task, choose(found, task, share)))
+
+    shown = [compared(task) for task in found.tasks]
     other = next(i for i, point in enumerate(shown) if point != shown[0])
 
     def box() -> str:
@@ -66,14 +70,14 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
     assert box() == shown[other], "another task, another headline: the box follows"
     page.session_state[tradeoff_state.SHARE_KEY] = 99
     page.run()
-    assert box() == name_of(choose(found, found.tasks[other], 0.99).shown)
+    assert box() == compared(found.tasks[other], 0.99)
     picked = name_of(found.points[7])
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(picked).run()
     page.session_state[tradeoff_state.TASK_KEY] = found.tasks[0]
     page.run()
     assert box() == picked, "what the reader picked stands"
     page.button(key="forget_pick").click().run()
-    assert box() == name_of(choose(found, found.tasks[0], 0.99).shown)
+    assert box() == compared(found.tasks[0], 0.99)
 
 
 def test_where_nothing_surely_keeps_enough_the_page_says_so(
