@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.figures.tradeoff import attacker_said
 from core.results import Score
 from core.studies.registry import STUDIES
-from core.studies.tradeoff_choice import SHARE, choose, to_compare
+from core.studies.tradeoff_choice import SHARE, choose, keeps, to_compare
 from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
@@ -85,7 +85,8 @@ def test_where_nothing_surely_keeps_enough_the_page_says_so(
 ) -> None:
     found = load_tradeoff(SHIPPED / "minilm.json")
     base = found.undefended
-    poor = [p for p in found.points if p.label == "to 24 dimensions"]
+    poor = [p for p in found.points if p is not base and not keeps(p, base, found.tasks[0], SHARE)]
+    assert poor
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, *poor)))
     page = opened()
     assert page.title[0].value == "No defence here helps much"
