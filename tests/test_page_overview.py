@@ -57,7 +57,7 @@ def test_a_first_opening_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch)
         def skeleton(self, *, height: int) -> Any:
             return noted(f"a grey block of {height}")
 
-    monkeypatch.setattr(compiling.st, "spinner", noted)
+    monkeypatch.setattr("dashboard.compiling.st.spinner", noted)
     monkeypatch.setattr(cache, "open_names", lambda: opened)
     opened: set[Any] = set()
     for _ in range(2):
