@@ -16,6 +16,7 @@ __all__ = [
     "instead_said",
     "leak_said",
     "of_ten",
+    "percent_said",
     "rate_said",
     "read_said",
 ]
@@ -118,6 +119,17 @@ def auc_said(auc: Score, decimals: int = 1, *, is_bold: bool = False) -> str:
     '64.3 [61.0, 67.2]'
     """
     return auc.in_percent().said(decimals, is_bold=is_bold)
+
+
+def percent_said(share: float, decimals: int = 0) -> str:
+    """Return a share of 1 in per cent, with the space that stands before the sign everywhere.
+
+    Examples
+    --------
+    >>> percent_said(0.9), percent_said(0.987, 1)
+    ('90 %', '98.7 %')
+    """
+    return f"{100 * share:.{decimals}f} %"
 
 
 def rate_said(

@@ -9,6 +9,7 @@ from core.assets import ASSETS, ROOT
 from dashboard import downloads, state, terms, way
 from dashboard.calm import calm
 from dashboard.controls import leave_button
+from dashboard.guard import DEFAULT_PAGE
 
 
 def _page(name: str, title: str, icon: str, tip: str) -> StreamlitPage:
@@ -18,7 +19,7 @@ def _page(name: str, title: str, icon: str, tip: str) -> StreamlitPage:
         title=title,
         icon=f":material/{icon}:",
         url_path=name,
-        default=name == "overview",
+        default=name == DEFAULT_PAGE,
         help=tip,
     )
 
@@ -129,4 +130,4 @@ else:
     way.show_menu(PAGES, page)
 with calm():
     page.run()
-    way.show_next(page.url_path or "overview")
+    way.show_next(page.url_path or DEFAULT_PAGE)

@@ -37,6 +37,7 @@ __all__ = [
     "deniability_engine",
     "encoder",
     "guess",
+    "is_open",
     "jobs",
     "membership",
     "memorisation",
@@ -124,6 +125,11 @@ def opens_at_once(name: str, on: EncoderSpec) -> bool:
 def open_names() -> set[tuple[str, EncoderSpec]]:
     """Return the attacks that are open."""
     return set()
+
+
+def is_open(on: EncoderSpec) -> bool:
+    """Return whether an attack on an encoder is open, and so the encoder itself."""
+    return any(own == on for _, own in open_names())
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

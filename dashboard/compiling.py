@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import streamlit as st
 
 from core.assets import ROOT
+from core.specs import EncoderSpec
+from dashboard import cache
 
-__all__ = ["lifespan", "wait_for_loops"]
+__all__ = ["lifespan", "opening", "wait_for_loops"]
 
 PREPARE = [sys.executable, "-m", "core.compile_ahead"]
 
@@ -46,6 +48,23 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         _running.remove(process)
         process.kill()
         process.wait()
+
+
+@contextmanager
+def opening(slot: Any, on: EncoderSpec) -> Iterator[None]:
+    """Keep a headline's place while it is worked out; say why where the encoder opens first.
+
+    Opening takes seconds, and on a slow machine up to a minute, once after a start.
+    """
+    if cache.is_open(on):
+        with slot.skeleton(height=60):
+            yield
+        return
+    with (
+        slot,
+        st.spinner("Opening the encoder and its attacks, once after a start", show_time=True),
+    ):
+        yield
 
 
 def wait_for_loops() -> None:

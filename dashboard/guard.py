@@ -7,7 +7,7 @@ from collections import Counter
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.formparsers import MultiPartParser
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from streamlit import config, runtime
@@ -28,6 +28,9 @@ _WRONG_ORIGIN = (
 _FULL = "This server has as many visitors as it takes. Try again in a few minutes."
 _CLOSED = re.compile(r"_stcore/(metrics|agent)(/|$)")
 _UPLOAD = re.compile(r"_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
+
+DEFAULT_PAGE = "overview"
+"""The page that opens first, whose name is an address of its own, too."""
 
 _Refusal = tuple[int, str]
 
@@ -56,6 +59,8 @@ class Guard:
         refusal = self._stranger(scope) or self._closed(scope)
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
+        elif scope["type"] == "http" and _path(scope).strip("/") == DEFAULT_PAGE:
+            await _to_root(scope)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._connect(scope, receive, send)
         elif scope["method"] == "PUT":
@@ -142,6 +147,12 @@ def base_path() -> str:
 def _path(scope: Scope) -> str:
     """Return the path below the base path."""
     return str(scope["path"]).strip("/").removeprefix(base_path()).lstrip("/")
+
+
+def _to_root(scope: Scope) -> RedirectResponse:
+    """Send on to where the page that opens first is served: Streamlit knows it by no other."""
+    asked = scope.get("query_string", b"").decode("latin-1")
+    return RedirectResponse(f"/{base_path()}".rstrip("/") + "/" + f"?{asked}" * bool(asked), 307)
 
 
 async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:

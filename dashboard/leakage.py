@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.assets import ROOT
 from core.story.commands import command_of, is_table
-from core.studies.leak_figures import LeakFigure, leak_figures, recalls
+from core.studies.leak_figures import F1, LeakFigure, leak_figures, recalls
 from dashboard.state import is_presenting
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "memorise_command",
     "train_command",
     "training_said",
+    "why_pages_differ",
 ]
 
 TITLES = {
@@ -33,6 +34,9 @@ TITLES = {
     "tradeoff": "Trade-off",
 }
 """Pages that show a mean over many texts."""
+
+_SCALE = "F1 of the words read (0 is none, 100 all and no other)"
+"""What stands before figures that are set beside each other: the only one that all pages have."""
 
 ON_VIEW = {
     "inversion": "A sentence is one example. ",
@@ -61,27 +65,33 @@ def _recalls() -> dict[str, float]:
 
 
 def how_much_leaks(page: str, *commands: str) -> None:
-    """Draw a page's line, what explains why the pages' figures differ, and what repeats them.
+    """Draw a page's line, and what repeats its figures.
 
     Parameters
     ----------
     commands : str
         Commands, or names of tables of docs/results, whose specification is run again.
     """
-    figures = _figures()
-    if told := line_of(page, figures):
+    if told := line_of(page, _figures()):
         st.caption(told)
-    if is_presenting():
-        return
-    with st.container(horizontal=True):
-        if told:
-            with st.popover("Why pages differ", icon=":material/help:", key=f"leaks-{page}"):
-                _explain(figures)
-        if commands:
-            with st.popover(
-                "Copy the command", icon=":material/content_copy:", key=f"repeat-{page}"
-            ):
-                _repeat(commands)
+    if commands and not is_presenting():
+        with st.popover("Copy the command", icon=":material/content_copy:", key=f"repeat-{page}"):
+            _repeat(commands)
+
+
+@st.fragment
+def why_pages_differ() -> None:
+    """Draw what explains why the pages' figures differ, once it is asked for."""
+    asked = st.popover(
+        "Why pages differ",
+        icon=":material/help:",
+        key="why-pages-differ",
+        on_change="rerun",
+        help="Each page's figure of what is read, with its texts and its attacker",
+    )
+    if asked.open and (figures := _figures()):
+        with asked:
+            _explain(figures)
 
 
 def _explain(figures: Mapping[str, LeakFigure]) -> None:
@@ -121,14 +131,15 @@ def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
     own = figures.get(page) or figures.get("inversion")
     if own is None:
         return ""
-    others = ", ".join(
-        f"{TITLES[other.page]} {other.short}" for other in figures.values() if other is not own
-    )
+    others = [figure for figure in figures.values() if figure is not own]
+    words = [f"{TITLES[f.page]} {f.score.value:.0f}" for f in others if f.measure == F1]
+    rest = [f"{TITLES[f.page]} {f.score.value:.0f} {f.measure}" for f in others if f.measure != F1]
+    told = "; ".join([*([f"{_SCALE}: {', '.join(words)}"] if words else []), *rest])
     return (
         f"{ON_VIEW.get(page, '')}**How much leaks: {own.said}**, on "
         f"{own.texts}, by the {own.attacker}."
         + (f" It reads {apart_said(own.apart)}." if own.apart else "")
-        + (f" On other texts or to other attackers: {others}." if others else "")
+        + (f" On other texts or to other attackers: {told}." if told else "")
     )
 
 

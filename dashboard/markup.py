@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from core.attacks.inversion.reading import Mark, Reading
 from core.results import RecoveredWord, Sentence, SentenceStep
+from core.said import percent_said
 from core.text import mark_words
 
 __all__ = [
@@ -187,12 +188,13 @@ def _sureness(found: Sentence) -> str:
     if not found.words:
         return ""
     words = "".join(
-        f'<li class="ls-chip" dir="auto">{escape(word.word)} {word.score:.0%}</li>'
+        f'<li class="ls-chip" dir="auto">{escape(word.word)} {percent_said(word.score)}</li>'
         for word in found.words
     )
     told = (
-        f"Without knowing the text the attacker can tell: of such sentences {found.confidence:.0%} "
-        "are right word for word; of such words, as often as stands beside each"
+        "Without knowing the text the attacker can tell: of such sentences "
+        f"{percent_said(found.confidence)} are right word for word; of such words, as often as "
+        "stands beside each"
     )
     return f'{label(told)}<ul class="ls-words" aria-label="How sure of each word">{words}</ul>'
 

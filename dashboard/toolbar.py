@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import downloads
 from dashboard.controls import present_button
+from dashboard.leakage import why_pages_differ
 from dashboard.state import is_presenting
 
 __all__ = ["link_popover", "toolbar"]
@@ -30,6 +31,7 @@ def toolbar(show_link: Callable[[], None]) -> None:
         link_popover(show_link)
         save = st.popover("Save", icon=":material/download:", help="What this page shows, as files")
         downloads.pin_in(st.container(width="content"))
+        why_pages_differ()
     save.caption(
         "A figure is saved by the camera in its corner, which comes up when you point at it."
     )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attacks.inversion.sentence import check_sentence
 from core.errors import CoreError
-from dashboard import cache
+from dashboard import cache, compiling
 from dashboard.calm import show_error
 from dashboard.controls import (
     presenter_buttons,
@@ -74,7 +74,7 @@ if not chosen:
     st.info("Choose at least one attack.", icon=":material/ads_click:")
     st.stop()
 
-with headline.skeleton(height=60):
+with compiling.opening(headline, answers.ENCODER):
     vector = cache.encoder(answers.ENCODER).encode([typed])
 if not is_presenting():
     words_encoded(encoded, cache.encoder(answers.ENCODER), typed)

@@ -11,7 +11,7 @@ from core.attacks.inversion.export import table_csv
 from core.figures import inversion as figures
 from core.results import Score
 from core.said import leak_said
-from dashboard import cache, markup
+from dashboard import cache, compiling, markup
 from dashboard.address import Address
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -42,7 +42,7 @@ st.markdown(
     "**embedding**, and store it, often beside no text at all. That feels safe: nobody can read "
     "numbers. Leakscope shows what an attacker reads from them all the same."
 )
-with headline.skeleton(height=60):
+with compiling.opening(headline, answers.ENCODER):
     text = sample["text"]
     vector = cache.encoder(answers.ENCODER).encode([text])
     reading = answers.live_reading(answers.request_for(ATTACK, text), vector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.studies.tradeoff_choice import choose, within
+from core.studies.tradeoff_choice import choose, to_compare, within
 from dashboard import cache
 from dashboard.controls import sample_buttons, sentence_input, words_encoded
 from dashboard.inversion.answers import ENCODER
@@ -27,10 +27,10 @@ most = controls.limit_picker(found)
 address.warn_of_refused()
 left = within(found, most)  # all but what takes longer
 state.adopt_click(left, views.figure_key(task, reads, most))
-shown = choose(left, task, share, reads).shown
-state.follow(shown)
+choice = choose(left, task, share, reads)
+state.follow(to_compare(left, task, choice))
 finding.finding(headline, left, task, share, reads)
-if said := finding.time_said(found, left, most, shown):
+if said := finding.time_said(found, left, most, choice.shown):
     headline.caption(said)
 views.picture(found, left, task, reads, most)
 if own is not None:

@@ -46,7 +46,7 @@ def test_words_that_cannot_be_named_are_no_evidence_of_safety(
     arguments = ("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
                  trained, "--text", "the minister met Zweigling in 48151 زهرة")  # fmt: skip
     told = core(*arguments).out
-    assert "it cannot name: no evidence of safety" in told
+    assert "more it cannot: no evidence of safety" in told
     assert "/names" in told and "48151, " in told
     unnamed = core(*arguments, "--json").json()[0]["cannot_be_named"]
     assert {"zweigling", "48151", "زهرة"} <= set(unnamed) and "minister" not in unnamed

@@ -13,7 +13,7 @@ from core.attacks.inversion import shipped
 from core.cli import build_parser
 from core.cli.spec_file import with_spec
 from core.said import of_ten
-from core.studies.leak_figures import leak_figures, recalls
+from core.studies.leak_figures import F1, leak_figures, recalls
 from dashboard.leakage import (
     TITLES,
     command_of,
@@ -85,6 +85,19 @@ def test_each_line_tells_its_own_figure_first() -> None:
         assert f"How much leaks: {figure.said}" in line and figure.score.said(0) in line
         assert figure.texts in line and figure.attacker in line
     assert line_of("overview", {}) == ""
+
+
+def test_figures_beside_each_other_have_one_scale() -> None:
+    found = leak_figures()
+    for page in found:
+        _, _, beside = line_of(page, found).partition("On other texts or to other attackers: ")
+        assert beside.startswith("F1 of the words read (0 is none"), "what F1 is stands with it"
+        assert "of 10 words" not in beside and "of 100" not in beside
+        for other, figure in found.items():
+            said = f"{TITLES[other]} {figure.score.value:.0f}"
+            assert (said in beside) == (other != page)
+        others = [f for name, f in found.items() if name != page and f.measure != F1]
+        assert all(f"{f.score.value:.0f} % of surnames" in beside for f in others)
 
 
 def test_every_word_and_names_stand_beside_the_mean_where_the_files_hold_them() -> None:

@@ -69,7 +69,7 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert page.title[0].value.startswith("At η = 75, ")
     assert 20 < share(page) < 90
-    assert "95% interval" in page.markdown[0].value
+    assert "95 % interval" in page.markdown[0].value
     assert "came back unchanged" in html(page) and not page.error
     assert len(page.dataframe[0].value) > 5
 

@@ -69,7 +69,7 @@ def messages(page: AppTest) -> str:
 
 def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     page = opened()
-    assert re.match(r"Of \d+ words? the attacker reads", page.title[0].value)
+    assert re.match(r"Of (the )?\d+ words?.* the attacker reads", page.title[0].value)
     assert any("How much leaks" in caption.value for caption in page.caption)
     named = [INVERSION_ATTACKS[name].title for name in ("probe_mlc", "search")]
     assert cards(page) == named, "the strongest attack answers by itself"
@@ -94,18 +94,26 @@ def test_the_marked_sentence_stands_before_every_control(opened: Open) -> None:
     assert sum('class="ls-sentence"' in part.value for part in alone.html) == 1, "said once"
 
 
-def test_the_headline_counts_what_is_marked(opened: Open) -> None:
-    page = opened(text=TEXT, attack="mlc")
+def test_the_headline_the_card_and_the_scores_count_the_words_that_can_be_named(
+    opened: Open,
+) -> None:
+    page = opened(text=f"{TEXT} Quendor and Zweigling, too.", attack="mlc")
     n_read = html(page).count('<mark class="ls-hit"')
-    marks = ('<span class="ls-miss" title="missed"', '<span class="ls-unknown" title="outside')
-    n_others = sum(html(page).count(mark) for mark in marks)
-    said = f"Of {n_read + n_others} words the attacker reads {n_read or 'none'}"
-    assert page.title[0].value.startswith(said)
+    n_named = n_read + html(page).count('<span class="ls-miss" title="missed"')
+    n_unnamed = html(page).count('<span class="ls-unknown" title="outside')
+    assert n_unnamed >= 2
+    said = f"Of the {n_named} words that it can name, the attacker reads {n_read or 'none'}"
+    assert page.title[0].value.startswith(f"{said}; {n_unnamed} more it cannot")
+    card = {metric.label: metric.value for metric in page.metric}
+    assert card["Words read"] == f"{n_read} of {n_named}"
+    assert card["Recall"] == f"{100 * n_read / n_named:.0f}"
+    counted = f"The scores count the {n_named} words that it can name; {n_unnamed} more it cannot"
+    assert any(counted in caption.value for caption in page.caption)
 
 
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> None:
     page = opened(text="The zweigling visited Quendor with 48151 Łódźers.", attack="mlc")
-    assert "it cannot name: no evidence of safety" in page.title[0].value
+    assert "no evidence of safety" in page.title[0].value
     links = [link.proto for link in page.get("page_link")]
     assert any("names" in link.page and "Ask the encoder" in link.label for link in links)
     known = opened(text="The government said the river.", attack="mlc")

@@ -150,6 +150,7 @@ def test_the_page_opens_with_the_strongest_of_what_was_measured(
         assert f"right {100 * auc.value:.0f} % of the time" in page.title[0].value
     said = f"{100 * auc.value:.1f} [{100 * auc.ci95.low:.1f}, {100 * auc.ci95.high:.1f}]"
     assert said in told(page)
+    assert f"Of {auc.n:,} {best.unit}; means over" in told(page)
     assert len(page.get("plotly_chart")) >= 1
 
 

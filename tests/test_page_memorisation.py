@@ -108,6 +108,8 @@ def test_where_nothing_was_measured_the_page_says_so_and_which_command_does(open
 def test_the_rows_of_a_study_open_the_page_with_a_finding(opened: Open, rows: Path) -> None:
     page = opened(rows)
     assert page.title[0].value != QUESTION and "secret stands out" in page.title[0].value
+    n = load_memorisation(rows).planted[-1].exposure.n
+    assert page.title[0].value.endswith(f"(mean of {n} canaries)") and n > 1
     assert "100 possible values" in told(page) and "of 6.6 bits at most" in told(page)
     insertions, audits = (frame.value for frame in page.dataframe)
     assert len(insertions) == 4 and set(insertions["times planted"]) == {0, 8}
@@ -130,6 +132,8 @@ def test_rows_are_summed_up_over_seeds_and_no_promise_comes_last(rows: Path) -> 
     figure = audit_figure(found.audited)
     assert list(figure.layout.xaxis.ticktext) == ["ε = 4", "no promise"]
     assert len({t.marker.symbol for t in figure.data}) == 3, "never by colour alone"
+    ticks = set(figure.layout.xaxis.tickvals)
+    assert all(set(trace.x) <= ticks for trace in figure.data), "each at the ε that it is of"
     lines = insertions_figure(found).data
     assert [t.name for t in lines] == ["LSTM", "Transformer"] and list(lines[0].x) == [0, 1]
     assert list(insertions_figure(found).layout.xaxis.ticktext) == ["0", "8"]

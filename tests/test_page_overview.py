@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,9 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion import shipped
-from dashboard import cache, state
+from core.studies.leak_figures import leak_figures
+from dashboard import cache, compiling, state
 from dashboard.inversion.answers import ENCODER
 from dashboard.inversion.cost import cost_in_words
+from dashboard.leakage import TITLES
 
 
 def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -> None:
@@ -20,7 +24,8 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     assert not page.exception and not page.error
     assert re.fullmatch(
         r"Of \d+ words? the attacker reads (\d+|none)"
-        r"( · \d+ it cannot name: no evidence of safety)?",
+        r"|Of the \d+ words? that it can name, the attacker reads (\d+|none); \d+ more it cannot: "
+        r"no evidence of safety|The attacker can name none of \d+ words?: no evidence of safety",
         page.title[0].value,
     )
     assert any("How much leaks" in caption.value for caption in page.caption)
@@ -28,6 +33,37 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     assert len(marked) == 2  # as written, and with its words marked
     assert any("Recovered:" in html or "can be scored" in html for html in marked)
     assert "384 numbers" in " ".join(html.value for html in page.html)
+
+
+def test_why_pages_differ_is_asked_at_the_head_of_the_page(small_app: AppTest) -> None:
+    page = small_app.run()
+    assert not [m for m in page.markdown if "One encoder, several figures" in m.value]
+    page.session_state["why-pages-differ"] = True
+    page.run()
+    assert not page.exception
+    (told,) = [m.value for m in page.markdown if "One encoder, several figures" in m.value]
+    assert all(f"**{TITLES[name]}, " in told for name in leak_figures())
+
+
+def test_a_first_opening_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[str] = []
+
+    @contextmanager
+    def noted(told: str, **_: Any) -> Iterator[None]:
+        waits.append(told)
+        yield
+
+    class Slot(nullcontext[None]):
+        def skeleton(self, *, height: int) -> Any:
+            return noted(f"a grey block of {height}")
+
+    monkeypatch.setattr("dashboard.compiling.st.spinner", noted)
+    monkeypatch.setattr(cache, "open_names", lambda: opened)
+    opened: set[Any] = set()
+    for _ in range(2):
+        with compiling.opening(Slot(), ENCODER):
+            opened.add(("search", ENCODER))
+    assert waits[0].startswith("Opening the encoder") and waits[1].startswith("a grey block")
 
 
 def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:

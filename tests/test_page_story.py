@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
+from core.results import RecoveredWord
 from core.story.deck import make_deck
 from core.story.format import Pin, Slide, Story
 from core.story.html import html_report
@@ -125,6 +127,39 @@ def test_what_was_typed_is_pinned_only_where_it_is_asked_for(small_app: AppTest)
         assert word not in told_alone
     assert "".join(piece for piece, _ in whole.sentence) == typed
     assert any(typed in command for command in whole.commands)
+
+
+def test_wrong_guesses_are_in_the_story_so_that_precision_can_be_followed(
+    small_app: AppTest,
+) -> None:
+    from dashboard.inversion import pinned
+
+    page = opened(small_app, "inversion", text="The river is near Quendor.", attack="mlc")
+    (read,) = page.session_state["_readings"].values()
+    guessed = (RecoveredWord("rivers", 0.9), RecoveredWord("money", 0.25))
+    reading = replace(read, wrong=guessed[::-1], kin={"rivers": "river"})
+    n, n_read = len(guessed), reading.n_recovered
+    whole, alone = (" ".join(pinned.seen([reading], told).more) for told in (True, False))
+    said = f"Of {n_read + n} words that it answers, {n} are not there"
+    assert said in whole and said in alone
+    assert f"precision {reading.scores.precision:.0f}" in whole
+    assert "rivers (0.90, of one stem with river), money (0.25)" in whole
+    assert "the surest of these has a score of 0.90" in alone
+    assert "rivers" not in alone and "money" not in alone
+    many = replace(reading, wrong=tuple(RecoveredWord(f"w{i}", i / 20) for i in range(12)))
+    assert pinned.wrong_said(many, True).endswith("and 4 more.")
+
+
+def test_a_pinned_example_tells_its_wrong_guesses(small_app: AppTest) -> None:
+    page = opened(small_app, "inversion", attack="mlc")
+    page.button(key="add-to-story-inversion").click().run()
+    (pin,) = pins(page)
+    (reading,) = page.session_state["_readings"].values()
+    assert pin.slide is not None and pin.slide.table is not None
+    told = dict(zip(pin.slide.table.columns, pin.slide.table.rows[0], strict=True))
+    assert told["Wrong guesses"] == str(len(reading.wrong))
+    assert all(f"{found.word} (" in pin.slide.body for found in reading.wrong[:8])
+    assert f"the attacker reads {reading.n_recovered or 'none'}" in pin.slide.title
 
 
 def test_a_container_notes_what_a_page_finds() -> None:

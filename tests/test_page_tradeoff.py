@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 from core.figures.tradeoff import attacker_said
 from core.results import Score
 from core.studies.registry import STUDIES
-from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_choice import SHARE, choose, keeps, to_compare
 from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
 from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
 from dashboard import cache, state
-from dashboard.tradeoff import finding
+from dashboard.tradeoff import controls, finding
 from dashboard.tradeoff import state as tradeoff_state
 from dashboard.tradeoff.state import name_of
 
@@ -53,7 +54,11 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
 def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
     page = opened()
     found = load_tradeoff(SHIPPED / "minilm.json")
-    shown = [name_of(choose(found, task).shown) for task in found.tasks]
+
+    def compared(task: str, share: float = SHARE) -> str:
+        return name_of(to_compare(found, task, choose(found, task, share)))
+
+    shown = [compared(task) for task in found.tasks]
     other = next(i for i, point in enumerate(shown) if point != shown[0])
 
     def box() -> str:
@@ -65,14 +70,14 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
     assert box() == shown[other], "another task, another headline: the box follows"
     page.session_state[tradeoff_state.SHARE_KEY] = 99
     page.run()
-    assert box() == name_of(choose(found, found.tasks[other], 0.99).shown)
+    assert box() == compared(found.tasks[other], 0.99)
     picked = name_of(found.points[7])
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(picked).run()
     page.session_state[tradeoff_state.TASK_KEY] = found.tasks[0]
     page.run()
     assert box() == picked, "what the reader picked stands"
     page.button(key="forget_pick").click().run()
-    assert box() == name_of(choose(found, found.tasks[0], 0.99).shown)
+    assert box() == compared(found.tasks[0], 0.99)
 
 
 def test_where_nothing_surely_keeps_enough_the_page_says_so(
@@ -80,12 +85,54 @@ def test_where_nothing_surely_keeps_enough_the_page_says_so(
 ) -> None:
     found = load_tradeoff(SHIPPED / "minilm.json")
     base = found.undefended
-    poor = [p for p in found.points if p.label == "to 24 dimensions"]
+    poor = [p for p in found.points if p is not base and not keeps(p, base, found.tasks[0], SHARE)]
+    assert poor
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, *poor)))
     page = opened()
     assert page.title[0].value == "No defence here helps much"
-    assert "surely keeps 90%" in " ".join(m.value for m in page.markdown)
-    assert page.selectbox(key=tradeoff_state.POINT_KEY).value == "none"
+    assert "surely keeps 90 %" in " ".join(m.value for m in page.markdown)
+    compared = page.selectbox(key=tradeoff_state.POINT_KEY).value
+    assert compared in map(name_of, poor), "no defence against itself compares nothing"
+    assert page.selectbox(key=tradeoff_state.AGAINST_KEY).value == "none"
+
+
+def test_what_is_not_told_apart_from_no_defence_is_no_winner(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = load_tradeoff(SHIPPED / "minilm.json")
+    base = found.undefended
+    alike = next(p for p in found.points if p.defence == "int8")
+    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, alike)))
+    page = opened()
+    choice = choose(cache.tradeoff(None), found.tasks[0])
+    assert choice.best is alike and not choice.helps, "else this test is of nothing"
+    said = " ".join(m.value for m in page.markdown)
+    assert "surely leaks less than no defence" in said and "leaks least" not in said
+    for point in (alike, base):
+        assert choice.leak(point).said(0) in said
+    assert all("leaks least" not in str(cell) for cell in page.dataframe[0].value["measured"])
+    assert page.dataframe[0].value["measured"][0].startswith("none surely less; nearest ")
+    sides = [page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()]
+    assert sides == [name_of(alike), name_of(base)]
+
+
+def test_the_letters_in_the_figure_are_explained_where_they_are_drawn(opened: Open) -> None:
+    page = opened()
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    rings = {t["text"][0]: t for t in figure["data"] if str(t.get("name")).startswith("ring ")}
+    caption = next(c.value for c in page.caption if "The rings are" in c.value)
+    for side, key in tradeoff_state.SIDES.items():
+        said = controls.setting_said(page.selectbox(key=key).value)
+        ring = rings[f"<b>{side}</b>"]
+        assert ring["name"] == f"ring {side}: {said}" and ring.get("showlegend", True)
+        assert f"**{side}** is {said}" in caption
+    assert len({page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()}) == 2
+
+
+def test_no_column_fills_a_telephone(opened: Open) -> None:
+    for frame in opened().dataframe:
+        columns = json.loads(frame.proto.columns)
+        assert not [name for name, each in columns.items() if each.get("pinned")]
 
 
 def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

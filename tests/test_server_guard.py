@@ -56,6 +56,17 @@ def test_every_answer_has_the_headers(
     assert told["referrer-policy"] == "no-referrer" and told["x-frame-options"] == "DENY"
 
 
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [("/overview", "/"), ("/overview/", "/"), ("/overview?text=a%20b", "/?text=a%20b")],
+)
+def test_the_page_that_opens_first_has_an_address_of_its_name(
+    server: Server, path: str, to: str
+) -> None:
+    status, told, _ = server.ask(path, headers=HTML)
+    assert status == 307 and told["location"] == to
+
+
 def test_the_scripts_of_the_document_are_known_by_their_hash(server: Server) -> None:
     _, told, document = server.ask("/", headers=HTML)
     assert headers.content_policy(document) == told["content-security-policy"]

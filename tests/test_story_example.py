@@ -11,6 +11,7 @@ from story_pages import numbers, opened, text_of
 from streamlit.testing.v1 import AppTest
 
 from core.attacks.inversion.reading import Mark, Reading, prior_words, read_vector
+from core.attacks.inversion.sentence import read_said, scored_said
 from core.attacks.inversion.shipped import open_attack
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError
@@ -45,7 +46,9 @@ def test_the_slide_counts_what_it_marks_and_opens_at_its_sentence() -> None:
     kept, slide = stored(), example.example()
     marked = {piece.lower() for piece, mark in slide.sentence if mark == Mark.RECOVERED}
     assert len(marked) == kept["n_recovered"]
-    assert slide.title == f"Of {kept['n_words']} words the attacker reads {len(marked)}"
+    n_unnamed = kept["n_words"] - kept["n_scored"]
+    assert slide.title == read_said(len(marked), kept["n_scored"], n_unnamed)
+    assert scored_said(kept["n_scored"], n_unnamed) in dict(slide.facts)["n"]
     assert "".join(piece for piece, _ in slide.sentence) == example.sample_text()
     pin = Pin(page="inversion", shows="example")
     (page,) = make_deck(Story(title="t", pins=(pin,)), "2026-03-01").pages

@@ -159,7 +159,7 @@ def _show_count(answer: dict[str, Any], true: AbstractSet[str]) -> None:
 
     said = {found["word"] for found in answer["words"]}
     words, unnamed = (true - STOP_WORDS) | (true & said), answer["cannot_be_named"]
-    print(f"  {read_said(len(words & said), len(words), len(unnamed))}")
+    print(f"  {read_said(len(words & said), len(words) - len(unnamed), len(unnamed))}")
     if unnamed:
         print(f"  Not named: {', '.join(unnamed)}. The page of names (`leakscope serve`, /names) "
               "asks the encoder which of some candidates is in the vector.")  # fmt: skip

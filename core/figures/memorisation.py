@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
 from core.results import Score
-from core.studies.memorisation_summary import Audited, Law, Memorisation
+from core.studies.memorisation_summary import Audited, Law, Memorisation, Planted
 
 __all__ = ["ACCESS", "MODELS", "audit_figure", "growth_figure", "insertions_figure",
            "target_said", "times_said", "verdict"]  # fmt: skip
@@ -25,9 +25,6 @@ _SEEN = {"texts": ("#0072B2", "circle"), "gradients": ("#D55E00", "square")}
 _APART = 0.06
 """Of models, so that their intervals stand side by side."""
 
-_BESIDE = {"texts": -0.08, "gradients": 0.08}
-"""Auditors of one ε stand side by side."""
-
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 _SHADE = "rgba(128,128,128,0.14)"
 
@@ -36,10 +33,16 @@ def verdict(found: Memorisation) -> str:
     """Return from how many insertions on a secret stands out, and in which model."""
     seen = [point for point in found.planted if point.stands_out]
     if not seen:
-        return "No planted secret stands out of those that were planted nowhere"
+        most = found.planted[-1]
+        return f"No planted secret stands out of those that were planted nowhere ({_n_said(most)})"
     fewest = min(seen, key=lambda point: (point.insertions, -point.exposure.value))
-    times = times_said(fewest.insertions)
-    return f"Planted {times}, a secret stands out in the {MODELS[fewest.model]}"
+    told = f"Planted {times_said(fewest.insertions)}, a secret stands out in the"
+    return f"{told} {MODELS[fewest.model]} ({_n_said(fewest)})"
+
+
+def _n_said(point: Planted) -> str:
+    n = point.exposure.n
+    return f"mean of {n} canaries" if n != 1 else "one canary"
 
 
 def times_said(n: int) -> str:
@@ -129,10 +132,10 @@ def audit_figure(audited: Sequence[Audited]) -> go.Figure:
         marker={"symbol": "line-ew-open", "size": 48, "color": BASELINE, "line": {"width": 3}},
         hovertemplate="the accountant: %{y:.2f}<extra></extra>",
     )  # fmt: skip
-    for access, shift in _BESIDE.items():
+    for access in _SEEN:  # all at the ε that they are of: their symbols tell them apart
         same = [each for each in audited if each.access == access]
         if same:
-            _bounds(figure, same, [targets.index(each.target) + shift for each in same])
+            _bounds(figure, same, [targets.index(each.target) for each in same])
     _finish(figure, "ε that the training was to keep to", height=400)
     names = [target_said(target) for target in targets]
     figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names,

@@ -153,7 +153,8 @@ def _path(corners: list[Ends] | tuple[Ends, ...]) -> str:
 
 
 def _ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -> None:
-    """Mark a point that was chosen."""
+    """Mark a point that was chosen, and say in the legend which it is."""
+    title = entry_shown(point.defence).title
     figure.add_scatter(
         x=[point.utility[task].value],
         y=[leak_of(point, reads).value],
@@ -163,7 +164,8 @@ def _ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -
         textfont={"size": 15},
         marker={"size": 22, "symbol": "circle-open", "color": BASELINE, "line": {"width": 3}},
         hoverinfo="skip",
-        showlegend=False,
+        name=f"ring {letter}: {', '.join(filter(None, (title, point.label)))}",
+        legendrank=1,
     )
 
 

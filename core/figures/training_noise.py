@@ -141,12 +141,13 @@ def _without(figure: go.Figure, null: Score, theirs: float | None) -> None:
 def _guess(figure: go.Figure, chance: float) -> None:
     if math.isfinite(chance):
         figure.add_hline(y=chance, line=_DOTTED)
-        _told(figure, chance, f"guessing {chance:.0f}", "top")
+        # Much noise, at the left, brings points down to guessing: its name stands at the right.
+        _told(figure, chance, f"guessing {chance:.0f}", "bottom", side="right")
 
 
-def _told(figure: go.Figure, y: float, text: str, anchor: str) -> None:
-    figure.add_annotation(x=0, xref="paper", xanchor="left", y=y, yanchor=anchor, text=text,
-                          showarrow=False)  # fmt: skip
+def _told(figure: go.Figure, y: float, text: str, anchor: str, *, side: str = "left") -> None:
+    figure.add_annotation(x=float(side == "right"), xref="paper", xanchor=side, y=y,
+                          yanchor=anchor, text=text, showarrow=False)  # fmt: skip
 
 
 def _finish(figure: go.Figure, etas: Sequence[float]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from core.assets import ASSETS
 from core.attacks.inversion.reading import Mark, Reading, prior_words, read_vector
 from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.sentence import read_said
+from core.attacks.inversion.sentence import read_said, scored_said
 from core.attacks.inversion.shipped import (
     n_taught_by,
     open_attack,
@@ -96,7 +96,7 @@ def _slide(found: dict[str, Any]) -> Slide:
     wrong = ", ".join(found["wrong"])
     beside = f" Words that it answers and that are not there: {wrong}." if wrong else ""
     return Slide(
-        title=read_said(found["n_recovered"], found["n_words"], n_unnamed),
+        title=read_said(found["n_recovered"], found["n_scored"], n_unnamed),
         body=f"An invented e-mail became {found['dimension']:,} numbers, and nothing else was "
         f"kept. From these alone, the {entry.title.lower()} reads the marked words.{beside} "
         f"That is an F1 of **{found['f1']:.0f}**; whoever guesses without the numbers reads "
@@ -104,7 +104,7 @@ def _slide(found: dict[str, Any]) -> Slide:
         sentence=tuple((str(piece), Mark(mark).value) for piece, mark in found["pieces"]),
         facts=(
             ("Data", "one invented sentence, an example"),
-            ("n", f"1 sentence, {found['n_scored']} words scored"),
+            ("n", f"1 sentence; scores count {scored_said(found['n_scored'], n_unnamed)}"),
             ("Interval", "none: a sentence is no measurement"),
             ("Attacker", entry.title),
             ("Access", entry.access.needs),

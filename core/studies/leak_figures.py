@@ -72,13 +72,6 @@ class LeakFigure:
             return f"{said}{every}"
         return f"{self.score.said(0)} {self.measure}"
 
-    @property
-    def short(self) -> str:
-        """The figure in as few words as stand in a list of several."""
-        if self.measure == F1:
-            return read_said(self.score, self.recall)
-        return f"{self.score.value:.0f} {self.measure}"
-
 
 def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
     """Return the figures by page; pages whose files are missing or damaged are left out."""

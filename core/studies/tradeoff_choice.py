@@ -26,6 +26,7 @@ __all__ = [
     "leak_of",
     "low",
     "reads_of",
+    "to_compare",
     "untimed",
     "within",
 ]
@@ -145,6 +146,14 @@ def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words
         if p is not best and not leak_of(p, reads).is_resolved_from(leak_of(best, reads))
     ]  # fmt: skip
     return Choice(promising, measured, base, tuple(alike), reads)
+
+
+def to_compare(found: Tradeoff, task: str, choice: Choice) -> Point:
+    """Return the setting to hold against no defence: of those that keep enough, or else of all."""
+    if choice.best is not None:
+        return choice.best
+    others = [p for p in attacked(found, task, choice.reads) if not _is_base(p)]
+    return _least(others, choice.reads) or choice.base
 
 
 def keeps(point: Point, base: Point, task: str, share: float) -> bool:

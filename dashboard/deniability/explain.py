@@ -9,6 +9,7 @@ from core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, shipped
 from core.defences.metric_dp.promise import Promises
 from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES
+from core.said import percent_said
 from dashboard.calm import plain
 
 __all__ = ["caveats", "how_it_is_computed"]
@@ -80,9 +81,9 @@ def _audited(eta: float) -> str:
     return "\n".join([
         f"**Their audit**, run here at η = {eta:g}:\n",
         *lines,
-        f"\nA true mechanism is refuted in {ALPHA:.0%} of audits. Where the noise is seen, its "
-        "length, direction and independence are held against the law; where tokens come out, their "
-        "frequencies are, and the promise is bounded for two near tokens.",
+        f"\nA true mechanism is refuted in {percent_said(ALPHA)} of audits. Where the noise is "
+        "seen, its length, direction and independence are held against the law; where tokens come "
+        "out, their frequencies are, and the promise is bounded for two near tokens.",
     ])  # fmt: skip
 
 

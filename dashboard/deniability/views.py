@@ -48,7 +48,7 @@ def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
     n = len(sentence.ids)
     return (
         f"At η = {eta:g}, {_per_cent(unchanged.value)} of these tokens come back unchanged",
-        f"95% interval {unchanged.ci95.said()}%, over {unchanged.n:,} draws of noise for "
+        f"95 % interval {unchanged.ci95.said()} %, over {unchanged.n:,} draws of noise for "
         f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
         "is right this often.",
     )
@@ -57,8 +57,8 @@ def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
 def _per_cent(value: float) -> str:
     """Return a share that is neither none nor all as such."""
     if 99.5 <= value < 100:
-        return f"{min(value, 99.9):.1f}%"
-    return "less than 1%" if 0 < value < 0.5 else f"{value:.0f}%"
+        return f"{min(value, 99.9):.1f} %"
+    return "less than 1 %" if 0 < value < 0.5 else f"{value:.0f} %"
 
 
 def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:

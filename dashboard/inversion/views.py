@@ -12,7 +12,7 @@ from core.assets import ROOT
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.export import readings_csv, readings_json
 from core.attacks.inversion.reading import Reading
-from core.attacks.inversion.sentence import read_said
+from core.attacks.inversion.sentence import read_said, scored_said
 from core.figures import inversion as figures
 from core.protocols import Vectors
 from dashboard import markup
@@ -47,10 +47,8 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
     The two are Markdown without anything typed in it.
     """
     best = strongest(readings)
-    n_unknown = len(best.unknown)
-    n = len(best.targets) + n_unknown
     by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}, from the vector alone"
-    what = read_said(best.n_recovered, n, n_unknown)
+    what = read_said(best.n_recovered, len(best.targets), len(best.unknown))
     if not best.targets:
         return what, f"{by}: nothing could be scored."
     if len(readings) > 1:
@@ -151,13 +149,13 @@ def score_row(reading: Reading) -> None:
     with st.container(horizontal=True, gap="xsmall"):
         st.metric(
             "Words read",
-            f"{reading.n_recovered} of {reading.n_words}" if is_scored else "–",
+            f"{reading.n_recovered} of {len(reading.targets)}" if is_scored else "–",
             f"guessing: {reading.n_guessed}" if is_scored else "not scored",
             delta_color="off",
             delta_arrow="off",
             width=112,
-            help="How many different words of the text this attack named. Below: the same for an "
-            "attacker who never sees the vector.",
+            help="How many different words of the text this attack named, of those that it can "
+            "name. Below: the same for an attacker who never sees the vector.",
         )
         for title, value, guess, about in (
             ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
@@ -171,7 +169,7 @@ def score_row(reading: Reading) -> None:
                 "Recall",
                 own.recall,
                 prior.recall,
-                "Of the words in the text, how many were answered, in per cent",
+                "Of the words in the text that it can name, how many were answered, in per cent",
             ),
         ):
             st.metric(
@@ -203,12 +201,16 @@ def groups_said(readings: Sequence[Reading]) -> str:
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
         told.append(f"{shown} {n_read} of {n}" if n else f"{shown} none there")
     said = f"Read of {', of '.join(told)}."
-    n_unknown = sum(len(reading.unknown) for reading in readings)
+    n_named, n_unknown = (
+        sum(map(len, words))
+        for words in ([r.targets for r in readings], [r.unknown for r in readings])
+    )
+    counted = f"{said} The scores count {scored_said(n_named, n_unknown)}"
     if not n_unknown:
-        return said
-    said += f" Cannot be named by this attacker, and no evidence of safety: {n_unknown} more"
+        return f"{counted}."
+    counted += ", which is no evidence of safety"
     f1 = readings[0].all_words_f1
-    return f"{said}; counted as missed, F1 {f1:.0f}." if len(readings) == 1 else f"{said}."
+    return f"{counted}; with these as missed, F1 {f1:.0f}." if len(readings) == 1 else f"{counted}."
 
 
 def comparison(readings: Sequence[Reading]) -> None:

@@ -13,6 +13,7 @@ from core.attacks.membership.verdict import Verdict, verdict_of, worth_at
 from core.errors import CoreError
 from core.figures.membership import score_figure
 from core.results import Score
+from core.said import percent_said
 from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.membership import state
@@ -172,7 +173,9 @@ def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
             f"{100 * at.fpr:g} % falsely accused cannot be seen. Choose a greater share above."
         )
     sign = "● Called a member." if verdict.is_called else "○ Not called a member."
-    beside = f"Its score is above that of {verdict.share_below:.0%} of the other non-members."
+    beside = (
+        f"Its score is above that of {percent_said(verdict.share_below)} of the other non-members."
+    )
     found = _per_cent(verdict.worth(state.prior()))
     asked = "called so" if verdict.is_called else "not called so"
     return (
@@ -196,7 +199,7 @@ def _texts(found: OwnAttacked, numbers: list[int]) -> None:
                 "class": neutral_cell(found.labels[i]),
                 "probability of its class": float(found.confidences[i]),
                 "score": float(scores[i]),
-                "above, of non-members": f"{_share_below(scores[i], best):.0%}",
+                "above, of non-members": percent_said(_share_below(scores[i], best)),
             }
             for i in numbers[:_MOST_TEXTS]
         ],

@@ -137,8 +137,9 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
         f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
         f"{plain(one.data_title)}: an AUC of **{auc_said(auc)}** of 100, 95 % interval in "
         f"brackets, where guessing reaches {100 * auc.chance:.0f}.{control}"
-        f"{told} Means over {one.n_draws} draw{'s' if one.n_draws != 1 else ''} of who "
-        f"is a member. It is one of {n_tried} attacks that were tried on the same."
+        f"{told} Of {auc.n:,} {one.unit}; means over {one.n_draws} "
+        f"draw{'s' if one.n_draws != 1 else ''} of who is a member. It is one of {n_tried} attacks "
+        "that were tried on the same."
         f"{_of_the_rarest(one)}{years}"
     )
 

@@ -18,7 +18,7 @@ from core.attacks.membership.drawn import score_shares
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import MAX_UPLOAD_BYTES
 from core.figures.membership import roc_figure, score_figure
-from core.said import auc_said
+from core.said import auc_said, percent_said
 from dashboard import work
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -163,8 +163,8 @@ def _counted(record: dict[str, Any]) -> str:
     return (
         f"{n:,} samples{of_users}, {n_members:,} of them members; {record['n_classes']:,} classes; "
         f"{record['n_shadows']} shadow models. The classifier is right on "
-        f"{record['accuracy_on_members']:.1%} of members and {record['accuracy_on_others']:.1%} of "
-        "others."
+        f"{percent_said(record['accuracy_on_members'], 1)} of members and "
+        f"{percent_said(record['accuracy_on_others'], 1)} of others."
     )
 
 

@@ -17,6 +17,7 @@ from core.figures.memorisation import (
     times_said,
     verdict,
 )
+from core.said import percent_said
 from core.studies.memorisation_summary import Audited, Memorisation
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -140,9 +141,9 @@ def audit(found: Memorisation) -> None:
     st.markdown(
         "Many canaries are put in by the toss of a coin, and an auditor guesses which. From the "
         "right guesses follows an ε that the training surely exceeds, at "
-        f"{1 - found.alpha:.0%}; the accountant says what it surely keeps to. "
+        f"{percent_said(1 - found.alpha)}; the accountant says what it surely keeps to. "
         + (f"Of **{n} audits** of private training, **{n_above}** lie above the accountant's ε; "
-           f"a sound accountant lets at most {found.alpha:.0%} of them." if n else "")
+           f"a sound accountant lets at most {percent_said(found.alpha)} of them." if n else "")
     )  # fmt: skip
     st.markdown("**ε from below and from above** · points: the middle audit; bars: all of them")
     st.plotly_chart(

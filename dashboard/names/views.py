@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
@@ -47,8 +48,22 @@ def finding(slot: Any, found: NameExperiment, attack: str) -> None:
         f"{rate_said(own, 'sentences', count=n_own, is_bold=True)}; with another name of the list "
         f"in its place, of {rate_said(other, 'vectors', count=n_other, is_bold=True)}.\n\nIts "
         f"vocabulary holds {n_known} of the {len(matrix.names)} surnames; the others it can never "
-        "read, and the probe below needs to know none. Surnames of the list that are not in the "
-        f"sentence it answered in {rate_said(matrix.wrongly_said(), 'chances', decimals=1)}."
+        f"read{_of_known(found)}, and the probe below needs to know none. Surnames of the list "
+        "that are not in the sentence it answered in "
+        f"{rate_said(matrix.wrongly_said(), 'chances', decimals=1)}."
+    )
+
+
+def _of_known(found: NameExperiment) -> str:
+    """Return how many surnames were read of those that could be, as a clause; empty for none."""
+    is_known = np.array(found.training_counts) > 0
+    own = found.substitution.is_own & is_known
+    if not own.any() or is_known.all():
+        return ""
+    n_read = int(found.substitution.read[own].sum())
+    return (
+        f", and they are here by design: where it holds the surname, it read it from {n_read} of "
+        f"{own.sum()} sentences"
     )
 
 

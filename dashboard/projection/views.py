@@ -22,6 +22,7 @@ from core.projection.selection import matching_rows
 from core.projection.spec import METHODS
 from core.protocols import Encoder
 from core.ranges import Strength
+from core.said import percent_said
 from core.specs import DefenceSpec
 from core.text import check_text
 from dashboard import encoder_choice, markup
@@ -185,7 +186,7 @@ def _told(points: Points, layout: Layout) -> None:
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
     kept = ""
     if layout.principal is not None:
-        kept = f" The axes keep {sum(layout.principal.kept):.0%} of the variance."
+        kept = f" The axes keep {percent_said(sum(layout.principal.kept))} of the variance."
     st.markdown(
         f"**{points.told}.** Trustworthiness **{trust.value:.3f}** (95 % interval "
         f"{trust.ci95.said(3)}, asked of {trust.n:,} points about {layout.trustworthiness.k} "

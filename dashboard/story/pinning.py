@@ -139,6 +139,8 @@ class Seen:
     Attributes
     ----------
     figure : Figure or None
+    more : iterable of str
+        Paragraphs that stand below the finding, of what the page shows elsewhere.
     facts : iterable of (str, str)
         n, interval, attacker, access, cost, data, origin.
     commands : iterable of str
@@ -159,6 +161,7 @@ class Seen:
     alt: str = ""
     table: Table | None = None
     sentence: tuple[tuple[str, str], ...] = ()
+    more: Iterable[str] = ()
     facts: Iterable[Fact] = ()
     commands: Iterable[str] = ()
     headline: Noted | None = None
@@ -249,7 +252,9 @@ def _pin(
     opens = "; ".join(filter(None, (EXAMPLE * is_other, seen.opens)))
     slide = Slide(
         title=spoken(told.heading),
-        body="\n\n".join(b for b in told.lines if with_typed or b not in told.typed),
+        body="\n\n".join(
+            [*(b for b in told.lines if with_typed or b not in told.typed), *seen.more]
+        ),
         sentence=seen.sentence,
         figure=figure,
         alt=seen.alt or headline.alt,

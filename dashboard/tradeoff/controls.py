@@ -121,7 +121,8 @@ def limit_picker(found: Tradeoff) -> float | None:
 
 _LABELS = {"A": "A: this defence", "B": "B: against this one"}
 _HELP = {
-    "A": "The same as clicking a point in the figure; the headline's until you pick another",
+    "A": "The same as clicking a point in the figure; what the headline speaks of until you pick "
+    "another",
     "B": "What A is held against; no defence until you pick one",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.results import Score
-from core.said import instead_said, leak_said
+from core.said import instead_said, leak_said, percent_said
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
 from core.studies.tradeoff_point import READS
@@ -164,15 +164,16 @@ def _no_help(choice: Choice, task: str, share: float) -> str:
     best = choice.best
     if best is None:
         return (
-            f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
-            f"{task_said(task)}: the lower end of each interval lies below. "
+            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness "
+            f"for {task_said(task)}: the lower end of each interval lies below. "
             "Ask for less, or more texts would have to be measured."
         )
     own, base = (read_said(choice.leak(p), choice.reads) for p in (best, choice.base))
     return (
-        f"Of the settings that surely keep {share:.0%} of the usefulness for {task_said(task)}, "
-        f"{point_said(best)} leaks least: **{own}** to the strongest attacker, against **{base}** "
-        f"without a defence: {beside_none(best, choice.base, choice.reads)}."
+        f"None of the settings that surely keep {percent_said(share)} of the usefulness for "
+        f"{task_said(task)} surely leaks less than no defence. Nearest comes {point_said(best)}: "
+        f"**{own}** to the strongest attacker, against **{base}** without a defence, "
+        f"{beside_none(best, choice.base, choice.reads)}."
     )
 
 
@@ -190,15 +191,17 @@ def _promised_or_not(choice: Choice, share: float) -> str:
     if choice.promising is None:
         return (
             "It promises nothing: it was measured against the attackers that were tried. No "
-            f"defence that promises something surely keeps {share:.0%}."
+            f"defence that promises something surely keeps {percent_said(share)}."
         )
     promising: Point = choice.promising
     if choice.best is promising:
         said = promise_said(DefenceSpec.of(promising.defence, dict(promising.settings)))
         return f"It promises something: {said}."
-    told = beside_none(promising, choice.base, choice.reads)
-    return (
-        "It promises nothing: it was measured against the attackers that were tried. Of the "
-        f"defences with a promise, {point_said(promising)} leaks least: "
-        f"{read_said(choice.leak(promising), choice.reads)}{told and f', {told}'}."
-    )
+    nothing = "It promises nothing: it was measured against the attackers that were tried."
+    read = read_said(choice.leak(promising), choice.reads)
+    if told := beside_none(promising, choice.base, choice.reads):
+        return (
+            f"{nothing} Of the defences with a promise that keep as much, none surely leaks less "
+            f"than no defence; nearest comes {point_said(promising)}: {read}, {told}."
+        )
+    return f"{nothing} Of the defences with a promise, {point_said(promising)} leaks least: {read}."

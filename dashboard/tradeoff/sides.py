@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.attacks.inversion.reading import Reading
 from core.errors import CoreError
+from core.said import percent_said
 from core.specs import DefenceSpec
 from core.studies.eta_outlook import kept_of
 from core.studies.tradeoff_choice import leak_of
@@ -110,7 +111,7 @@ def _facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, st
 
 def _mean_said(kept: Mapping[str, float]) -> str:
     mean = sum(kept.values()) / len(kept)
-    return f"{mean:.0%} of the way from guessing to no defence, of {len(kept)}"
+    return f"{percent_said(mean)} of the way from guessing to no defence, of {len(kept)}"
 
 
 def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:

@@ -11,7 +11,7 @@ from core.attacks.inversion.export import table_csv
 from core.defences.metric_dp.promise import HARDLY, odds_said
 from core.defences.metric_dp.promised import EXAMPLE
 from core.figures.tradeoff import attacker_said, tradeoff_figure
-from core.said import leak_said
+from core.said import leak_said, percent_said
 from core.specs import DefenceSpec
 from core.studies.odds import ODDS
 from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
@@ -78,12 +78,21 @@ def picture(
     left_out = len(left.points) - len(attacked(left, task, reads))
     st.caption(
         "Down is private, right is useful. Click a point to see a sentence at its setting. "
+        f"{_rings_said(left)}"
         "Dashed: the least that some setting surely leaks, at each usefulness; below it, in the "
         "band, lies the best of these settings, where all intervals hold."
         + (f" {left_out} settings were not measured for this." if left_out else "")
     )
     if missing := missing_said(found):
         st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
+
+
+def _rings_said(found: Tradeoff) -> str:
+    """Return which settings the letters in the figure ring."""
+    places = state.shown_places(found)
+    told = [f"**{side}** is {point_said(found.points[place])}" for side, place in places.items()]
+    below = "the settings that are set side by side on your sentence below"
+    return f"The rings are {below}: {', '.join(told)}. " if told else ""
 
 
 def shipped_beside(found: Tradeoff, task: str, reads: str) -> None:
@@ -123,7 +132,7 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
         key="all_tasks",
         hide_index=True,
         column_config={
-            "task": columns.TextColumn("Useful for", pinned=True),
+            "task": columns.TextColumn("Useful for"),
             "plain": columns.NumberColumn("No defence scores", format="%.1f"),
             "promising": columns.TextColumn(
                 "Leaks least of those that promise something",
@@ -136,8 +145,9 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
         },
     )
     st.caption(
-        f"Of the settings that surely keep {share:.0%} of the usefulness, the one that surely "
-        f"leaks least; without a defence: {read_said(leak_of(found.undefended, reads), reads)}. "
+        f"Of the settings that surely keep {percent_said(share)} of the usefulness, the one that "
+        "surely leaks least; without a defence: "
+        f"{read_said(leak_of(found.undefended, reads), reads)}. "
         f"Odds: {_ODDS_OF}; of texts as a whole, the first two."
     )
 
@@ -148,7 +158,9 @@ def _least_said(point: Point | None, choice: Choice) -> str:
     told = beside_none(point, choice.base, choice.reads)
     leak = choice.leak(point)
     read = leak_said(leak) if choice.reads == "words" else leak.said(0)
-    return f"{point_said(point)}: {read}{told and f', {told}'}"
+    if told:
+        return f"none surely less; nearest {point_said(point)}: {read}, {told}"
+    return f"{point_said(point)}: {read}"
 
 
 def table(found: Tradeoff, task: str, reads: str) -> None:
@@ -183,7 +195,7 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         key="points",
         hide_index=True,
         column_config={
-            "defence": columns.TextColumn("Defence", pinned=True),
+            "defence": columns.TextColumn("Defence"),
             "strength": columns.TextColumn("Strength"),
             "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),

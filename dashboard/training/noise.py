@@ -103,9 +103,11 @@ def _title(etas: Sequence[float], above: Sequence[float]) -> str:
     if not etas:
         return "What a network is worth that only ever sees noise"
     if len(above) == len(etas):
-        return "Replacing words costs less than moving their vectors, at every η measured"
+        where = {1: "the one", 2: "both"}.get(len(etas), f"all {len(etas)}")
+        return f"Replacing words costs less than moving their vectors, at {where} η measured"
     if not above:
-        return "Replacing words costs not surely less than moving their vectors, at any η measured"
+        at = f"at none of {len(etas)} η" if len(etas) > 1 else "at the one η measured"
+        return f"Replacing words costs not surely less than moving their vectors, {at}"
     return f"Replacing words costs less than moving their vectors at {len(above)} of {len(etas)} η"
 
 

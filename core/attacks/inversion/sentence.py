@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from core.errors import InvalidInputError
 from core.text import STOP_WORDS, check_text, word_set
 
-__all__ = ["check_sentence", "kin_of", "read_said"]
+__all__ = ["check_sentence", "kin_of", "read_said", "scored_said"]
 
 
 def check_sentence(
@@ -43,21 +43,51 @@ def check_sentence(
     return text
 
 
-def read_said(n_read: int, n_words: int, n_unnamed: int) -> str:
-    """Return how many words were read, and how many no answer could have named.
+def read_said(n_read: int, n_named: int, n_unnamed: int) -> str:
+    r"""Return how many words were read of those that could be, and how many no answer could name.
 
     What an attacker cannot name is missing from its list, not from the vector.
+
+    Parameters
+    ----------
+    n_named : int
+        Words of the text that the attacker can name: what every score counts.
 
     Examples
     --------
     >>> read_said(6, 10, 0)
     'Of 10 words the attacker reads 6'
-    >>> read_said(0, 10, 4)
-    'Of 10 words the attacker reads none · 4 it cannot name: no evidence of safety'
+    >>> print(read_said(7, 12, 2).replace("; ", "\n"))
+    Of the 12 words that it can name, the attacker reads 7
+    2 more it cannot: no evidence of safety
+    >>> read_said(0, 0, 4)
+    'The attacker can name none of 4 words: no evidence of safety'
     """
-    words = f"{n_words} word{'' if n_words == 1 else 's'}"
-    read = f"Of {words} the attacker reads {n_read or 'none'}"
-    return f"{read} · {n_unnamed} it cannot name: no evidence of safety" if n_unnamed else read
+    if not n_unnamed:
+        return f"Of {_words(n_named)} the attacker reads {n_read or 'none'}"
+    if not n_named:
+        return f"The attacker can name none of {_words(n_unnamed)}: no evidence of safety"
+    return (
+        f"Of the {_words(n_named)} that it can name, the attacker reads {n_read or 'none'}; "
+        f"{n_unnamed} more it cannot: no evidence of safety"
+    )
+
+
+def scored_said(n_named: int, n_unnamed: int) -> str:
+    """Return which words the scores count.
+
+    Examples
+    --------
+    >>> scored_said(12, 2), scored_said(9, 0)
+    ('the 12 words that it can name; 2 more it cannot', 'all 9 words')
+    """
+    if not n_unnamed:
+        return f"all {_words(n_named)}" if n_named != 1 else "the one word"
+    return f"the {_words(n_named)} that it can name; {n_unnamed} more it cannot"
+
+
+def _words(n: int) -> str:
+    return f"{n} word{'' if n == 1 else 's'}"
 
 
 def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
