@@ -54,6 +54,10 @@ def violations(page: Any) -> list[dict[str, Any]]:
     return found
 
 
+TWICE: sync_api.ViewportSize = {"width": 640, "height": 400}
+"""What is left of a window of 1280 by 800 for who reads at twice the size."""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_breaks_a_rule(visit: Visit, name: str) -> None:
     page = visit.page
@@ -67,6 +71,9 @@ def test_no_page_breaks_a_rule(visit: Visit, name: str) -> None:
     visit.turn_dark()
     assert bad + told(page, "dark") == []
     assert brightest(page.get_by_test_id("stHeaderLogo")) > 200, "the logo stayed dark"
+    page.set_viewport_size(TWICE)
+    page.wait_for_timeout(500)  # charts are drawn anew
+    assert visit.overflow <= 0
 
 
 TELEPHONE: sync_api.ViewportSize = {"width": 390, "height": 844}

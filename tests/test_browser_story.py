@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from browsing import PATIENCE, TEXT, Visit, headline, sync_api
 from pytest import mark
+from test_report_stories import needs_reader, packed, read_pdf
 
 from core.story.browser import has_browser
+from core.story.deck import make_deck
 from core.story.shipped import shipped_stories
 
 pytestmark = mark.browser
@@ -39,11 +41,18 @@ def presented(page: sync_api.Page) -> sync_api.Page:
     return opened.value
 
 
+COUNT = """addEventListener("click", (click) => {
+  if (click.isTrusted) sessionStorage.clicks = 1 + Number(sessionStorage.clicks || 0);
+}, true)"""
+
+
 @needs_printer
+@needs_reader
 def test_from_a_sentence_of_ones_own_to_a_pdf_in_ten_clicks(
     visit: Visit,
     tmp_path: Path,
 ) -> None:
+    visit.page.add_init_script(COUNT)
     page = visit.open("/").page
     press(page, "try-it")  # 1
     page.wait_for_url("**/inversion")
@@ -59,12 +68,19 @@ def test_from_a_sentence_of_ones_own_to_a_pdf_in_ten_clicks(
     page.get_by_role("link", name="Story").first.click()  # 4
     told(page, "Your story: 1 slide,")
     press(page, "story-use-safe-to-store")  # 5
-    told(page, f"{len(shipped_stories()['safe-to-store'].pins) + 1} slides")
+    n = len(shipped_stories()["safe-to-store"].pins) + 1
+    told(page, f"{n} slides")
     with page.expect_download() as download:
         press(page, "story-save-pdf")  # 6
     download.value.save_as(tmp_path / "report.pdf")
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF-") and len(content) < 5_000_000
+    assert 3 < page.evaluate("Number(sessionStorage.clicks)") <= 10
+    slides = [packed(text) for text in read_pdf(content)]
+    assert n >= 5 and packed(TEXT) in slides[1], "the cover, and then one's own"
+    others = make_deck(shipped_stories()["safe-to-store"], "2026-03-01").pages
+    for slide, other in zip(slides[2:], others, strict=False):
+        assert slide.startswith(packed(other.heading))
     with page.expect_download() as download:
         press(page, "story-save-json")
     download.value.save_as(tmp_path / "story.json")
@@ -132,6 +148,33 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     assert [text for window, text in heard if window == shown] == []
     own = (visit.address, f"ws{visit.address.removeprefix('http')}", "blob:", "data:", "about:")
     assert [url for url in asked if not url.startswith(own)] == []
+    shown.close()
+
+
+def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
+    """From the page of stories, tab by tab, to the end of one and back."""
+    page = visit.open("/story").page
+    page.get_by_text("A story names what was tried").filter(visible=True).first.wait_for()
+    link = page.locator(".st-key-story-present-safe-to-store :is(button, a)").filter(visible=True)
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        if link.first.evaluate("link => link === document.activeElement"):
+            break
+    with page.context.expect_page(timeout=PATIENCE) as opened:
+        page.keyboard.press("Enter")
+    shown = opened.value
+    shown.wait_for_load_state()
+    headings = shown.locator(".slide :is(h1, h2)").all_inner_texts()
+    assert len(headings) == len(shipped_stories()["safe-to-store"].pins) + 1
+    for i, heading in enumerate(headings, 1):
+        sync_api.expect(shown.locator("#place")).to_have_text(f"{i} of {len(headings)}")
+        if i > 1:  # a page that opens is read from its top
+            assert shown.evaluate("document.activeElement.innerText") == heading
+        shown.keyboard.press("ArrowRight")
+    shown.keyboard.press("Tab")  # what can be used is reached from the slide on
+    assert shown.evaluate("document.activeElement !== document.body")
+    shown.keyboard.press("Escape")
+    sync_api.expect(shown.locator(".appendix")).to_be_visible()
     shown.close()
 
 
