@@ -3,12 +3,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.studies.names_tables import SHIPPED, load_rows
 from dashboard.names import state as names_state
+from dashboard.names import views
 from dashboard.names.views import QUESTION
 
 SENTENCES = "Ada Quell sold the boat to a museum.\nThe court fined Orrin for the boat."
@@ -46,17 +50,24 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert "The vector alone gives away the surname in" in page.title[0].value and not page.error
     assert "95 % interval" in told(page) and "of the 5 surnames" in told(page)
-    known = re.search(r"by design: where it holds the surname, it read it from (\d+) of (\d+) se",
-                      told(page))  # fmt: skip
-    assert known, "names that it cannot read are among them: said, for other pages read more"
     in_title = re.search(r"in (\d+) of (\d+) sentences \((\d+) %\)", page.title[0].value)
     assert in_title
     n_read, n, percent = in_title.groups()
     assert f"the surname of **{n_read} of {n} sentences** ({percent} %, 95 % interval" in told(page)
     assert percent == f"{100 * int(n_read) / int(n):.0f}"
-    assert known[1] == n_read and int(known[2]) < int(n), "what is not known is never read"
     matrix, probes = (frame.value for frame in page.dataframe[:2])
     assert len(matrix) == 25 and len(probes) == 3
+
+
+def test_names_that_no_answer_holds_are_said_to_be_there_by_design() -> None:
+    own = np.array([[True, False], [True, False], [False, True]])
+    read = np.array([[True, True], [False, True], [False, False]])
+    matrix = SimpleNamespace(is_own=own, read=read)
+    said = views._of_known(cast(Any, SimpleNamespace(training_counts=(3, 0), substitution=matrix)))
+    assert said.endswith("by design: where it holds the surname, it read it from 1 of 2 sentences")
+    for counts in ((0, 0), (3, 1)):
+        found = SimpleNamespace(training_counts=counts, substitution=matrix)
+        assert views._of_known(cast(Any, found)) == ""
 
 
 def test_every_rate_says_what_its_interval_is_of(opened: Open) -> None:
