@@ -15,7 +15,7 @@ from core.said import guess_said, instead_said, leak_said
 from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
-from core.story.format import Slide, Table
+from core.story.format import Fact, Slide, Table
 from core.story.views_read import (
     ENCODER,
     F1_TOLD,
