@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.attacks.membership.rates import PRIORS, predictive_value
+from core.story import files
 from core.story.deck import make_deck
 from core.story.format import Slide
+from core.story.html import html_report
 from core.story.shipped import shipped_stories
 from core.story.views import told
 from core.story.views_read import held_out_records
@@ -72,7 +76,7 @@ def test_what_is_not_scored_stands_on_the_slide_with_the_f1_of_every_word(
 ) -> None:
     slide, figure = told(view, {}), leak_figures()[page]
     assert figure.all_words is not None
-    assert f"counted as missed, it is **{figure.all_words:.0f}**" in slide.body
+    assert f"counted as missed, the F1 is **{figure.all_words:.0f}**" in slide.body
     assert "Stop words, and words outside an attack's vocabulary, are not scored" in slide.caveat
 
 
@@ -196,4 +200,29 @@ def test_per_cent_is_written_one_way(name: str) -> None:
         rows = page.table.rows if page.table else ()
         cells = [cell for row in (page.table.columns if page.table else (), *rows) for cell in row]
         parts = [page.heading, page.finding, *(b.text for b in page.body), *cells]
-        assert [part for part in parts if re.search(r"\d%|\b1 (passes|epochs|decimals)", part)] == []
+        unfit = re.compile(r"\d%|\b1 (passes|epochs|decimals)")
+        assert [part for part in parts if unfit.search(part)] == []
+
+
+def test_a_slide_says_what_repeats_it_and_where_it_is_live_in_words() -> None:
+    deck = make_deck(shipped_stories()["how-measured"], "2026-01-01")
+    slides = html_report(deck).partition('<section class="appendix"')[0]
+    for page in deck.pages:
+        assert f"<code>{escape(page.commands[0])}</code>" in slides, page.heading
+    board = make_deck(shipped_stories()["safe-to-store"], "2026-01-01")
+    (example, *_) = board.pages
+    assert "%2C" in example.live and "%" not in example.place
+    assert re.match(r"Inversion \(text “Martin, the board .*…”, attack search\)$", example.place)
+    shown = html_report(board).partition('<section class="appendix"')[0]
+    assert example.place in shown and "%2C" not in shown
+
+
+@pytest.mark.parametrize("suffix", [".html", ".pdf"])
+def test_the_command_says_whether_the_notes_are_in_the_file(
+    suffix: str, core: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "report_bytes", lambda *_: b"%PDF-")
+    said = core("report", "safe-to-store", "--out", str(tmp_path / f"report{suffix}")).out
+    n = len(shipped_stories()["safe-to-store"].pins)
+    assert f"{n} slides and a title" in said
+    assert ("with the speaker's notes" in said) == (suffix != ".pdf")

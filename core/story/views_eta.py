@@ -199,7 +199,11 @@ def _rule_table(verdicts: Sequence[_Verdict], share: float, encoder: str) -> Tab
     """Return where less is read and where enough stays useful, a line a mechanism."""
     return Table(
         columns=(
-            "Mechanism", "Less is read", f"{percent_said(share)} stays useful", "η by the rule", ODDS
+            "Mechanism",
+            "Less is read",
+            f"{percent_said(share)} stays useful",
+            "η by the rule",
+            ODDS,
         ),
         rows=tuple(
             (

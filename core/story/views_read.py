@@ -87,7 +87,7 @@ def every_word_said(f1: float | None) -> str:
     """Return the F1 of every word, those that no attack can name included, where it was kept."""
     if f1 is None:
         return ""
-    return f" Words that the attack cannot name counted as missed, it is **{f1:.0f}**."
+    return f" Words that the attack cannot name counted as missed, the F1 is **{f1:.0f}**."
 
 
 def held_out_records() -> dict[str, Any]:

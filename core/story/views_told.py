@@ -18,7 +18,7 @@ from core.results import Score
 from core.said import auc_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
-from core.story.format import Fact, Slide, Table
+from core.story.format import WEAKER, YEARS, Fact, Slide, Table
 from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
@@ -167,8 +167,7 @@ def members() -> Slide:
         body=f"{_trained(best)} Of two {best.unit}, of which one was there and one was not, the "
         f"attack picks the right one in **{_auc(best)} %** of the pairs, which is the AUC; "
         f"guessing picks it in {100 * best.auc.chance:.0f} %. It is the strongest of {n_tried} "
-        f"attacks that were tried on the same.{_worth(best)} The report's appendix has the "
-        "strongest attack on each model and its data.",
+        f"attacks that were tried on the same.{_worth(best)}",
         figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
         alt="Share of members found against share of non-members falsely accused",
         table=Table(
@@ -247,7 +246,7 @@ def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
         return ()
     least = left_out[-1]
     told = f"{len(left_out)} more, down to an AUC of {_auc(least)}"
-    return (("Weaker, on the page alone", f"{told} ({least.model_title}, {least.data_title})"),)
+    return ((WEAKER, f"{told} ({least.model_title}, {least.data_title})"),)
 
 
 def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
@@ -255,7 +254,7 @@ def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     if not any(one.is_by_year for one in shown):
         return ()
     told = "not in the headline: a year says who was there, whatever the model keeps"
-    return (("Where classes are years", told),)
+    return ((YEARS, told),)
 
 
 def canaries() -> Slide:
