@@ -37,6 +37,8 @@ MARKS: Mapping[str, str] = {
 _BEHIND = ("Odds", "Measured", "Versions", WEAKER, YEARS)
 """Facts that stand in the appendix alone."""
 
+_MOST_BESIDE, _MOST_ABOVE = 600, 1150
+"""Letters that a slide has room for beside its figure, and with its table."""
 _MOST_ASKED = 40
 """Letters of a text that is asked for, where it is named."""
 
@@ -89,6 +91,16 @@ class Page:
         asked = parse_qsl(self.live.partition("?")[2])
         told = ", ".join(f"{name} {_shortened(value)}" for name, value in asked)
         return f"{self.page} ({told})" if told else self.page
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its words, and its table where no figure is drawn, need smaller letters."""
+        n = sum(len(block.text) for block in (*self.remark, *self.body))
+        n += len(self.heading) + len(self.finding)
+        if self.figure is None and self.table is not None:
+            n += sum(len(cell) for row in self.table.rows for cell in row)
+            return n > _MOST_ABOVE
+        return n > _MOST_BESIDE
 
     @property
     def shown(self) -> tuple[Fact, ...]:

@@ -61,7 +61,7 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     return Slide(
         title=_eta_title(kept, title, base, task),
         body=f"{title}, at each η that was measured. {_between(kept, base)}"
-        f"{_more_read(kept, base)} "
+        f"{_more_read(kept, base)} {_useful_said(kept, base, task)} "
         f"{odds_told(said_of.spec, encoder)} The scale of η is this mechanism's own, on this "
         "encoder.",
         figure=plain_figure(figure),
@@ -88,6 +88,14 @@ def _with_eta(found: Tradeoff) -> list[str]:
 def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:
     kept = outlook(found, defence, eta).kept
     return percent_said(sum(kept.values()) / len(kept)) if kept else "–"
+
+
+def _useful_said(kept: dict[float, Point], base: Point, task: str) -> str:
+    least, most = (kept[eta].utility[task].value for eta in (min(kept), max(kept)))
+    return (
+        f"Usefulness for {task_said(task)} is {least:.0f} to {most:.0f} at these η, "
+        f"{base.utility[task].value:.0f} without a defence."
+    )
 
 
 def _useful_range(found: Tradeoff, names: Sequence[str], task: str) -> tuple[float, float]:
@@ -118,8 +126,8 @@ def _eta_title(kept: dict[float, Point], title: str, base: Point, task: str) -> 
     if len(less) == len(kept):
         least, most = (kept[eta].utility[task].value for eta in (min(kept), max(kept)))
         return (
-            f"{title}: less is read at every η measured; of {base.utility[task].value:.0f}, "
-            f"{least:.0f} to {most:.0f} stay useful for {task_said(task)}"
+            f"{title}: less is read at every η measured, and {least:.0f} to {most:.0f} of "
+            f"{base.utility[task].value:.0f} stays useful"
         )
     return f"{title}: up to η {max(less):g}, surely less is read"
 
