@@ -90,8 +90,8 @@ def _body(choice: Choice, task: str, share: float, encoder: str) -> str:
     best, base = choice.best, choice.base
     if best is None:
         return (
-            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness for "
-            f"{task_said(task)}."
+            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness "
+            f"for {task_said(task)}."
         )
     if not choice.helps:
         told = (

@@ -188,8 +188,8 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     point = last.points[last.eta if last.eta is not None else max(last.points)]
     return Slide(
         title=_etas_title(taken, share, task),
-        body=f"The rule: of the η at which surely {percent_said(share)} of the usefulness is kept and "
-        f"surely less is read than without a defence, the one at which least is read. "
+        body=f"The rule: of the η at which surely {percent_said(share)} of the usefulness is kept "
+        f"and surely less is read than without a defence, the one at which least is read. "
         f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η lies on "
         "the scale of its mechanism and its encoder; it carries over to no other.",
         table=_rule_table(verdicts, share, encoder),
