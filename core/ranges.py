@@ -56,12 +56,26 @@ class Strength:
         In the order of the slider.
     said : str
         How a table or a figure names a value, as `str.format` takes it.
+    one : str
+        How it names 1, where that is another word than of several.
     """
 
     title: str
     start: float
     steps: tuple[float, ...] | Callable[[int], tuple[float, ...]]
     said: str = "{:g}"
+    one: str = ""
+
+    def named(self, value: float) -> str:
+        """Return a value as a table or a figure names it.
+
+        Examples
+        --------
+        >>> digits = Strength("Digits", 1, (2, 1), "to {:g} decimals", "to {:g} decimal")
+        >>> digits.named(2), digits.named(1)
+        ('to 2 decimals', 'to 1 decimal')
+        """
+        return (self.one if self.one and value == 1 else self.said).format(value)
 
     def steps_for(self, dimension: int) -> tuple[float, ...]:
         """Return the steps for vectors of so many numbers."""

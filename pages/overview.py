@@ -82,10 +82,10 @@ if measured:
         f"{INVERSION_ATTACKS[n].title} {leak_said(f1, recalls[n])}" for n, f1 in scores.items()
     )
     st.plotly_chart(
-        figures.shipped_scores(scores, recalls),
+        figures.shipped_scores(scores),
         key="shipped",
         config=chart_config(),
-        alt=f"Words read, by attack: {told}",
+        alt=f"F1 of the words read, by attack: {told}",
     )
     rows = [
         {"attack": name, "f1": f1.value, "low": f1.ci95.low, "high": f1.ci95.high, "n": f1.n,

@@ -51,4 +51,9 @@ def run(arguments: argparse.Namespace) -> None:
     content = report_bytes(deck, out.suffix.lower())
     with storage_errors(out):
         write_whole(out, content)
-    print(f"{out}: {len(deck.pages)} slides, {len(content) / 1e6:.1f} MB")
+    notes = ", with the speaker's notes" if any(page.notes for page in deck.pages) else ""
+    is_without = out.suffix.lower() == ".pdf"  # paper has no second window
+    print(
+        f"{out}: {len(deck.pages)} slides and a title{'' if is_without else notes}, "
+        f"{len(content) / 1e6:.1f} MB"
+    )

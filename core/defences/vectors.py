@@ -37,7 +37,7 @@ def _shorter(dimension: int) -> tuple[float, ...]:
 _SIGMA = Strength(
     "Standard deviation of the noise", 0.05, (0.01, 0.02, 0.03, 0.05, 0.1, 0.2), "σ {:g}"
 )
-_DECIMALS = Strength("Digits kept", 1, (3, 2, 1, 0), "to {:g} decimals")
+_DECIMALS = Strength("Digits kept", 1, (3, 2, 1, 0), "to {:g} decimals", "to {:g} decimal")
 _DIMENSION = Strength("Numbers kept", 96, _shorter, "to {:g} dimensions")
 
 

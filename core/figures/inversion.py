@@ -29,7 +29,6 @@ from core.figures.style import (
 )
 from core.protocols import Vectors
 from core.results import RecoveredWord, Score
-from core.said import of_ten
 
 __all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
 
@@ -193,17 +192,15 @@ def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
     )
 
 
-def shipped_scores(
-    scores: Mapping[str, Score], recalls: Mapping[str, float | None] | None = None
-) -> go.Figure:
+def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
     """Return the held-out F1 of each shipped attack with its interval, guessing alone dotted.
+
+    Bars, their labels and guessing are all an F1: one figure has one scale.
 
     Parameters
     ----------
     scores : mapping
         Attack name to its F1.
-    recalls : mapping, optional
-        Attack name to the per cent of the words that it reads, where that is kept.
     """
     names = [attack_label(name) for name in scores]
     f1 = list(scores.values())
@@ -219,12 +216,12 @@ def shipped_scores(
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )
-    _say_read(figure, names, f1, [(recalls or {}).get(name) for name in scores])
+    _say_f1(figure, names, f1)
     style(figure, height=100 + 38 * len(names))
     figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
     figure.update_xaxes(
         range=[0, 100],
-        title="Words read (F1; 100: every word and no other)",
+        title="F1 of the words read",
         gridcolor=GRID,
         dtick=25,
     )
@@ -232,19 +229,15 @@ def shipped_scores(
     return figure
 
 
-def _say_read(
-    figure: go.Figure,
-    names: Sequence[str],
-    f1: Sequence[Score],
-    recalls: Sequence[float | None],
-) -> None:
-    """Write beside each bar how many of ten words are read, or its F1; and what guessing is."""
-    for score, name, recall in zip(f1, names, recalls, strict=True):
-        read = f"F1 {score.value:.0f}" if recall is None else of_ten(recall)
+def _say_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
+    """Write beside each bar its F1, and its n where that is not all bars'; and what guessing is."""
+    is_alike = len({score.n for score in f1}) == 1
+    for score, name in zip(f1, names, strict=True):
+        n = "" if is_alike else f", n = {score.n:,}"
         figure.add_annotation(
             x=score.ci95.high,
             y=name,
-            text=f"<b>{read.removeprefix('about ').removesuffix(' words')}</b>",
+            text=f"<b>F1 {score.value:.0f}</b>{n}",
             hovertext=f"F1 {score.said()}",
             showarrow=False,
             xanchor="left",

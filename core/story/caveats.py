@@ -9,11 +9,12 @@ __all__ = ["CAVEATS"]
 _LOWER = (
     "What these attackers miss is not thereby safe: another attack, or more texts, may read more."
 )
+_UNSCORED = "Stop words, and words outside an attack's vocabulary, are not scored."
 
 CAVEATS: Mapping[str, str] = {
-    "overview": f"{_LOWER} Words are read, not their order. One encoder, English.",
-    "inversion": f"{_LOWER} One sentence is an example, not a measurement. Words outside an "
-    "attack's vocabulary are not scored. One encoder, English.",
+    "overview": f"{_LOWER} {_UNSCORED} Words are read, not their order. One encoder, English.",
+    "inversion": f"{_LOWER} One sentence is an example, not a measurement. {_UNSCORED} "
+    "One encoder, English.",
     "names": "A surname that is an everyday word, too, counts as read. An attacker who is after a "
     "name can train for it, or probe.",
     "projection": "A map draws near things near; it proves no classes.",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from core import __version__
 from core.errors import CoreError
 from core.story.clauses import CLAUSES, Clause
-from core.story.format import OPENS, PAGES, Fact, Pin, Slide, Story, Table
+from core.story.format import OPENS, PAGES, WEAKER, YEARS, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
 from core.story.thinning import thinned
 from core.story.versions import encoder_facts, made_with
@@ -34,8 +34,13 @@ MARKS: Mapping[str, str] = {
 }
 """What became of a piece of a sentence, and how it is marked."""
 
-_BEHIND = ("Odds", "Measured", "Versions")
+_BEHIND = ("Odds", "Measured", "Versions", WEAKER, YEARS)
 """Facts that stand in the appendix alone."""
+
+_MOST_BESIDE, _MOST_ABOVE = 600, 1150
+"""Letters that a slide has room for beside its figure, and with its table."""
+_MOST_ASKED = 40
+"""Letters of a text that is asked for, where it is named."""
 
 _LIMITS = (
     "Figures are of these attackers, these texts and this encoder: a lower bound on what leaks.",
@@ -81,6 +86,23 @@ class Page:
     opens: str = ""
 
     @property
+    def place(self) -> str:
+        """Where it is seen live, as people read it: a page, and what to choose there."""
+        asked = parse_qsl(self.live.partition("?")[2])
+        told = ", ".join(f"{name} {_shortened(value)}" for name, value in asked)
+        return f"{self.page} ({told})" if told else self.page
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its words, and its table where no figure is drawn, need smaller letters."""
+        n = sum(len(block.text) for block in (*self.remark, *self.body))
+        n += len(self.heading) + len(self.finding)
+        if self.figure is None and self.table is not None:
+            n += sum(len(cell) for row in self.table.rows for cell in row)
+            return n > _MOST_ABOVE
+        return n > _MOST_BESIDE
+
+    @property
     def shown(self) -> tuple[Fact, ...]:
         """The facts that stand on the slide itself, without those of the appendix alone."""
         return tuple(fact for fact in self.facts if fact[0] not in _BEHIND)
@@ -121,6 +143,13 @@ class Deck:
     def commands(self) -> tuple[str, ...]:
         """What repeats the figures, each once."""
         return tuple(dict.fromkeys(c for page in self.pages for c in page.commands))
+
+
+def _shortened(value: str) -> str:
+    """Return what is asked for in as few words as a line has room for, a text as a quotation."""
+    if " " not in value:
+        return value
+    return f"“{value if len(value) <= _MOST_ASKED else f'{value[:_MOST_ASKED]}…'}”"
 
 
 def _once(found: Iterable[Fact]) -> list[Fact]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["KIND", "OPENS", "PAGES", "RESTS_ON", "VERSION", "Fact", "Pin", "Slide", "Story",
-           "Table", "UNMEASURED", "facts_of_none"]  # fmt: skip
+           "Table", "UNMEASURED", "WEAKER", "YEARS", "facts_of_none"]  # fmt: skip
 
 KIND = "leakscope-story"
 VERSION = 1
@@ -37,6 +37,9 @@ RESTS_ON = ("Data", "n", "Interval", "Attacker", "Access", "Cost")
 
 OPENS = "Opened live"
 """The fact that says what else the page shows where a pin opens live, or why it does not."""
+
+WEAKER, YEARS = "Weaker results, on the page alone", "Where classes are years"
+"""Facts that say of a table in the appendix what is not in it, and what makes no headline."""
 
 
 def facts_of_none(why: str) -> tuple[Fact, ...]:

@@ -41,6 +41,8 @@ _PICTURE = (800, 409)
 """Pixels of a figure, before it is made sharper: of its box's shape, its letters 8 points high."""
 _BODY = 18.0
 """Points of the text of a slide that is begun with."""
+_SMALL = 12.0
+"""Points of what a slide rests on and does not show that are begun with."""
 _EASY = 12.0
 """Points of the text of the appendix; what needs more room goes on on another slide."""
 _CELL = 240
@@ -117,17 +119,31 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
         left = _table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
     else:
         left_out = _write(slide, told, (_EDGE, 1.45, wide, middle))
-    rests = [Block((Run(f"{name}: ", True), Run(value))) for name, value in page.shown]
-    left_out += _write(slide, rests, (_EDGE, 5.4, wide * 0.62, 1.95), size=10, colour=_DIM)
+    rests = _rests(page)
+    left_out += _write(slide, rests, (_EDGE, 5.4, wide * 0.62, 1.95), size=_SMALL, colour=_DIM)
     doubt = [Block((Run("What this does not show. ", True), *block.runs)) for block in page.caveat]
     below = (_EDGE + wide * 0.64, 5.4, wide * 0.36, 1.95)
-    left_out += _write(slide, doubt, below, size=10, colour=_DIM)
+    left_out += _write(slide, doubt, below, size=_SMALL, colour=_DIM)
     notes = [page.notes, *(["In full:", *left_out] if left_out else ())]
     if any(notes):
         frame = slide.notes_slide.notes_text_frame
         assert frame is not None  # the template has one
         frame.text = "\n".join(filter(None, notes))
     return left
+
+
+def _rests(page: Page) -> list[Block]:
+    """Return what a slide rests on, running on like a sentence, and what repeats it."""
+    runs: list[Run] = []
+    for name, value in page.shown:
+        runs += [Run(f"{name}: ", True), Run(value), Run("   ")]
+    told = [Block(tuple(runs[:-1]))] if runs else []
+    if page.commands:
+        more = len(page.commands) - 1
+        rest = [Run(f" (and {more} more: at the end)")] if more else []
+        command = Run(page.commands[0], is_code=True)
+        told.append(Block((Run("What repeats it: ", True), command, *rest)))
+    return told
 
 
 def _numbers(show: Presentation, page: Page, left: tuple[tuple[str, ...], ...]) -> None:

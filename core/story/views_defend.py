@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.results import Score
-from core.said import instead_said, leak_said
+from core.said import instead_said, leak_said, percent_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Fact, Slide, Table
@@ -14,7 +14,6 @@ from core.story.views import chosen
 from core.story.views_read import INTERVAL, origin
 from core.studies.odds import kept_odds, odds_note, odds_told
 from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
-from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import attack_said, told_of, use_said
 from core.studies.tradeoff_setting import (
@@ -51,17 +50,14 @@ def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slid
     chosen("task", task, tuple(found.tasks))
     share = int(chosen("keep", keep, SHARES)) / 100
     choice = choose(found, task, share)
-    edge = frontier(found, task)
     place = next(i for i, point in enumerate(found.points) if point is choice.shown)
-    figure = tradeoff_figure(found, task, chosen={"A": place}, edge=edge)
-    best = ", ".join(said(point) for point in edge.members)
+    figure = tradeoff_figure(found, task, chosen={"A": place} if choice.helps else {})
     encoder, told = encoder_of(found), told_of_choice(choice)
     return Slide(
-        title=_title(choice),
+        title=_title(choice, share),
         body=_body(choice, task, share, encoder),
         figure=plain_figure(figure),
-        alt=f"Words recovered against usefulness for {task_said(task)}, a line for each defence; "
-        f"no setting surely beats {best}",
+        alt=f"Words recovered against usefulness for {task_said(task)}, a line for each defence",
         table=settings_table(told, choice.base, task, encoder=encoder),
         facts=(
             *facts_of(found, choice.shown, task),
@@ -78,9 +74,15 @@ def said(point: Point) -> str:
     return f"{title}, {point.label}" if point.label else title
 
 
-def _title(choice: Choice) -> str:
-    if choice.best is None or not choice.helps:
-        return "No defence here helps much"
+def _title(choice: Choice, share: float) -> str:
+    if choice.best is None:
+        return f"No defence here surely keeps {percent_said(share)} of the usefulness"
+    if not choice.helps:
+        own, none = (choice.leak(point).value for point in (choice.best, choice.base))
+        return (
+            f"No defence that keeps {percent_said(share)} of the usefulness surely leaks less: "
+            f"F1 {own:.0f} at the least, {none:.0f} without"
+        )
     return f"{said(choice.best)} leaks least of what stays useful"
 
 
@@ -88,23 +90,23 @@ def _body(choice: Choice, task: str, share: float, encoder: str) -> str:
     best, base = choice.best, choice.base
     if best is None:
         return (
-            f"None of the settings measured surely keeps {share:.0%} of the usefulness for "
-            f"{task_said(task)}."
+            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness "
+            f"for {task_said(task)}."
         )
     if not choice.helps:
-        own, none = (leak_said(choice.leak(p), is_bold=True) for p in (best, base))
         told = (
-            f"Of the settings that surely keep {share:.0%} of the usefulness for "
-            f"{task_said(task)}, {said(best)} leaks least: {own} are read by the strongest "
-            f"attacker, who knows the defence, against {none} without a defence: "
-            f"{beside_none(best, base)}."
+            f"Through every setting that surely keeps {percent_said(share)} of the usefulness for "
+            f"{task_said(task)}, the strongest attacker, who knows the defence, reads as much as "
+            f"without one, as far as the intervals tell: at the least "
+            f"{instead_said(choice.leak(best), choice.leak(base))} ({said(best)})."
         )
         return f"{told} {_promised(choice, share, encoder)}"
     told = (
-        "With the best setting, the strongest attacker, who knows the defence, reads "
+        "With the best setting (A in the figure), the strongest attacker, who knows the defence, "
+        "reads "
         f"{instead_said(choice.leak(best), choice.leak(base))}. What it costs: usefulness for "
         f"{task_said(task)} is **{best.utility[task].said(0)}** instead of "
-        f"{base.utility[task].said(0)}; to keep {share:.0%} of it was asked for."
+        f"{base.utility[task].said(0)}; to keep {percent_said(share)} of it was asked for."
     )
     return f"{told} {_promised(choice, share, encoder)}"
 
@@ -113,7 +115,7 @@ def _promised(choice: Choice, share: float, encoder: str) -> str:
     """Return whether anything that promises something helps, and what it promises."""
     point = choice.promising
     if point is None:
-        return f"No defence that promises something surely keeps {share:.0%}."
+        return f"No defence that promises something surely keeps {percent_said(share)}."
     odds = f" {odds_told(point.spec, encoder)}".rstrip()
     read = leak_said(choice.leak(point), is_bold=True)
     beside = beside_none(point, choice.base)
@@ -203,7 +205,7 @@ def _attacked(found: Tradeoff, n: int) -> str:
     """Return how many sentences were attacked: each counts once for every seed."""
     seeds, targets = found.facts["seeds"], int(found.facts.get("n_targets", 0))
     if len(seeds) > 1 and n == targets * len(seeds):
-        return f"{n:,}: {targets:,} sentences under each of {len(seeds)} seeds"
+        return f"{n:,}: {targets:,} sentences under each of {len(seeds)} seeds, drawn anew by each"
     return f"{n:,} sentences"
 
 
@@ -219,9 +221,12 @@ def attackers() -> Slide:
     n_settings = len(attacked(found, found.tasks[0]))
     told = attack_said(found.facts)
     told = f"{told[:1].upper()}{told[1:]}"
+    is_blank = any(reads == "–" for _, _, reads, _ in rows)
+    blank = " –: who reads what a mechanism releases has nothing to read without one."
     return Slide(
         title="Every defence is attacked by those who know it",
-        body=f"{n_settings} settings were measured. {told} Usefulness: {use_said(found.facts)}",
+        body=f"{n_settings} settings were measured. {told} Usefulness: {use_said(found.facts)}"
+        f"{blank * is_blank}",
         table=Table(
             columns=("Attacker", "Needs", "Reads without a defence, F1", "Family"),
             rows=tuple(rows),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
-from core.said import instead_said
+from core.said import instead_said, percent_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Slide, Table
@@ -16,7 +17,8 @@ from core.story.views_defend import SHARES, encoder_of, facts_of, found_here, od
 from core.story.views_read import origin
 from core.studies.eta_outlook import measured_etas, outlook
 from core.studies.odds import ODDS, kept_odds, odds_of, odds_told
-from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of
+from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of, low
+from core.studies.tradeoff_said import OF_TOKENS
 from core.studies.tradeoff_setting import entry_shown, promise_said, setting_name
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
@@ -25,6 +27,8 @@ __all__ = ["etas", "mechanism"]
 
 _WHOLE = (0, 104)
 """Of an F1, and room for a mark at its upper end."""
+_ROOM = 8
+"""Per cent beside the ends of usefulness: the line of chance keeps off the scale of the axis."""
 
 
 def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
@@ -47,13 +51,17 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
          p.token_inversion.said(0) if p.token_inversion else "–", kept_odds(p.spec, encoder))
         for eta, p in kept.items()
     ]  # fmt: skip
-    rows.append(("no defence", "100%", base.utility[task].said(0), base.leakage.said(0), "–", "–"))
+    whole = (base.utility[task].said(0), base.leakage.said(0))
+    rows.append(("no defence", percent_said(1), *whole, "–", "–"))
     figure = tradeoff_figure(found, task, defences=(defence,))
-    figure.update_yaxes(range=_WHOLE)  # the same of each mechanism, to be held side by side
+    # The same of each mechanism, to be held side by side.
+    figure.update_yaxes(range=_WHOLE)
+    figure.update_xaxes(range=_useful_range(found, known, task))
     said_of = kept[_eta_told(kept, base)]
     return Slide(
-        title=_eta_title(kept, title, base),
-        body=f"{title}, at each η that was measured. {_between(kept, base)} "
+        title=_eta_title(kept, title, base, task),
+        body=f"{title}, at each η that was measured. {_between(kept, base)}"
+        f"{_more_read(kept, base)} {_useful_said(kept, base, task)} "
         f"{odds_told(said_of.spec, encoder)} The scale of η is this mechanism's own, on this "
         "encoder.",
         figure=plain_figure(figure),
@@ -79,16 +87,48 @@ def _with_eta(found: Tradeoff) -> list[str]:
 
 def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:
     kept = outlook(found, defence, eta).kept
-    return f"{sum(kept.values()) / len(kept):.0%}" if kept else "–"
+    return percent_said(sum(kept.values()) / len(kept)) if kept else "–"
 
 
-def _eta_title(kept: dict[float, Point], title: str, base: Point) -> str:
+def _useful_said(kept: dict[float, Point], base: Point, task: str) -> str:
+    least, most = (kept[eta].utility[task].value for eta in (min(kept), max(kept)))
+    return (
+        f"Usefulness for {task_said(task)} is {least:.0f} to {most:.0f} at these η, "
+        f"{base.utility[task].value:.0f} without a defence."
+    )
+
+
+def _useful_range(found: Tradeoff, names: Sequence[str], task: str) -> tuple[float, float]:
+    """Return from where to where usefulness lies at all η of all mechanisms, with room beside."""
+    shown = [p for p in found.points if p.defence in names and task in p.utility]
+    ends = [p.utility[task].ci95 for p in (*shown, found.undefended)]
+    chance = found.undefended.utility[task].chance
+    lowest = min(each for each in (chance, *(end.low for end in ends)) if not math.isnan(each))
+    return lowest - _ROOM, max(end.high for end in ends) + _ROOM
+
+
+def _more_read(kept: dict[float, Point], base: Point) -> str:
+    """Return from which η on more is read than without noise, and why that can be."""
+    more = [eta for eta, p in kept.items() if low(leak_of(p)) > high(leak_of(base))]
+    if not more or not all(kept[eta].attacker in OF_TOKENS for eta in more):
+        return ""
+    return (
+        f" From η {min(more):g} on that is **more than without a defence**: there a vector alone "
+        "is stored, here the tokens themselves are released, and the attacker reads them off."
+    )
+
+
+def _eta_title(kept: dict[float, Point], title: str, base: Point, task: str) -> str:
     """Say from which η on more is read than without noise is worth, or that less is."""
     less = _less_read(kept, base)
     if not less:
         return f"{title}: at no η measured is surely less read"
     if len(less) == len(kept):
-        return f"{title}: less is read at every η measured, and less stays useful"
+        least, most = (kept[eta].utility[task].value for eta in (min(kept), max(kept)))
+        return (
+            f"{title}: less is read at every η measured, and {least:.0f} to {most:.0f} of "
+            f"{base.utility[task].value:.0f} stays useful"
+        )
     return f"{title}: up to η {max(less):g}, surely less is read"
 
 
@@ -147,9 +187,9 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     last = next(v for v in verdicts if not taken or v.eta is not None)
     point = last.points[last.eta if last.eta is not None else max(last.points)]
     return Slide(
-        title=_etas_title(taken, share),
-        body=f"The rule: of the η at which surely {share:.0%} of the usefulness is kept and surely "
-        f"less is read than without a defence, the one at which least is read. "
+        title=_etas_title(taken, share, task),
+        body=f"The rule: of the η at which surely {percent_said(share)} of the usefulness is kept "
+        f"and surely less is read than without a defence, the one at which least is read. "
         f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η lies on "
         "the scale of its mechanism and its encoder; it carries over to no other.",
         table=_rule_table(verdicts, share, encoder),
@@ -166,7 +206,13 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
 def _rule_table(verdicts: Sequence[_Verdict], share: float, encoder: str) -> Table:
     """Return where less is read and where enough stays useful, a line a mechanism."""
     return Table(
-        columns=("Mechanism", "Less is read", f"{share:.0%} stays useful", "η by the rule", ODDS),
+        columns=(
+            "Mechanism",
+            "Less is read",
+            f"{percent_said(share)} stays useful",
+            "η by the rule",
+            ODDS,
+        ),
         rows=tuple(
             (
                 v.title,
@@ -214,11 +260,11 @@ def _verdict_of(found: Tradeoff, defence: str, task: str, share: float) -> _Verd
     )
 
 
-def _etas_title(taken: list[tuple[str, float]], share: float) -> str:
+def _etas_title(taken: list[tuple[str, float]], share: float, task: str) -> str:
     if not taken:
-        return f"No η measured has less read and keeps {share:.0%} of the usefulness"
+        return f"No η measured has less read and keeps {percent_said(share)} of the usefulness"
     told = ", ".join(f"{title} at η {eta:g}" for title, eta in taken)
-    return f"{told}: less is read, and {share:.0%} stays useful"
+    return f"{told}: less is read, and {percent_said(share)} stays useful for {task_said(task)}"
 
 
 def _listed(titles: list[str]) -> str:

@@ -15,12 +15,13 @@ from core.said import guess_said, instead_said, leak_said
 from core.story.caveats import CAVEATS
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
-from core.story.format import Slide, Table
+from core.story.format import Fact, Slide, Table
 from core.story.views_read import (
     ENCODER,
     F1_TOLD,
     INTERVAL,
     attacker_facts,
+    every_word_said,
     held_out_records,
     listed,
     needs,
@@ -28,7 +29,7 @@ from core.story.views_read import (
     versions_of,
 )
 from core.studies import more_texts, representation_summary
-from core.studies.leak_figures import recall_of
+from core.studies.leak_figures import all_words, recall_of
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
@@ -53,26 +54,41 @@ def news() -> Slide:
     }
     best = max(scores, key=lambda name: scores[name].value)
     row = next(row for row in rows if row["attack"] == best)
-    top, recalls = scores[best], {row["attack"]: recall_of(row) for row in rows}
+    top = scores[best]
     return Slide(
         title="Texts of a kind that the attacker never saw are read, too",
         body=f"On {top.n:,} sentences of BBC News, of no kind that the attacks learnt from, the "
         f"{INVERSION_ATTACKS[best].title.lower()} reads "
-        f"{leak_said(top, recalls[best], is_bold=True)}. Guessing without the vector comes to "
-        f"{guess_said(top.chance)}. {F1_TOLD}.",
+        f"{leak_said(top, recall_of(row), is_bold=True)}. Guessing without the vector comes to "
+        f"{guess_said(top.chance)}. {F1_TOLD}."
+        f"{every_word_said(all_words(row))}",
         table=_news_table(rows),
-        figure=plain_figure(shipped_scores(scores, recalls)),
+        figure=plain_figure(shipped_scores(scores)),
         alt=f"F1 by attack on news: {listed(scores)}",
         facts=(
             ("Data", "BBC News, sentences"),
             ("n", f"{top.n:,} sentences"),
             ("Interval", INTERVAL),
             *attacker_facts(best, int(row["n_fitted_on"])),
+            *_others(rows, row),
             *origin(r.provenance for r in rows),
         ),
-        caveat=f"{CAVEATS['overview']} Words outside an attack's vocabulary are not scored.",
+        caveat=CAVEATS["overview"],
         commands=(command_of("inversion-bbc"), more_texts.COMMAND),
     )
+
+
+def _others(rows: Sequence[Row], row: Row) -> tuple[Fact, ...]:
+    """Return of how many sentences those bars are that are not of as many as the headline's."""
+    told: dict[str, list[str]] = {}
+    for each in rows:
+        n, n_own = (one.scores["token_set_f1"].n for one in (each, row))
+        taught, own = (int(one["n_fitted_on"]) for one in (each, row))
+        parts = [f"n = {n:,}"] * (n != n_own) + [f"taught by {taught:,}"] * (taught != own)
+        if parts:
+            told.setdefault(", ".join(parts), []).append(INVERSION_ATTACKS[each["attack"]].title)
+    said = "; ".join(f"{' and '.join(titles)}: {part}" for part, titles in told.items())
+    return (("Other bars", said),) if said else ()
 
 
 def _news_rows() -> list[Row]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from core.attacks.membership.rates import PRIORS
+from core.attacks.membership.verdict import worth_at
 from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.figures.attributes import accuracy_figure
 from core.figures.membership import roc_figure
 from core.figures.memorisation import MODELS, insertions_figure, times_said, verdict
-from core.figures.representations import collection_title, encoder_title
+from core.figures.representations import encoder_title
 from core.results import Score
 from core.said import auc_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
-from core.story.format import Fact, Slide, Table
+from core.story.format import WEAKER, YEARS, Fact, Slide, Table
 from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["author_facts", "authors", "canaries", "canary_facts", "member_facts", "members"]
 
 _MOST_SHOWN = 6
+_PROBE = "linear"
+"""The attack of which it was measured how much it owes to the work."""
+FEW = PRIORS[1]
+"""Share of members among those asked about at which an accusation is weighed."""
 
 
 def authors() -> Slide:
@@ -46,19 +51,20 @@ def authors() -> Slide:
     if one is None:
         raise ArtifactError(f"{attributes.SHIPPED} holds no rows of an attack on {ENCODER}.")
     what = str(rows[0].get("label", "label"))
+    body = (
+        f"Among {view.n_labels} {what}s, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
+        f"the right {what} of **{one.in_percent().value:.0f} %** of the texts at its first try "
+        f"(95 % interval {one.in_percent().ci95.said(0)}); guessing, of {100 * one.chance:.0f} %."
+    )
     return Slide(
         title=f"The vector alone gives away the {what} of {100 * one.value:.0f} % of the texts",
-        body=f"Among {view.n_labels} {what}s, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
-        f"the right {what} of **{one.in_percent().value:.0f} %** of the texts at its first try "
-        f"(95 % interval {one.in_percent().ci95.said(0)}); guessing, of {100 * one.chance:.0f} %. "
-        "The appendix has the other attacks, those on the raw text beside those on the vector.",
+        body=" ".join(filter(None, (body, _from_text(rows, view, one), _topic(rows)))),
         figure=plain_figure(_accuracy(rows, view, what)),
         alt="Share of texts whose author is named, by how many of each the attacker has, a line "
         "an attack, beside guessing",
         table=_named(rows, view),
         facts=(
             *author_facts(view, attack, one.n, what),
-            *_topic(rows),
             *origin(row.provenance for row in rows),
         ),
         commands=tuple(map(command_of, ("attributes-novels", "attributes-books"))),
@@ -95,17 +101,39 @@ def _percent(score: Score) -> str:
     return f"{score.in_percent().said(0)} %"
 
 
-def _topic(rows: Sequence[Row]) -> tuple[Fact, ...]:
+def _from_text(rows: Sequence[Row], view: attributes.View, one: Score) -> str:
+    """Return what the best attack on the raw text names, beside the vector's `one`."""
+    found = [
+        (score, entry.title.lower())
+        for name, entry in ATTRIBUTE_ATTACKS.items()
+        if entry.is_baseline
+        and (score := attributes.mean_at(rows, view, name, "top1", "")) is not None
+    ]
+    if not found:
+        return ""
+    best, title = max(found, key=lambda each: each[0].value)
+    beside = "more" if best.value > one.value else "no more"
+    doubt = "" if best.is_resolved_from(one) else "; their intervals touch"
+    return (
+        f"From the raw text itself it is {_percent(best)} ({title}): {beside} than from the "
+        f"vector{doubt}."
+    )
+
+
+def _topic(rows: Sequence[Row]) -> str:
     """Return how much of it was the work, where labelled texts of other works were tried."""
     labels, sizes = attributes.views_of(rows, "group")
     if not labels:
-        return ()
+        return ""
     view = attributes.View("group", labels[-1], sizes[-1])
-    share = attributes.mean_at(rows, view, "linear", "topic_share_top1", ENCODER)
+    share = attributes.mean_at(rows, view, _PROBE, "topic_share_top1", ENCODER)
     if share is None:
-        return ()
-    told = "of what the linear probe gains over guessing is gone"
-    return (("With other works of them alone", f"{_percent(share)} {told}"),)
+        return ""
+    return (
+        f"Part of it is the work, not its author: of another attack on the vector, the "
+        f"{ATTRIBUTE_ATTACKS[_PROBE].title.lower()}, {_percent(share)} of what it gains over "
+        "guessing is gone where it knows other works of an author alone."
+    )
 
 
 def _named(rows: Sequence[Row], view: attributes.View) -> Table:
@@ -133,18 +161,20 @@ def members() -> Slide:
     shown.sort(key=lambda one: -one.auc.value)
     strong, weak = shown[:_MOST_SHOWN], shown[_MOST_SHOWN:]
     has_curve = any(row.facts.get("curve") for row in best.rows)
+    n_tried = sum((one.model, one.data) == (best.model, best.data) for one in found)
     return Slide(
         title=membership.verdict(best),
         body=f"{_trained(best)} Of two {best.unit}, of which one was there and one was not, the "
-        f"attack ({best.attack_title}) picks the right one in **{_auc(best)} %** of the pairs, "
-        f"which is the AUC; guessing picks it in {100 * best.auc.chance:.0f} %. The appendix has "
-        "the strongest attack on each model and its data.",
+        f"attack picks the right one in **{_auc(best)} %** of the pairs, which is the AUC; "
+        f"guessing picks it in {100 * best.auc.chance:.0f} %. It is the strongest of {n_tried} "
+        f"attacks that were tried on the same.{_worth(best)}",
         figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
         alt="Share of members found against share of non-members falsely accused",
         table=Table(
             columns=("Model", "Data", "Attack", "AUC"),
             rows=tuple(
-                (o.model_title, _data(o), f"{o.attack_title}, on {o.unit}", _auc(o)) for o in strong
+                (o.model_title, o.data_title, f"{o.attack_title}, on {o.unit}", _auc(o))
+                for o in strong
             ),
         ),
         facts=(
@@ -160,48 +190,41 @@ def members() -> Slide:
 def member_facts(one: membership.Measured) -> tuple[Fact, ...]:
     """Return what an attack on members rests on."""
     return (
-        ("Data", _data(one)),
+        ("Data", one.data_title),
         ("n", f"{one.auc.n:,} {one.unit}, {one.n_draws} draws of who is a member"),
         ("Interval", INTERVAL),
-        ("Attacker", one.attack_title),
+        ("Attacker", f"{one.attack_title}. {one.entry.summary}".rstrip(".")),
         ("Access", "the model's answers, and other texts like those that it learnt from"),
         ("Cost", _cost(one)),
     )
 
 
-_COLLECTIONS = {"irc": "IRC chats", "novels_en": "English novels"}
-"""Collections whose file has a name that few know."""
-
-
-def _collection(one: membership.Measured) -> str:
-    row = one.rows[0]
-    name = row.get("corpus") or Path(str(row["target"]).partition("#")[0]).stem
-    return _COLLECTIONS.get(name, collection_title(name))
-
-
-def _data(one: membership.Measured) -> str:
-    """Return what a model was trained on, as a table has it."""
-    row = one.rows[0]
-    if "corpus" not in row:
-        epochs = f", {row['epochs']} passes" if "epochs" in row else ""
-        return f"{_collection(one)}, half of them{epochs}"
-    whose = "all texts of some users" if row["split"] == "user" else "some texts of every user"
-    return f"{_collection(one)}, by {class_said(row['label'])}; {whose}"
+def _worth(one: membership.Measured) -> str:
+    """Return how many of those whom it accuses are members, where members are few."""
+    at = next((at for at in one.at if at.is_resolvable), None)
+    if at is None:
+        return ""
+    worth = worth_at(at, FEW).in_percent()
+    return (
+        f" Where one in {1 / FEW:.0f} is a member, and {100 * at.fpr:g} % of the others are "
+        f"falsely accused, **{worth.value:.0f} %** (between {worth.ci95.low:.0f} and "
+        f"{worth.ci95.high:.0f} %) of those accused are members."
+    )
 
 
 def _trained(one: membership.Measured) -> str:
     """Return in a sentence what was trained, and on what part of the texts."""
-    row = one.rows[0]
+    row, whole = one.rows[0], membership.collection_said(one.rows[0])
     if "corpus" not in row:
-        return f"{one.model_title} was trained on one half of {_collection(one)}, not on the other."
+        return f"{one.model_title} was trained on one half of {whole}, not on the other."
     whose = (
         "by all texts of some users and by none of the others"
         if row["split"] == "user"
         else "by some texts of every user and by none of the rest"
     )
     return (
-        f"A classifier ({one.model_title.lower()}) was taught to tell the "
-        f"{class_said(row['label'])} of texts ({_collection(one)}), {whose}."
+        f"A classifier ({one.model_title.lower()}) was taught which {class_said(row['label'])} a "
+        f"text is of ({whole}), {whose}."
     )
 
 
@@ -222,15 +245,16 @@ def _weakest(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     if not left_out:
         return ()
     least = left_out[-1]
-    told = f"{len(left_out)} weaker ones, down to an AUC of {_auc(least)}"
-    return (("Not in the appendix", f"{told} ({least.model_title}, {_collection(least)})"),)
+    told = f"{len(left_out)} more, down to an AUC of {_auc(least)}"
+    return ((WEAKER, f"{told} ({least.model_title}, {least.data_title})"),)
 
 
 def _years(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     """Return why what is told apart by year makes no headline, where some of it is shown."""
     if not any(one.is_by_year for one in shown):
         return ()
-    return (("By year", "in the appendix alone: the year says who was there, whatever is kept"),)
+    told = "not in the headline: a year says who was there, whatever the model keeps"
+    return ((YEARS, told),)
 
 
 def canaries() -> Slide:

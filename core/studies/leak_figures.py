@@ -21,7 +21,7 @@ from core.studies import more_texts, names_tables, representation_summary, trade
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
-__all__ = ["LeakFigure", "leak_figures", "recall_of", "recalls"]
+__all__ = ["LeakFigure", "all_words", "leak_figures", "recall_of", "recalls"]
 
 F1 = "F1 of the words read"
 """The measure of most pages."""
@@ -102,7 +102,8 @@ def _apart(told: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _all_words(row: Row) -> float | None:
+def all_words(row: Row) -> float | None:
+    """Return the F1 of every word, those that no attack can name as missed, where it is kept."""
     score = row.scores.get("unrestricted_f1")
     return None if score is None else score.value
 
@@ -164,7 +165,7 @@ def _inversion(encoder: str) -> LeakFigure:
         f"classifier reads {read_said(quick.scores['token_set_f1'], recall_of(quick))} of the same "
         "sentences",
         recall_of(row),
-        all_words=_all_words(row),
+        all_words=all_words(row),
         apart=_apart(row.facts),
     )
 

@@ -31,7 +31,16 @@ from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
-__all__ = ["FILES", "SHIPPED", "Decile", "Measured", "load_measured", "strongest", "verdict"]
+__all__ = [
+    "FILES",
+    "SHIPPED",
+    "Decile",
+    "Measured",
+    "collection_said",
+    "load_measured",
+    "strongest",
+    "verdict",
+]
 
 SHIPPED = ASSETS / "membership"
 
@@ -241,8 +250,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
         row = own[0]
         entry = CLASSIFIER_ATTACKS[row["attack"]]
         told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
-        corpus = _CALLED.get(row["corpus"], row["corpus"])
-        learned = "some users' texts" if row["split"] == "user" else "some texts of all users"
+        learned = "all texts of some users" if row["split"] == "user" else "some texts of all users"
         found.append(
             Measured(
                 study="membership-classifiers",
@@ -250,7 +258,7 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
                 data="-".join(str(row[name]) for name in ("corpus", "label", "split")),
                 attack="-".join([str(row["attack"]), *told]),
                 model_title=TARGETS[row["classifier"]].title,
-                data_title=f"{corpus} by {class_said(row['label'])}, {learned}",
+                data_title=f"{collection_said(row)}, told by {class_said(row['label'])}; {learned}",
                 attack_title=_titled(entry, [setting_said(each) for each in told]),
                 unit="users" if row["level"] == "user" else "texts",
                 entry=entry,
@@ -261,8 +269,19 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
     return found
 
 
-_CALLED = {"irc": "chats (IRC)"}
+_CALLED = {
+    "irc": "chats (IRC)",
+    "newsgroups": "posts of newsgroups",
+    "novels_en": "English novels",
+    "topics": "texts of topics",
+}
 """Collections whose file has a name that few know."""
+
+
+def collection_said(row: Row) -> str:
+    """Return what a model of a row was trained on, by the name that people know."""
+    name = str(row.get("corpus") or _file(row))
+    return _CALLED.get(name, name)
 
 
 def _words(rows: Sequence[Row]) -> list[Measured]:
@@ -276,7 +295,7 @@ def _words(rows: Sequence[Row]) -> list[Measured]:
             "data": f"{_file(row)}-both" if is_control else _file(row),
             "attack": f"{row['similarity']}-{row['window']}",
             "model_title": ENCODERS[row["encoder"]].label,
-            "data_title": f"{_file(row)}{control}",
+            "data_title": f"{collection_said(row)}{control}",
             "attack_title": f"{entry.title}, windows of {row['window']} words",
             "unit": "windows of words",
             "entry": entry,
@@ -296,7 +315,7 @@ def _sentences(rows: Sequence[Row]) -> list[Measured]:
             "data": f"{_file(row)}-{row['epochs']}",
             "attack": f"{row['similarity']}-{row['level']}",
             "model_title": ENCODERS[row["encoder"]].label,
-            "data_title": f"{_file(row)}, trained for {row['epochs']} epochs",
+            "data_title": f"{collection_said(row)}, trained for {_epochs_said(row)}",
             "attack_title": f"{entry.title}, of {unit}",
             "unit": unit,
             "entry": entry,
@@ -321,6 +340,10 @@ def _by_decile(
                 Measured(**made(of_all[0]), rows=of_all, by_decile=by_decile, by_lot=by_lot)
             )
     return found
+
+
+def _epochs_said(row: Row) -> str:
+    return "1 epoch" if row["epochs"] == 1 else f"{row['epochs']} epochs"
 
 
 _READERS = {

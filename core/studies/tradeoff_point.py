@@ -133,6 +133,8 @@ def strength(defence: str, settings: Mapping[str, Any]) -> str:
     'against words, λ 0.3'
     """
     entry = known_entry(defence)
-    said = {k: v.said for k, v in entry.strengths.items()} if entry else {}
-    plain = {k: f"{k.rpartition('.')[2]} {{}}" for k in settings}
-    return ", ".join(said.get(k, plain[k]).format(v) for k, v in settings.items())
+    known = entry.strengths if entry else {}
+    return ", ".join(
+        known[k].named(v) if k in known else f"{k.rpartition('.')[2]} {v}"
+        for k, v in settings.items()
+    )

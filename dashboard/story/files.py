@@ -33,7 +33,8 @@ _KINDS = {
         "HTML",
         "text/html",
         "html",
-        "One file that opens offline, with figures to point at, and is presented by itself",
+        "One file that opens offline, with figures to point at, and is presented by itself; your "
+        "notes for the speaker are in it",
     ),
 }
 

@@ -50,7 +50,7 @@ def shipped() -> None:
         with place.container(border=True, height="stretch", key=f"story-card-{name}"):
             st.subheader(story.title, anchor=False)
             st.markdown(f"{plain(story.audience)}.")
-            st.caption(f"{len(story.pins)} slides, about {story.minutes} minutes")
+            st.caption(f"{len(story.pins)} slides and a title, about {story.minutes} minutes")
             with st.container(horizontal=True, gap="xsmall"):
                 present_button(name, story, is_primary=not state.placed())
                 st.button(

@@ -169,7 +169,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "user_likelihood": ClassifierAttackEntry(
         "Summed likelihood ratios",
-        "Adds up the log-likelihood ratios of the user's samples.",
+        "Adds up, over all samples of a user, how much likelier each answer is of a model that was "
+        "trained on it (log-likelihood ratios).",
         "ours, of Carlini et al. (2022) and Brännvall (2026)",
         f"{_HERE}.user_likelihood:SummedLikelihood",
         level="user",

@@ -1,0 +1,66 @@
+"""Slides of the stories that ship: what they rest on can be read, and all fits the window."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from browsing import PATIENCE, a_page, sync_api
+from pptx import Presentation
+from pptx.util import Pt
+
+from core.story import pptx
+from core.story.deck import make_deck
+from core.story.html import html_report
+from core.story.shipped import shipped_stories
+
+LEAST_PIXELS, LEAST_POINTS = 14, 11
+"""Of letters on a screen, and in a file for another one."""
+
+_HIDDEN = """() => {
+  const bottoms = [...document.querySelector(".slide.now").children].map(
+    (part) => part.getBoundingClientRect().bottom);
+  return Math.max(...bottoms) - document.querySelector(".bar").getBoundingClientRect().top;
+}"""
+_SMALLEST = """() => Math.min(...[...document.querySelectorAll(
+  ".slide.now :is(.facts, .caveat, .repeat, .live)")].map(
+    (part) => parseFloat(getComputedStyle(part).fontSize)))"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", list(shipped_stories()))
+def test_a_slide_fits_a_projector_and_its_facts_can_be_read(
+    browser: sync_api.BrowserContext, tmp_path: Path, name: str
+) -> None:
+    deck = make_deck(shipped_stories()[name], "2026-03-01")
+    report = tmp_path / "report.html"
+    report.write_text(html_report(deck), encoding="utf-8")
+    with a_page(browser, {"width": 1280, "height": 720}) as page:
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{report.as_uri()}#present")
+        page.evaluate("leakscope.ready")
+        for shown in deck.pages:
+            page.keyboard.press("ArrowRight")
+            page.wait_for_timeout(300)  # the figure is drawn anew in the place that is left
+            assert page.evaluate(_SMALLEST) >= LEAST_PIXELS, shown.heading
+            assert page.evaluate(_HIDDEN) <= 0, f"{shown.heading} goes on below the bar"
+
+
+@pytest.mark.parametrize("name", list(shipped_stories()))
+def test_what_a_slide_of_powerpoint_rests_on_is_not_too_small(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Figures are none of it: without a browser it is the same text."""
+    monkeypatch.setattr(pptx, "draw_pictures", lambda *_: {})
+    deck = make_deck(shipped_stories()[name], "2026-03-01")
+    show = Presentation(io.BytesIO(pptx.pptx_report(deck)))
+    for page, slide in zip(deck.pages, list(show.slides)[1:], strict=False):
+        below = [s for s in slide.shapes if s.has_text_frame and s.top > show.slide_height * 0.7]
+        assert len(below) == 2, page.heading
+        for shape in below:
+            runs = [run for p in shape.text_frame.paragraphs for run in p.runs]
+            assert min(run.font.size for run in runs) >= Pt(LEAST_POINTS), page.heading
+            assert "…" not in shape.text_frame.text.removesuffix("…”"), "nothing is cut short"
+        if page.commands:
+            assert page.commands[0] in below[0].text_frame.text
