@@ -25,7 +25,7 @@ from core.errors import ArtifactError, InvalidInputError
 from core.figures.membership import decile_figure, roc_figure, score_figure
 from core.registry import Look
 from core.results import Interval, Score
-from core.story.format import RESTS_ON
+from core.story.format import RESTS_ON, YEARS
 from core.story.views_told import members
 from core.studies import membership_shipped
 from core.studies.membership_classifiers import MembershipClassifierStudy
@@ -159,7 +159,7 @@ def test_a_classifier_is_shown_with_its_curve_and_a_rate_that_cannot_be_told(
 ) -> None:
     (votes,) = [one for one in found if one.attack == "user_votes-loss"]
     page = opened(rows_of_studies, model="linear", attack=votes.attack)
-    assert votes.n_draws == 2 and "Means over 2 draws" in told(page)
+    assert votes.n_draws == 2 and "means over 2 draws" in told(page)
     assert votes.null is not None and "Of a model that was trained on neither it is" in told(page)
     assert votes.curve[0][0] * votes.n_outsiders >= 1 - 1e-9 and votes.curve[-1][0] == 1
     assert not votes.at[-1].is_resolvable and "not resolvable" in told(page)
@@ -419,7 +419,7 @@ def test_what_the_year_tells_is_shown_and_is_no_headline(opened: Open) -> None:
     slide = members()
     assert slide.title == verdict(best) and slide.table is not None
     assert any("by year" in row[1] for row in slide.table.rows)
-    assert any(name == "By year" for name, _ in slide.facts)
+    assert any(name == YEARS for name, _ in slide.facts)
 
 
 def test_what_is_downloaded_is_json_without_texts() -> None:

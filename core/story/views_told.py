@@ -22,6 +22,7 @@ from core.story.format import WEAKER, YEARS, Fact, Slide, Table
 from core.story.views_read import ENCODER, INTERVAL, origin
 from core.studies import attribute_curves as attributes
 from core.studies import membership_shipped as membership
+from core.studies.membership_called import collection_said
 from core.studies.membership_classifier_rows import class_said
 from core.studies.memorisation_summary import SHIPPED, Memorisation, load_memorisation
 from core.studies.rows import Row
@@ -214,7 +215,7 @@ def _worth(one: membership.Measured) -> str:
 
 def _trained(one: membership.Measured) -> str:
     """Return in a sentence what was trained, and on what part of the texts."""
-    row, whole = one.rows[0], membership.collection_said(one.rows[0])
+    row, whole = one.rows[0], collection_said(one.rows[0])
     if "corpus" not in row:
         return f"{one.model_title} was trained on one half of {whole}, not on the other."
     whose = (

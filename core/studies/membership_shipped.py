@@ -26,6 +26,7 @@ from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.registry import Entry
 from core.results import Score
+from core.studies.membership_called import collection_said, epochs_said, file_of
 from core.studies.membership_classifier_rows import NULL, RATE_NAMES, class_said, is_by_year
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
@@ -36,7 +37,6 @@ __all__ = [
     "SHIPPED",
     "Decile",
     "Measured",
-    "collection_said",
     "load_measured",
     "strongest",
     "verdict",
@@ -269,21 +269,6 @@ def _classifiers(rows: Sequence[Row]) -> list[Measured]:
     return found
 
 
-_CALLED = {
-    "irc": "chats (IRC)",
-    "newsgroups": "posts of newsgroups",
-    "novels_en": "English novels",
-    "topics": "texts of topics",
-}
-"""Collections whose file has a name that few know."""
-
-
-def collection_said(row: Row) -> str:
-    """Return what a model of a row was trained on, by the name that people know."""
-    name = str(row.get("corpus") or _file(row))
-    return _CALLED.get(name, name)
-
-
 def _words(rows: Sequence[Row]) -> list[Measured]:
     def made(row: Row) -> dict[str, Any]:
         entry = WORD_ATTACKS[row["similarity"]]
@@ -292,7 +277,7 @@ def _words(rows: Sequence[Row]) -> list[Measured]:
         return {
             "study": "membership-words",
             "model": str(row["encoder"]),
-            "data": f"{_file(row)}-both" if is_control else _file(row),
+            "data": f"{file_of(row)}-both" if is_control else file_of(row),
             "attack": f"{row['similarity']}-{row['window']}",
             "model_title": ENCODERS[row["encoder"]].label,
             "data_title": f"{collection_said(row)}{control}",
@@ -312,10 +297,10 @@ def _sentences(rows: Sequence[Row]) -> list[Measured]:
         return {
             "study": "membership-sentences",
             "model": str(row["encoder"]),
-            "data": f"{_file(row)}-{row['epochs']}",
+            "data": f"{file_of(row)}-{row['epochs']}",
             "attack": f"{row['similarity']}-{row['level']}",
             "model_title": ENCODERS[row["encoder"]].label,
-            "data_title": f"{collection_said(row)}, trained for {_epochs_said(row)}",
+            "data_title": f"{collection_said(row)}, trained for {epochs_said(row)}",
             "attack_title": f"{entry.title}, of {unit}",
             "unit": unit,
             "entry": entry,
@@ -342,19 +327,11 @@ def _by_decile(
     return found
 
 
-def _epochs_said(row: Row) -> str:
-    return "1 epoch" if row["epochs"] == 1 else f"{row['epochs']} epochs"
-
-
 _READERS = {
     "membership-classifiers": _classifiers,
     "membership-words": _words,
     "membership-sentences": _sentences,
 }
-
-
-def _file(row: Row) -> str:
-    return Path(str(row["target"]).partition("#")[0]).stem
 
 
 def _titled(entry: Entry, told: Sequence[str]) -> str:
