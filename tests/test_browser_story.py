@@ -175,6 +175,9 @@ def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
     assert shown.evaluate("document.activeElement !== document.body")
     shown.keyboard.press("Escape")
     sync_api.expect(shown.locator(".appendix")).to_be_visible()
+    assert "#present" not in shown.url, "or it would be presented again where it is loaded anew"
+    shown.get_by_role("link", name="To the stories of Leakscope").click()
+    sync_api.expect(shown.get_by_role("heading", name="stories are ready")).to_be_visible()
     shown.close()
 
 

@@ -178,6 +178,8 @@
   function leave() {
     if (!isPresenting()) return;
     document.body.classList.remove("presenting");
+    // Loaded anew, it would be presented again.
+    if (location.hash === "#present") history.replaceState(null, "", location.href.split("#")[0]);
     level();
     if (document.fullscreenElement) document.exitFullscreen();
     if (window.Plotly) fit();
