@@ -123,7 +123,7 @@ def test_the_figure_draws_what_it_is_given(path: Path) -> None:
     title = DEFENCES["text_to_text"].title
     assert list(lines) == [DEFENCES["none"].title, title, f"ring A: {title}, η 60"]
     ring = lines[f"ring A: {title}, η 60"]
-    assert (list(ring.x), list(ring.y), list(ring.text)) == ([72.0], [20.0], ["A"])
+    assert (list(ring.x), list(ring.y), list(ring.text)) == ([72.0], [20.0], ["<b>A</b>"])
     drawn = lines[DEFENCES["text_to_text"].title]
     assert list(drawn.x) == [72.0] and list(drawn.y) == [20.0]
     assert drawn.customdata[0][0] == 1
