@@ -151,7 +151,7 @@ def test_the_slider_of_eta_moves_text_and_numbers(visit: Visit) -> None:
     slider = page.get_by_role("slider").first
     slider.focus()
     slider.press("End")
-    sync_api.expect(headline(page)).to_contain_text(re.compile(r"At η = 200, (100|99\.\d)%"))
+    sync_api.expect(headline(page)).to_contain_text(re.compile(r"At η = 200, (100|99\.\d) %"))
     sentence = page.locator(".ls-sentence").filter(visible=True).first
     sync_api.expect(sentence).to_contain_text("finance minister resigned")
     assert "eta=" not in page.url and "text=" not in page.url, "the address no longer holds"

@@ -129,4 +129,4 @@ def test_a_sentence_that_was_read_marks_right_words_and_right_order() -> None:
     assert "How sure" not in drawn
     sure = Sentence("his <i>", 0.9, 0.31, words=(RecoveredWord("<i>", 0.725),))
     told = markup.read_sentence(replace(reading, recovery=Recovery((), sentence=sure)))
-    assert "of such sentences 31% are right word for word" in told and "&lt;i&gt; 72%" in told
+    assert "of such sentences 31 % are right word for word" in told and "&lt;i&gt; 72 %" in told

@@ -12,7 +12,6 @@ import pytest
 
 from core.assets import ROOT
 from core.figures.training_private import private_figure
-from core.said import of_ten
 from core.story.views_many import news
 from core.story.views_read import held_out_records, shipped
 from core.studies.training_summary import load_part
@@ -60,20 +59,20 @@ def test_an_auc_is_written_from_0_to_100_everywhere() -> None:
 
 
 @pytest.mark.parametrize("attack", ["mlc", "msp", "probe_mlc"])
-def test_the_bars_that_ship_tell_of_ten_what_recall_counts(attack: str) -> None:
-    recall = held_out_records()[attack]["held_out"]["recall"]
+def test_the_bars_that_ship_bear_the_f1_that_they_are_as_long_as(attack: str) -> None:
+    f1 = held_out_records()[attack]["held_out"]["token_set_f1"]
     figure = shipped().figure
     assert figure is not None
-    (n,) = re.findall(r"\d+", of_ten(recall))[:1]
     at = list(held_out_records()).index(attack)
-    assert figure["layout"]["annotations"][at]["text"] == f"<b>{n} of 10</b>"
+    assert figure["layout"]["annotations"][at]["text"] == f"<b>F1 {f1:.0f}</b>"
 
 
-def test_news_are_told_of_ten_by_recall_where_rows_keep_it() -> None:
+def test_words_of_news_are_of_ten_in_a_sentence_and_f1_in_the_figure() -> None:
     figure = news().figure
     assert figure is not None and "of 10 words** (F1" in news().body
     told = [note["text"] for note in figure["layout"]["annotations"]]
-    assert all("of 10" in note for note in told[:-1]) and told[-1].startswith("guessing alone: F1")
+    assert all(note.startswith("<b>F1 ") for note in told[:-1])
+    assert told[-1].startswith("guessing alone: F1")
 
 
 def test_the_figure_of_private_training_draws_its_auc_of_100() -> None:

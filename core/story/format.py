@@ -38,8 +38,11 @@ RESTS_ON = ("Data", "n", "Interval", "Attacker", "Access", "Cost")
 OPENS = "Opened live"
 """The fact that says what else the page shows where a pin opens live, or why it does not."""
 
-WEAKER, YEARS = "Weaker results, on the page alone", "Where classes are years"
-"""Facts that say of a table in the appendix what is not in it, and what makes no headline."""
+WEAKER = "Weaker results, on the page alone"
+"""The fact that says of a table in the appendix what is not in it."""
+
+YEARS = "Where classes are years"
+"""The fact that says why what is told by year makes no headline."""
 
 
 def facts_of_none(why: str) -> tuple[Fact, ...]:

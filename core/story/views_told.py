@@ -208,8 +208,8 @@ def _worth(one: membership.Measured) -> str:
     worth = worth_at(at, FEW).in_percent()
     return (
         f" Where one in {1 / FEW:.0f} is a member, and {100 * at.fpr:g} % of the others are "
-        f"falsely accused, **{worth.value:.0f} %** (between {worth.ci95.low:.0f} and "
-        f"{worth.ci95.high:.0f} %) of those accused are members."
+        f"falsely accused, **{worth.value:.0f} %** (95 % interval {worth.ci95.said(0)}) "
+        "of those accused are members."
     )
 
 
