@@ -156,7 +156,7 @@ def test_the_slider_of_eta_moves_text_and_numbers(visit: Visit) -> None:
     sync_api.expect(sentence).to_contain_text("finance minister resigned")
     assert "eta=" not in page.url and "text=" not in page.url, "the address no longer holds"
     slider.press("Home")
-    sync_api.expect(headline(page)).to_contain_text(re.compile(r"At η = 15, (0|less than 1)%"))
+    sync_api.expect(headline(page)).to_contain_text(re.compile(r"At η = 15, (0|less than 1) %"))
 
 
 def test_drawing_again_and_finding_an_eta(visit: Visit) -> None:
