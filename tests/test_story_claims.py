@@ -96,7 +96,8 @@ def test_an_accusation_is_weighed_where_members_are_few_and_attacks_were_many() 
     share = predictive_value(at.tpr.value, at.fpr, PRIORS[1])
     assert f"strongest of {len(alike)} attacks that were tried" in body and len(alike) > 1
     assert "Where one in 11 is a member, and 10 % of the others" in body
-    assert f"**{100 * share:.0f} %** (95 % interval" in body and "of those accused are members" in body
+    assert f"**{100 * share:.0f} %** (95 % interval" in body
+    assert "of those accused are members" in body
 
 
 def test_what_was_trained_on_is_called_as_its_page_calls_it() -> None:
