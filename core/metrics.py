@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -244,9 +245,7 @@ def score_words(
     )
     units = None if groups is None else [groups[i] for i in kept]
 
-    def interval(values: NDArray[np.float64]) -> Interval:
-        return percent_interval(values, groups=units, seed=seed)
-
+    interval = partial(percent_interval, groups=units, seed=seed)
     return Scores(
         n=len(kept),
         n_documents=None if units is None else len(set(units)),

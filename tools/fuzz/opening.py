@@ -77,7 +77,7 @@ def _attack(name: str, folder: Path, kit: Kit) -> object:
 
 def _encoder(name: str, folder: Path, kit: Kit) -> object:
     """Read an encoder; where its fingerprint refuses it, as if that had been changed as well."""
-    from core.encoders import bag_of_words, doc2vec, glove, lsa, word_average
+    from core.encoders import bag_of_words, doc2vec, lsa, word_average
     from core.encoders.fitted import load_fitted
     from core.errors import ArtifactError
     from core.store import META, read_json
@@ -88,9 +88,8 @@ def _encoder(name: str, folder: Path, kit: Kit) -> object:
         meta = read_json(folder / META)
     told = meta.get("fingerprint") if isinstance(meta, dict) else None
     with ExitStack() as stack:
-        for module in (bag_of_words, doc2vec, glove, lsa, word_average):
-            if hasattr(module, "fingerprint_of"):
-                stack.enter_context(patch.object(module, "fingerprint_of", lambda *_: told))
+        for module in (bag_of_words, doc2vec, lsa, word_average):
+            stack.enter_context(patch.object(module, "fingerprint_of", lambda *_: told))
         return load_fitted(folder).encode(_TEXTS)
 
 
