@@ -88,6 +88,8 @@ def test_no_page_breaks_a_rule_on_a_telephone(visit: Visit) -> None:
     bad = told(page, "closed")
     page.get_by_role("button", name="Why pages differ").click()
     sync_api.expect(page.get_by_text("One encoder, several figures.")).to_be_visible()
+    last = page.get_by_test_id("stPopoverBody").get_by_role("link", name="What the words mean")
+    sync_api.expect(last).to_be_visible()  # what the keyboard scrolls by is drawn last
     bad += told(page, "why pages differ")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Pages", exact=True).click()

@@ -136,7 +136,10 @@ def test_a_hostile_story_is_shown_as_plain_text() -> None:
     document = html_report(make_deck(hostile(), "2026-03-01"), base="http://localhost:1")
     found = Document(document)
     assert len(found.scripts) == 3
-    assert [f for f in found.fetched if not f.startswith("http://localhost:1/inversion?")] == []
+    back, *pages = found.fetched  # links alone: to the story, and to the page of each slide
+    assert back == "http://localhost:1/story"
+    assert all(page.startswith("http://localhost:1/inversion?") for page in pages)
+    assert pages
     assert found.text.count(EVIL) >= 8
 
 
