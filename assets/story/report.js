@@ -306,6 +306,10 @@
   one("notes").addEventListener("click", notes);
   one("leave").addEventListener("click", leave);
   setInterval(() => begun && tick(), 1000);
-  if (location.hash === "#present") present();
+  if (location.hash === "#present") {
+    present();
+    // The browser looks for the place that the address names, and takes the focus along.
+    addEventListener("load", () => isPresenting() && show(at));
+  }
   window.leakscope = { ready: draw(), forPrint, pictures };
 })();
