@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from core.attacks.attributes.attack import Labels, check_fitted, check_labelled, check_vectors
 from core.attacks.attributes.program import Linear, Problem
@@ -68,9 +68,11 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     centre = x.mean(0, dtype=np.float64).astype(np.float32)
     x -= centre
     counts = np.bincount(problem.labels, minlength=problem.n_labels)
-    means = np.zeros((problem.n_labels, x.shape[1]), np.float32)
-    np.add.at(means, problem.labels, x)
-    means /= np.maximum(counts, 1)[:, None]
+    rows = np.arange(len(x))
+    of_label = sparse.csr_array(
+        (np.ones(len(x), np.float32), (problem.labels, rows)), shape=(problem.n_labels, len(x))
+    )
+    means = (of_label @ x) / np.maximum(counts, 1).astype(np.float32)[:, None]
     x -= means[problem.labels]
     covariance: NDArray[np.float32] = ((x.T @ x) / len(x)).astype(np.float32)
     share, trace = shrinkage_of(x, covariance), float(np.trace(covariance))
@@ -78,7 +80,7 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     # More than rounding, whose error is a share of the largest axis: it keeps this invertible where
     # vectors of a label are alike.
     shrunk[np.diag_indices_from(shrunk)] += max(share * trace / x.shape[1], 1e-6 * trace, 1e-12)
-    weights = linalg.solve(shrunk, means.T, assume_a="pos")
+    weights = linalg.cho_solve(linalg.cho_factor(shrunk, lower=True), means.T)
     prior = np.log((counts + 1) / (counts + 1).sum())
     bias = prior - 0.5 * (means.T * weights).sum(0)
     return Linear(weights.astype(np.float32), bias.astype(np.float32), centre)
