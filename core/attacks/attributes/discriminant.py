@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from core.attacks.attributes.attack import Labels, check_fitted, check_labelled, check_vectors
 from core.attacks.attributes.program import Linear, Problem
@@ -80,7 +80,8 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     # More than rounding, whose error is a share of the largest axis: it keeps this invertible where
     # vectors of a label are alike.
     shrunk[np.diag_indices_from(shrunk)] += max(share * trace / x.shape[1], 1e-6 * trace, 1e-12)
-    weights = linalg.cho_solve(linalg.cho_factor(shrunk, lower=True), means.T)
+    # By numpy, which made the covariance: the threads of two libraries wait for each other.
+    weights = np.linalg.solve(shrunk, means.T.astype(np.float64))
     prior = np.log((counts + 1) / (counts + 1).sum())
     bias = prior - 0.5 * (means.T * weights).sum(0)
     return Linear(weights.astype(np.float32), bias.astype(np.float32), centre)
