@@ -27,6 +27,7 @@ __all__ = [
     "mean_over_seeds",
     "percent_interval",
     "score_words",
+    "student_interval",
     "token_set_scores",
     "wilson_interval",
 ]
@@ -120,6 +121,37 @@ def percent_interval(
     if math.isnan(found.low):  # all of one document: it may be anything
         return Interval(0.0, 100.0, found.level)
     return Interval(max(0.0, found.low), min(100.0, found.high), found.level)
+
+
+def student_interval(
+    values: NDArray[np.float64], *, low: float = -math.inf, high: float = math.inf
+) -> Interval:
+    """Return Student's 95 % interval of the mean of a few independent samples, cut at its bounds.
+
+    The bootstrap of so few is too narrow: of 8 it holds a normal mean in 87 of 100 cases.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+    low, high : float
+        What no mean can lie beyond.
+
+    Returns
+    -------
+    Interval
+        NO_INTERVAL for a single sample.
+
+    Examples
+    --------
+    >>> round(student_interval(np.array([1.0, 2.0, 3.0])).high, 3)
+    4.484
+    """
+    n = len(values)
+    if n < 2:
+        return NO_INTERVAL
+    half = float(stdtrit(n - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(n)
+    mean = float(values.mean())
+    return Interval(max(low, mean - half), min(high, mean + half))
 
 
 def _widening(n_groups: int, level: float) -> float:

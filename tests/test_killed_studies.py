@@ -1,4 +1,4 @@
-"""Studies of attributes and of classifiers' members that are killed do nothing finished again."""
+"""Studies of what is inferred that are killed do nothing finished again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import test_attribute_study
 import test_membership_classifier_study
+import test_memorisation_study
 from processes import started, wait_until
 
 from core.studies import trained_classifiers
@@ -25,8 +26,9 @@ RUN = """
 import sys, time
 sys.path[:0] = ["tests"]
 from pathlib import Path
+import pytest
 import test_killed_studies
-from core.studies import attributes, membership_classifiers
+from core.studies import attributes, membership_classifiers, memorisation
 from core.studies.registry import run_study
 
 def slowed(real):
@@ -37,6 +39,9 @@ def slowed(real):
 
 attributes.answer_all = slowed(attributes.answer_all)
 membership_classifiers.evaluate = slowed(membership_classifiers.evaluate)
+memorisation.run_planted = slowed(memorisation.run_planted)
+memorisation.audit_model = slowed(memorisation.audit_model)
+test_killed_studies.test_memorisation_study.make_small(pytest.MonkeyPatch())
 name, folder, *given = sys.argv[1:]
 run_study(name, test_killed_studies.ASKED[name](*map(Path, given)), Path(folder))
 """
@@ -55,18 +60,22 @@ def of_members(posts: Path, tiny_bert: Path) -> MembershipClassifierStudy:
     )
 
 
-ASKED: dict[str, Any] = {"attributes": of_authors, "membership-classifiers": of_members}
+ASKED: dict[str, Any] = {
+    "attributes": of_authors,
+    "membership-classifiers": of_members,
+    "memorisation": test_memorisation_study.study,
+}
 
 
-def killed(name: str, folder: Path, *given: Path) -> dict[Path, int]:
-    """Run a study, kill it once it has a cell, and return when these were written."""
+def killed(name: str, folder: Path, *given: Path, least: int = 1) -> dict[Path, int]:
+    """Run a study, kill it once it has so many cells, and return when these were written."""
     cells = folder / "cells"
     with started([sys.executable, "-c", RUN, name, folder, *given], cwd=ROOT) as process:
-        wait_until(lambda: len(list(cells.glob("*.json"))) >= 1, process, seconds=120)
+        wait_until(lambda: len(list(cells.glob("*.json"))) >= least, process, seconds=120)
         process.kill()
         assert process.wait(60) == -signal.SIGKILL
     before = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
-    assert 1 <= len(before) < len(ASKED[name](*given).cells())
+    assert least <= len(before) < len(ASKED[name](*given).cells())
     return before
 
 
@@ -99,4 +108,19 @@ def test_a_killed_study_of_members_trains_no_classifier_twice(
     apart = told(run_study(name, asked, tmp_path / "whole"))
     monkeypatch.setattr(trained_classifiers, "make_classifiers", None)  # they are there
     assert told(run_study(name, asked, tmp_path / "killed")) == apart
+    check_kept(before, tmp_path / "killed", len(asked.cells()))
+
+
+@pytest.mark.parametrize("least", [1, 5], ids=["in the exposures", "in the audits"])
+def test_a_killed_study_of_canaries_trains_no_model_twice(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    test_memorisation_study.make_small(monkeypatch)
+    asked = test_memorisation_study.study(corpus)
+    assert [cell["part"] for cell in asked.cells()] == ["exposure"] * 4 + ["audit"] * 2
+    before = killed("memorisation", tmp_path / "killed", corpus, least=least)
+    again, apart = (
+        run_study("memorisation", asked, tmp_path / name) for name in ("killed", "whole")
+    )
+    assert told(again) == told(apart)
     check_kept(before, tmp_path / "killed", len(asked.cells()))

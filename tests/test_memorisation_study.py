@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from math import log2
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.errors import StoppedError
+from core.metrics import student_interval
 from core.studies import memorisation
 from core.studies.memorisation import MemorisationStudy, markdown
 from core.studies.registry import run_study
@@ -18,6 +21,11 @@ from core.studies.rows import Row
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+
+
+def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the study train models of a second, in this process."""
     small = {"hidden": 16, "max_length": 48, "batch_size": 32}
     monkeypatch.setattr(memorisation, "_SETTINGS", replace(memorisation._SETTINGS, **small))
     for access, settings in memorisation._AUDITED.items():
@@ -45,11 +53,15 @@ def test_a_row_an_epoch_and_a_row_an_audit(corpus: Path, tmp_path: Path) -> None
         score = row.scores["exposure"]
         assert 0 <= score.value <= 6.65 and score.n == 2 and 1.3 < score.chance < 1.45
         assert row.scores["control_exposure"].n == 100 and row["is_exact"]
+        assert score.ci95 == student_interval(np.array(row["exposures"]), low=0, high=log2(100))
     assert ["extraction" in row.facts for row in planted] == [False, True] * 4
     for row in rows[len(planted) :]:
         assert row.scores["epsilon_bound"].value >= 0 and row["accountant_epsilon"] is None
     assert not any(tmp_path.rglob("training/*")), "what is finished needs no checkpoint"
     told = markdown([Row.from_dict(row.to_dict()) for row in rows])
+    assert "intervals of 95 % over canaries and 2 seeds" in told
+    one = [row for row in rows if row["seed"] == 0]
+    assert "intervals of 95 % over the canaries of one seed" in markdown(one)
     assert (
         "| lstm | 8 |" in told and "the model, with texts put in" in told and "prefix known" in told
     )

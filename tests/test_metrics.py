@@ -13,6 +13,7 @@ from core.metrics import (
     idf_weights,
     mean_over_seeds,
     score_words,
+    student_interval,
     token_set_scores,
 )
 from core.rank_correlation import spearman_correlation
@@ -190,6 +191,17 @@ def test_an_interval_of_few_documents_holds_the_mean_as_often_as_it_says() -> No
         covered += found.low <= 50 <= found.high
     # 95 %, and three standard errors of 200 trials are 4.6 %; unwidened, it is 165 of them.
     assert covered >= 180
+
+
+def test_an_interval_of_few_samples_holds_the_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    held = [student_interval(rng.standard_normal(8)) for _ in range(1000)]
+    assert 0.93 <= np.mean([each.low <= 0 <= each.high for each in held]) <= 0.97
+    by_hand = student_interval(np.array([1.0, 2.0, 3.0]))  # 2 ± 4.3027 / √3
+    assert (by_hand.low, by_hand.high) == pytest.approx((-0.4841, 4.4841), abs=1e-3)
+    cut = student_interval(np.array([1.0, 2.0, 3.0]), low=0.0, high=4.0)
+    assert (cut.low, cut.high) == (0.0, 4.0)
+    assert math.isnan(student_interval(np.array([1.0])).low)
 
 
 def test_scores_say_what_their_intervals_are_of() -> None:

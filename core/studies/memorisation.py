@@ -6,6 +6,7 @@ each epoch. A cell of the audit is one model into which many canaries were put b
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +21,8 @@ from core.attacks.membership.memorisation.exposure import mean_of_chance
 from core.attacks.membership.memorisation.settings import MODEL_NAMES, MemorisationSettings
 from core.attacks.membership.memorisation.texts import MOST_DOCUMENTS, check_settings, private_texts
 from core.corpora import Columns, load_corpus, split_reference
-from core.metrics import bootstrap_interval
-from core.results import NO_INTERVAL, Score
+from core.metrics import bootstrap_interval, student_interval
+from core.results import Score
 from core.specs import REQUIRED, setting
 from core.studies.domains import check_contents, content_of
 from core.studies.memorisation_tables import markdown
@@ -137,7 +138,7 @@ def _row_of(found: EpochFound, run: PlantedRun) -> Row:
     size = run.canaries[0].size
     values = np.array([each.exposure.value for each in found.canaries])
     controls, chance = np.array(found.controls), mean_of_chance(size)
-    interval = bootstrap_interval(values) if len(values) > 1 else NO_INTERVAL
+    interval = student_interval(values, low=0.0, high=math.log2(size))
     return Row(
         scores={
             "exposure": Score(float(values.mean()), interval, len(values), chance),

@@ -60,11 +60,12 @@ def _exposures(rows: Sequence[Row]) -> list[str]:
         control = exposure_over_seeds(at[last], "control_exposure").said(2)
         lines.append((model, insertions, control, *cells, f"{sum(bits) / len(bits):.2f}"))
     n_seeds = len({row["seed"] for row in rows})
+    over = f"canaries and {n_seeds} seeds" if n_seeds > 1 else "the canaries of one seed"
     score = first.scores["exposure"]
     return [
         f"Exposure in bits: {score.n} canaries a model, each of its own format with "
         f"{first['n_values']:,} values, planted in {first['n_fitted_on']:,} sentences, read as "
-        f"{first['tokens']}; {n_seeds} seeds, intervals of 95 % over them. A canary planted "
+        f"{first['tokens']}; intervals of 95 % over {over}. A canary planted "
         f"nowhere has {score.chance:.2f} bits on average, a uniform rank; the controls are such.",
         "", *markdown_table(head, lines), "",
     ]  # fmt: skip

@@ -157,6 +157,7 @@ STUDIES: dict[str, StudyEntry] = {
         "canaries in a language model's texts, and the audit of ε in one run",
         "Carlini et al. (2019, 2021); Steinke et al. (2023); Corò (2022), §3.1",
         "core.studies.memorisation:MemorisationStudy",
+        version=2,
     ),
     "audit": StudyEntry(
         "Audit",
