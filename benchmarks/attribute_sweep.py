@@ -178,13 +178,13 @@ def measure() -> list[Measurement]:
         for way, (seconds, accuracy) in ours.items():
             rows.append(
                 Measurement(
-                    name=f"sweep of {len(problems)} probes, {way}",
+                    name=f"{len(problems)} probes {way}, against {name}",
                     value=theirs / seconds,
                     unit="× faster",
                     goal=OURS[way][1],
                     n=len(problems),
-                    note=f"than {name}: {seconds:.1f} s against {theirs:.1f} s; accuracy "
-                    f"{accuracy:.3f} against {reached:.3f}",
+                    note=f"{seconds:.1f} s against {theirs:.1f} s; accuracy {accuracy:.3f} "
+                    f"against {reached:.3f}",
                 )
             )
     return rows
