@@ -266,6 +266,13 @@ def test_algorithm_3_learns_from_four_numbers() -> None:
     assert attack.scores(target) == pytest.approx(scaled @ attack.weights_ + attack.bias_)
     assert min(attack.scores(target)[:2]) > max(attack.scores(target)[2:])
     assert attack.decide(target).tolist() == (attack.scores(target) >= 0).tolist()
+    # The shadow's mean, min, max and variance by hand; where the loss is least it has no slope.
+    by_hand = np.array([[0.9, 0.9, 0.9, 0.0], [0.7, 0.6, 0.8, 0.01],
+                        [0.5, 0.3, 0.7, 0.04], [0.3, 0.2, 0.4, 0.01]])  # fmt: skip
+    x = (by_hand - by_hand.mean(0)) / by_hand.std(0)
+    wrong = 1 / (1 + np.exp(-(x @ attack.weights_ + attack.bias_))) - [1, 1, 0, 0]
+    assert x.T @ wrong + attack.weights_ == pytest.approx(np.zeros(4), abs=1e-3)
+    assert wrong.sum() == pytest.approx(0.0, abs=1e-3)
 
 
 def test_algorithm_4_counts_votes() -> None:
