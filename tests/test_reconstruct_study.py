@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.figures.reconstruct import reconstruct_figure
 from core.results import Interval, Score
 from core.studies import reconstruct
-from core.studies.reconstruct import READERS, ReconstructStudy, markdown, measure, pooled, uses
+from core.studies.reconstruct import ReconstructStudy, markdown, measure, targets, uses
+from core.studies.reconstruct_tables import READERS, pooled
 from core.studies.rows import Row
 from core.studies.runner import run_cells
 
@@ -54,12 +56,48 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
     assert sure[0].scores["calibration_sentences"].n == 2
     assert "| none | 4-8 | sentences | 2 |" in markdown(rows)
     read = {(r["guarded_by"], r["reader"], r["budget"]): r.scores["rouge_l"].value for r in rows}
-    assert read["none", "reconstruct", 40] >= read["none", "reconstruct", 0]
     assert read["none", "reconstruct", 40] > read["none", "blind", rows[0]["budget"]]
     cosine = {r["budget"]: r.scores["cosine"].value for r in rows if r["guarded_by"] == "none"
               and r["reader"] == "reconstruct"}  # fmt: skip
-    assert cosine[40] > 0.3
+    assert cosine[40] > 30 and math.isnan(cosine[0]), "of no query nothing is known"
+    for row in rows:
+        if row["reader"] == "reconstruct" and row["budget"]:
+            found = row.scores["cosine"]
+            assert found.ci95.low <= found.value <= found.ci95.high and found.n == 2
+            assert 0 < row["n_asked"] <= 40
     assert CHAIN in markdown(rows)
+
+
+def test_short_sentences_of_every_document_are_attacked(target: str) -> None:
+    short = [f"{who} left early." for who in ("Anna", "Boris", "Chloe", "Dmitri", "Elena", "Farid")]
+    Path(target).write_text("\n".join([*SENTENCES, *short]), encoding="utf-8")
+    study = ReconstructStudy(target=target, n=100, near=1.0, lengths=("3-4", "4-8"))
+    few, all_of_them = (
+        targets(cell, reconstruct._encoder("float32")).sentences.texts for cell in study.cells()
+    )
+    assert sorted(few) == sorted(short)
+    assert sorted(all_of_them) == sorted(SENTENCES)
+
+
+def test_no_interval_leaves_what_a_measure_can_be() -> None:
+    true = ["a b c d"] * 6
+    found = score_sentences(true, ["a b c d", "x", "y", "z", "v", "w"], groups=[0, 0, 0, 1, 1, 1])
+    assert found["exact"].value == pytest.approx(100 / 6)
+    assert found["exact"].ci95.low == 0.0 and found["exact"].ci95.high <= 100.0
+    assert found["kendall_tau"].ci95.high <= 100.0
+
+
+def test_lengths_are_told_together_up_to_16_and_up_to_32_words() -> None:
+    def row(length: str, n: int, value: float) -> Row:
+        scores = {m: Score(value, Interval(value, value), n) for m in (*MEASURES, "cosine")}
+        facts = {"reader": "reconstruct", "budget": 100, "n": n}
+        return Row({"guarded_by": "none", "length": length}, scores, facts)
+
+    told = markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0), row("17-32", 20, 20.0)])
+    assert "| up to 16, together | 20 | **60.0** [60.0, 60.0] |" in told
+    assert "| up to 32, together | 40 | **40.0** [40.0, 40.0] |" in told
+    assert told.count("together") == 2
+    assert markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0)]).count("together") == 1
 
 
 def test_its_key_names_every_stage_of_a_chain(target: str) -> None:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.defences.told import read_defence
 from core.figures.style import BASELINE, error_bars
 from core.results import Score
-from core.studies.reconstruct import by_reader
+from core.studies.reconstruct_tables import by_reader
 from core.studies.rows import Row
 from core.studies.tradeoff_point import strength
 from core.studies.tradeoff_setting import entry_shown

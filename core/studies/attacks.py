@@ -37,7 +37,7 @@ from core.studies.runner import cell_key
 from core.studies.tables import SCORE_COLUMNS, markdown_table, score_cells
 from core.text import STOP_WORDS, Vocabulary, check_texts
 
-__all__ = ["AUXILIARY", "AttackStudy", "markdown", "measure", "parted"]
+__all__ = ["AUXILIARY", "AttackStudy", "all_apart", "markdown", "measure", "parted"]
 
 AUXILIARY = {
     "cross": "cross-domain",
@@ -191,6 +191,10 @@ def _drawn(texts: Sequence[str], cell: Cell) -> list[int]:
     return sorted(few.tolist())
 
 
+_MOST_WORDS = 48
+"""Of a sentence, where all lengths are asked for."""
+
+
 @lru_cache(maxsize=4)
 def parted(
     *,
@@ -215,6 +219,21 @@ def parted(
     known, held = corpus.split_by_document((0.9, 0.1), seed=seed)
     auxiliary = known.sentences().texts
     return auxiliary, keep_apart(held.sentences(), chain(auxiliary, shipped), near)
+
+
+@lru_cache(maxsize=4)
+def all_apart(
+    *,
+    target: str,
+    where: str,
+    shipped_texts: str,
+    near: float,
+    marks: frozenset[str],
+    contents: tuple[str, ...],
+) -> Apart:
+    """Return all sentences of a collection, of any length, that repeat no text of the pool."""
+    sentences = _corpus(target, where).sentences(1, _MOST_WORDS)
+    return keep_apart(sentences, _shipped_texts(shipped_texts, marks), near)
 
 
 def _marked(corpus: Corpus, marks: frozenset[str]) -> Sentences:

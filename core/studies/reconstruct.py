@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.reconstruct.blind import sentences_between
 from core.attacks.inversion.reconstruct.confidence import sureness
-from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences, spoken
+from core.attacks.inversion.reconstruct.scores import score_sentences, spoken
 from core.attacks.inversion.shipped import (
     open_attack,
     shipped_digest,
@@ -27,34 +26,17 @@ from core.defences.registry import entry_of, make_defence
 from core.defences.told import read_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.errors import InvalidInputError
+from core.metrics import bootstrap_interval
 from core.protocols import Encoder, Vectors
-from core.results import Interval, Recovery, Score
+from core.results import Recovery, Score
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting
 from core.studies.apart import Apart, near_setting
-from core.studies.attacks import parted
+from core.studies.attacks import all_apart, parted
 from core.studies.domains import check_contents, content_of
-from core.studies.odds import odds_told
+from core.studies.reconstruct_tables import ends_of, markdown
 from core.studies.rows import Cell, Row
-from core.studies.tables import markdown_table
 
-__all__ = [
-    "READERS",
-    "ReconstructStudy",
-    "by_reader",
-    "markdown",
-    "measure",
-    "pooled",
-    "targets",
-    "uses",
-]
-
-READERS = {
-    "blind": "without the vector: any sentence of that length",
-    "nearest": "the nearest bundled sentence",
-    "bag": "the words of `search`, as they come",
-    "reconstruct": "`reconstruct`",
-}
+__all__ = ["ReconstructStudy", "markdown", "measure", "targets", "uses"]
 
 _N_PAIRS = 2000
 """Bundled sentences: of which an attacker learns how a defence changes vectors, and that the
@@ -104,7 +86,7 @@ class ReconstructStudy:
         for told in self.defences:
             read_defence(told, option="--defences")
         for length in self.lengths:
-            _ends(length)
+            ends_of(length)
         encoder = _encoder(self.precision)
         read = [name for name in (self.target, self.shipped_texts) if name]
         return [
@@ -165,11 +147,16 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     return [
         Row(
             scores={name: Score(s.value, s.ci95, s.n, chance[name]) for name, s in found.items()}
-            | ({"cosine": reading.cosine(budget)} if reader == "reconstruct" else {})
+            | (
+                {"cosine": reading.cosine(budget, apart.documents, cell["seed"])}
+                if reader == "reconstruct"
+                else {}
+            )
             | (sureness(texts, reading.answers) if is_last(reader, budget) else {}),
             facts={
                 "reader": reader,
                 "budget": budget,
+                **({"n_asked": reading.spent(budget)} if reader == "reconstruct" else {}),
                 "n": len(texts),
                 "unit": "sentence" if apart.documents is None else "document",
                 "n_near_duplicates": apart.n_near_duplicates,
@@ -184,24 +171,19 @@ def targets(cell: Cell, encoder: Encoder) -> Apart:
     """Return the sentences under attack: of the length asked for, none that repeats a known one."""
     is_held_out = cell["auxiliary"] == "held-out"
     marks = shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else frozenset()
-    names = ("target", "where", "shipped_texts", "near", "seed")
-    _, apart = parted(
-        **{name: cell[name] for name in names},
-        marks=frozenset(marks),
-        contents=tuple(cell["contents"]),
-        is_held_out=is_held_out,
-    )
-    low, high = _ends(cell["length"])
+    names = ("target", "where", "shipped_texts", "near")
+    given = {name: cell[name] for name in names} | {
+        "marks": frozenset(marks),
+        "contents": tuple(cell["contents"]),
+    }
+    if is_held_out:
+        _, apart = parted(**given, seed=cell["seed"], is_held_out=True)
+    else:  # nothing is learned here, so that all of it can be attacked
+        apart = all_apart(**given)
+    low, high = ends_of(cell["length"])
     fit = [i for i, t in enumerate(apart.sentences.texts) if low <= len(spoken(t)) <= high]
     order = np.random.default_rng([cell["seed"], 31]).permutation(len(fit))[: cell["n_targets"]]
     return apart.take(sorted(fit[int(i)] for i in order))
-
-
-def _ends(length: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,4})-(\d{1,4})", length)
-    if found is None or int(found[1]) > int(found[2]):
-        raise InvalidInputError(f"--lengths takes FROM-TO in words, such as 4-8, got {length!r}.")
-    return int(found[1]), int(found[2])
 
 
 @dataclass(frozen=True)
@@ -228,11 +210,20 @@ class _Reading:
         found = [answer.sentence for answer in self.answers]
         return ["" if one is None else one.after(budget).text for one in found]
 
-    def cosine(self, budget: int) -> Score:
+    def cosine(self, budget: int, groups: Sequence[Hashable] | None = None, seed: int = 0) -> Score:
         """Return the mean cosine, in per cent, of what stood there with the vector attacked."""
         found = [a.sentence.after(budget).cosine for a in self.answers if a.sentence is not None]
-        known = [100 * value for value in found if not math.isnan(value)]
-        return Score(float(np.mean(known)) if known else math.nan, n=len(known))
+        values = 100 * np.array(found)
+        known = np.flatnonzero(~np.isnan(values))
+        if not len(known):
+            return Score(math.nan, n=0)
+        own = None if groups is None else [groups[int(i)] for i in known]
+        interval = bootstrap_interval(values[known], groups=own, seed=seed)
+        return Score(float(values[known].mean()), interval, len(known))
+
+    def spent(self, budget: int) -> float:
+        """Return the mean number of queries, of at most so many: a search ends where none gains."""
+        return float(np.mean([min(budget, answer.n_queries) for answer in self.answers]))
 
 
 def _behind(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
@@ -252,7 +243,7 @@ def _answers(
     cell: Cell, encoder: Encoder, reading: _Reading, texts: Sequence[str]
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yield what each reader says, the one without the vector first."""
-    low, high = _ends(cell["length"])
+    low, high = ends_of(cell["length"])
     known = sentences_between(low, high, _N_PAIRS)
     drawn = np.random.default_rng([cell["seed"], 32]).integers(len(known), size=len(texts))
     yield "blind", 0, [known[int(i)] for i in drawn]
@@ -264,80 +255,3 @@ def _answers(
     yield "bag", n_asked, [" ".join(w.word for w in bag.words) for bag in bags]
     for budget in cell["budgets"]:
         yield "reconstruct", budget, reading.said(budget)
-
-
-def pooled(rows: Sequence[Row], measure: str) -> Score:
-    """Return the mean over strata that were drawn apart, each weighted by its sentences.
-
-    Each end of its interval adds the strata's distances to that end as independent errors do
-    (Zou & Donner 2008), so that it leaves no range that theirs keep to.
-    """
-    scores = [row.scores[measure] for row in rows if row.scores[measure].n]
-    n = sum(score.n for score in scores)
-    if not n:
-        return Score(math.nan)
-    share = [score.n / n for score in scores]
-    value = sum(w * s.value for w, s in zip(share, scores, strict=True))
-    down = math.hypot(*(w * (s.value - s.ci95.low) for w, s in zip(share, scores, strict=True)))
-    up = math.hypot(*(w * (s.ci95.high - s.value) for w, s in zip(share, scores, strict=True)))
-    chance = sum(w * s.chance for w, s in zip(share, scores, strict=True))
-    return Score(value, Interval(value - down, value + up), n, chance)
-
-
-def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
-    """Return rows by defence, reader and budget."""
-    found: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        if not row.error:
-            budget = row["budget"] if row["reader"] == "reconstruct" else -1
-            key = (row["guarded_by"], row["reader"], budget)
-            found.setdefault(key, []).append(row)
-    return found
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """Return the rows as Markdown: all lengths of a reader, and those up to 16 words together."""
-    columns = ("vectors", "reader", "queries", "words", "n", *MEASURES.values())
-    lines: list[Sequence[object]] = []
-    for (defence, reader, _), own in by_reader(rows).items():
-        head = ("as they are" if defence == "none" else f"`{defence}`", READERS[reader])
-        asked = f"{round(np.mean([row.facts['budget'] for row in own])):,}"
-        lines += [(*head, asked, row["length"], row["n"], *_cells(row)) for row in own]
-        short = [row for row in own if _ends(row["length"])[1] <= 16]
-        if len(short) > 1:
-            together = {m: pooled(short, m) for m in MEASURES}
-            n = sum(row["n"] for row in short)
-            told = (together[m].said(is_bold=m == "rouge_l") for m in MEASURES)
-            lines.append((*head, asked, f"up to {_longest(short)}, lengths alike", n, *told))
-    failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
-    table = [*markdown_table(columns, lines), *_sure(rows), *_odds(rows)]
-    return "\n".join([*table, *failed]) + "\n"
-
-
-def _odds(rows: Sequence[Row]) -> list[str]:
-    """Return what each η promises; nothing where none is among the defences."""
-    names = dict.fromkeys(row["guarded_by"] for row in rows if not row.error)
-    told = {name: odds_told(read_defence(name), str(rows[0].get("encoder", ""))) for name in names}
-    lines = [f"- `{name}`: {said[:1].lower()}{said[1:]}" for name, said in told.items() if said]
-    return ["", *lines] if lines else []
-
-
-def _sure(rows: Sequence[Row]) -> list[str]:
-    """Return a table of how sure the answers were and how often right; none where none told."""
-    lines: list[Sequence[object]] = []
-    for row in rows:
-        for part in ("words", "sentences"):
-            error = row.scores.get(f"calibration_{part}")
-            if error is not None:
-                told = (row.said(f"{name}_{part}") for name in ("told", "right"))
-                lines.append((row["guarded_by"], row["length"], part, error.n, *told, error.said()))
-    columns = ("vectors behind", "words", "confidence in", "n", "told", "right", "expected error")
-    return ["", *markdown_table(columns, lines)] if lines else []
-
-
-def _cells(row: Row) -> Iterator[str]:
-    return (row.said(m, is_bold=m == "rouge_l") for m in MEASURES)
-
-
-def _longest(rows: Sequence[Row]) -> int:
-    return max(_ends(row["length"])[1] for row in rows)

@@ -43,8 +43,9 @@ def caveats() -> None:
         st.markdown(
             "- One sentence is an example, not a measurement: the overview and the command line "
             "give averages with intervals.\n"
-            "- Words are read, not sentences: order and grammar stay hidden from these attacks. "
-            "Other attackers may read more; a low score is no proof of safety.\n"
+            "- Most of these attacks read words and not their order; the one that writes a whole "
+            "sentence may write another that only resembles yours. Other attackers may read more; "
+            "a low score is no proof of safety.\n"
             "- Words outside an attack's vocabulary are not scored. A rare name can be out "
             "of reach for an attack that lists frequent words, and in reach for one that tries "
             "names.\n"

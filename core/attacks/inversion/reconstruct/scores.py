@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -105,19 +106,26 @@ def score_sentences(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
-    """Return the mean of every measure, its interval of sentences, or of documents in `groups`."""
+    """Return the mean of every measure, its interval of sentences, or of documents in `groups`.
+
+    No end of an interval lies beyond what the measure can be.
+    """
     each = [score_sentence(a, b) for a, b in zip(true, read, strict=True)]
     found = {}
     for measure in MEASURES:
         values = np.array([one[measure] for one in each])
         known = np.flatnonzero(np.isfinite(values))
         own = None if groups is None else [groups[int(i)] for i in known]
-        found[measure] = _mean(values[known], own, seed)
+        least = -100.0 if measure == "kendall_tau" else 0.0
+        found[measure] = _mean(values[known], own, seed, least)
     return found
 
 
-def _mean(values: np.ndarray[Any, Any], groups: Sequence[Hashable] | None, seed: int) -> Score:
+def _mean(
+    values: np.ndarray[Any, Any], groups: Sequence[Hashable] | None, seed: int, least: float
+) -> Score:
     if not len(values):
         return Score(math.nan)
-    interval = bootstrap_interval(values, groups=groups, seed=seed)
+    found = bootstrap_interval(values, groups=groups, seed=seed)
+    interval = replace(found, low=max(least, found.low), high=min(100.0, found.high))
     return Score(float(values.mean()), interval, len(values))
