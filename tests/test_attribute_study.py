@@ -21,10 +21,12 @@ from core.errors import InvalidInputError
 from core.results import Interval, Score
 from core.studies import attributes
 from core.studies.attribute_compared import compared, with_answers
+from core.studies.attribute_curves import FILES, load_shipped
 from core.studies.attribute_tables import gain_over, markdown
 from core.studies.attributes import AttributeStudy
 from core.studies.registry import run_study
 from core.studies.rows import Row
+from core.studies.tables import write_rows
 
 AUTHORS = ("Ána", "Bob", "Çelik", "山田")
 WORDS = ("river", "doctor", "garden", "winter")
@@ -227,7 +229,7 @@ def test_where_an_encoder_is_read_the_reference_is_that_of_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"), [(0.01, 0.2, "more"), (-0.2, -0.01, "less"), (-0.1, 0.1, "not told")]
+    ("low", "high", "said"), [(0.01, 0.2, "more"), (-0.2, -0.01, "less"), (-0.1, 0.2, "not told")]
 )
 def test_a_table_says_more_or_less_by_the_paired_interval(
     low: float, high: float, said: str
@@ -288,6 +290,13 @@ def test_what_learns_has_a_control_at_the_largest_size_that_is_at_guessing(
     assert len(gains) == 4, "each is held against the probe"
     cells = study(books, attribute_attacks=("textcnn",)).cells()
     assert [cell["controls"] for cell in cells if cell["labels"] == [4]] == [[], [], [6], [6]]
+
+
+def test_what_two_tables_that_ship_have_is_counted_once(tmp_path: Path) -> None:
+    rows = compared([kept("textcnn", [0, 9, 9, 9]), kept("words", [0, 0, 9, 9])], "textcnn", "")
+    for name, part in zip(FILES, (rows[1:], rows), strict=False):
+        write_rows(tmp_path / name, "attributes", part, "")
+    assert [row["attribute_attack"] for row in load_shipped(tmp_path)] == ["words", "textcnn"]
 
 
 # The command
