@@ -26,6 +26,7 @@ __all__ = [
     "idf_weights",
     "mean_over_seeds",
     "percent_interval",
+    "ratio_interval",
     "score_words",
     "student_interval",
     "token_set_scores",
@@ -97,19 +98,61 @@ def bootstrap_interval(
     Interval
         NO_INTERVAL where several samples are all of one group: nothing tells how groups differ.
     """
+    return ratio_interval(
+        values,
+        np.ones(len(values)),
+        groups=groups,
+        seed=seed,
+        n_resamples=n_resamples,
+        level=level,
+    )
+
+
+def ratio_interval(
+    values: NDArray[np.float64],
+    over: NDArray[np.float64],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Return the interval of Σ values / Σ over, of the same samples: both are drawn together.
+
+    As `bootstrap_interval`, which is that of the ratio to as many ones; draws in which the sum
+    below is not above 0 are left out.
+
+    Parameters
+    ----------
+    values, over : ndarray of float64, shape (n,)
+    groups, seed, n_resamples, level
+        As of `bootstrap_interval`.
+
+    Returns
+    -------
+    Interval
+        NO_INTERVAL where several samples are all of one group, or no draw has a sum above 0.
+    """
     if len(values) == 0:
         raise InvalidInputError("A bootstrap interval needs at least one sample, got none.")
-    sums, counts = _by_group(values, groups)
+    if len(over) != len(values):
+        raise InvalidInputError(f"A ratio of {len(values)} samples to {len(over)} is not paired.")
+    sums, below = _by_group(values, groups), _by_group(over, groups)
     if len(sums) == 1 < len(values):
         return NO_INTERVAL
     rng = np.random.default_rng(seed)
-    means = []
+    ratios = []
     for _ in range(max(1, n_resamples // 100)):
         drawn = rng.integers(len(sums), size=(100, len(sums)))
-        means.append(sums[drawn].sum(1) / counts[drawn].sum(1))
-    ends = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    if len(sums) < len(values):
-        ends = values.mean() + (ends - values.mean()) * _widening(len(sums), level)
+        top, bottom = sums[drawn].sum(1), below[drawn].sum(1)
+        ratios.append(top[bottom > 0] / bottom[bottom > 0])
+    found = np.concatenate(ratios)
+    if not len(found):
+        return NO_INTERVAL
+    ends = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    if len(sums) < len(values) and over.sum() > 0:
+        centre = values.sum() / over.sum()
+        ends = centre + (ends - centre) * _widening(len(sums), level)
     return Interval(float(ends[0]), float(ends[1]), level)
 
 
@@ -163,15 +206,14 @@ def _widening(n_groups: int, level: float) -> float:
 
 def _by_group(
     values: NDArray[np.float64], groups: Sequence[Hashable] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sum and the number of the values of each group."""
+) -> NDArray[np.float64]:
+    """Return the sum of the values of each group."""
     if groups is None:
-        return values, np.ones(len(values))
+        return values
     if len(groups) != len(values):
         raise InvalidInputError(f"{len(groups)} groups for {len(values)} samples.")
     rows = unit_rows(groups, len(values))
-    sums = np.bincount(rows, weights=values).astype(np.float64)
-    return sums, np.bincount(rows).astype(np.float64)
+    return np.bincount(rows, weights=values).astype(np.float64)
 
 
 def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:

@@ -9,18 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from core.attacks.attributes.draw import Plan, draw
+from core.attacks.attributes.answers import Answers, difference
+from core.attacks.attributes.draw import Draw, Plan, draw
 from core.attacks.attributes.examples import Examples
+from core.attacks.attributes.experiment import Case, Found
 from core.attacks.attributes.limits import MOST_LABELS
 from core.errors import InvalidInputError
-from core.results import Score
+from core.results import Interval, Score
 from core.studies import attributes
+from core.studies.attribute_compared import compared, with_answers
+from core.studies.attribute_curves import FILES, load_shipped
 from core.studies.attribute_tables import gain_over, markdown
 from core.studies.attributes import AttributeStudy
 from core.studies.registry import run_study
 from core.studies.rows import Row
+from core.studies.tables import write_rows
 
 AUTHORS = ("Ána", "Bob", "Çelik", "山田")
 WORDS = ("river", "doctor", "garden", "winter")
@@ -100,9 +106,11 @@ def test_what_was_measured_is_not_measured_again(
     monkeypatch.setattr(attributes, "answer_all", None)
     assert run_study("attributes", study(books), tmp_path) == rows
     more = run_study("attributes", study(books, sizes=(3, 6), seeds=(0, 1, 2)), tmp_path)
-    assert [row for row in more if not row.error and row["attribute_attack"] == "words"] == [
-        row for row in rows if row["attribute_attack"] == "words"
-    ], "a seed more measures no other anew"
+    words, before = (
+        [(row.cell, row.scores["top5"]) for row in each
+         if not row.error and row["attribute_attack"] == "words"] for each in (more, rows)
+    )  # fmt: skip
+    assert words == before, "a seed more measures no other anew"
 
 
 def test_a_contrast_tells_what_other_groups_lose(books: Path, tmp_path: Path) -> None:
@@ -147,6 +155,10 @@ def test_dense_vectors_are_told_by_their_parts(
     assert all(parts <= row.scores.keys() and row["topic_r2"] < 1 for row in told)
     assert all(0 <= row.scores[name].value <= 1 for row in told for name in parts)
     assert "of the part of the vector that content words tell" in markdown(rows)
+    for row in told:
+        apart = row.scores["top1_topic"].value - row.scores["top1_rest"].value
+        assert row.scores["top1_topic_gain"].value == pytest.approx(apart)
+    assert "the former less the latter, on the same targets" in markdown(rows)
 
 
 def test_another_file_at_the_path_is_not_measured_as_the_first(books: Path, tmp_path: Path) -> None:
@@ -158,17 +170,133 @@ def test_another_file_at_the_path_is_not_measured_as_the_first(books: Path, tmp_
         attributes.measure(cell, tmp_path)
 
 
-def test_the_gain_over_the_network_is_that_worked_by_hand() -> None:
-    def row(attack: str, value: float, **more: Any) -> Row:
-        cell = {"split": "run", "attribute_attack": attack} | more
-        facts = {"labelled_from": "run", "n_labels": 50, "n_per_label": 10, "is_shuffled": False}
-        return Row(cell, {"top1": Score(0.1, n=9), "top5": Score(value, n=9)}, facts)
+def kept(attack: str, ranks: Sequence[int], *, seed: int = 0, **more: Any) -> Row:
+    """Return a row of four targets of three books, with at which place each label came."""
+    drawn = Draw(("Ana", "Bea"), {}, np.arange(4), np.array([0, 0, 1, 1]), tuple("aabc"))
+    facts = {"labelled_from": "run", "n_labels": 2, "n_per_label": 10, "seed": seed,
+             "is_shuffled": False}  # fmt: skip
+    facts |= {name: more.pop(name) for name in ("n_per_label", "is_shuffled") if name in more}
+    drawn = replace(drawn, **{"targets": more.pop("targets", drawn.targets)})
+    answers = Answers(np.array(ranks), drawn.truth, drawn.groups)
+    scores = {f"top{k}": answers.top(k) for k in (1, 5)}
+    cell = {"split": "run", "attribute_attack": attack} | more
+    case = Case(seed, "run", 2, 10)
+    return with_answers(Row(cell, scores, facts), Found(case, answers, answers.truth), drawn)
 
-    rows = [row("textcnn", 0.2), row("textcnn", 0.4), row("linear", 0.6, encoder="minilm")]
-    ((key, ratio),) = gain_over(rows)
-    assert key[2:4] == ("linear", "minilm") and ratio == pytest.approx(2.0)
-    assert "2.00 × the top-5 of TextCNN" in markdown(rows)
-    assert "failed: no disk" in markdown([*rows, Row(rows[0].cell, error="no disk")])
+
+def test_attacks_are_held_against_the_reference_on_the_same_targets() -> None:
+    rows = [
+        kept("textcnn", [0, 9, 9, 9]),
+        kept("linear", [0, 3, 9, 9], encoder="minilm"),
+        kept("textcnn", [0, 9, 9, 9], seed=1),
+        kept("linear", [0, 0, 0, 3], encoder="minilm", seed=1),
+        kept("linear", [0, 0, 0, 0], encoder="minilm", is_shuffled=True),
+        kept("words", [0, 0, 0, 0], n_per_label=20),
+        kept("words", [0, 0, 0, 0], targets=np.arange(4) + 1),
+    ]
+    found = compared(rows, "textcnn", "minilm")
+    assert not any("answers" in row.facts for row in found)
+    assert [sorted(row.scores.keys() - {"top1", "top5"}) for row in found] == [
+        [], told := ["top1_gain", "top5_gain", "top5_ratio"], [], told, [], [], [],
+    ], "itself, the control, another size and other targets are held against nothing"  # fmt: skip
+    assert [found[i].scores["top1_gain"].value for i in (1, 3)] == [0.0, 0.5]
+    assert [found[i].scores["top5_gain"].value for i in (1, 3)] == [0.25, 0.75]
+    assert [found[i].scores["top5_ratio"].value for i in (1, 3)] == [2.0, 4.0]
+    same = difference(
+        Answers(np.array([0, 3, 9, 9]), np.array([0, 0, 1, 1]), tuple("aabc")),
+        Answers(np.array([0, 9, 9, 9]), np.array([0, 0, 1, 1]), tuple("aabc")),
+        5,
+    )
+    assert found[1].scores["top5_gain"] == same, "paired, by the groups that were kept"
+    ((key, times),) = gain_over(found)
+    assert key[2:4] == ("linear", "minilm") and times.value == pytest.approx(3.0)
+    table = markdown(found)
+    assert "3.00 [" in table and "× the top-5 of TextCNN on the same targets" in table
+    assert "| textcnn |" in table and "top-5 more" in table
+    assert "top-5 more" not in markdown(compared(rows, "majority", ""))
+    assert "failed: no disk" in markdown([*found, Row(rows[0].cell, error="no disk")])
+
+
+def test_where_an_encoder_is_read_the_reference_is_that_of_the_first() -> None:
+    rows = [
+        kept("linear", [0, 9, 9, 9], encoder="tfidf"),
+        kept("linear", [0, 0, 9, 9], encoder="minilm"),
+        kept("words", [0, 0, 9, 9]),
+    ]
+    one, reference, words = compared(rows, "linear", "minilm")
+    assert (one.scores["top1_gain"].value, words.scores["top1_gain"].value) == (-0.25, 0.0)
+    assert "top1_gain" not in reference.scores and one["reference"] == ["linear", "minilm"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"), [(0.01, 0.2, "more"), (-0.2, -0.01, "less"), (-0.1, 0.2, "not told")]
+)
+def test_a_table_says_more_or_less_by_the_paired_interval(
+    low: float, high: float, said: str
+) -> None:
+    (row,) = compared([kept("words", [0, 0, 9, 9])], "linear", "minilm")
+    gain = Score((low + high) / 2, Interval(low, high), 4, 0.0)
+    times = Score(1 + gain.value, Interval(1 + low, 1 + high), 4, 1.0)
+    row = replace(
+        row,
+        scores=row.scores | {"top1_gain": gain, "top5_gain": gain, "top5_ratio": times},
+        facts=row.facts | {"reference": ["textcnn", ""]},
+    )
+    assert markdown([row]).count(f"| {said}") == 2
+    probe = replace(row, cell=row.cell | {"encoder": "minilm"})
+    assert f"on the same targets: {said}" in markdown([probe])
+
+
+def test_studies_that_share_what_is_drawn_share_their_targets(tmp_path: Path) -> None:
+    rows = [  # Book for book and author for author the same pages: what is labelled is no target.
+        (f"It was page {i} of {i * 7} and {i * 11} when {i * 13} came to {i * 17}", author, book)
+        for author in AUTHORS for book in (f"{author}/0", f"{author}/1") for i in range(20)
+    ]  # fmt: skip
+    books = write(tmp_path / "same.csv", rows, ("text", "author", "book_id"))
+    wide = study(books, attribute_attacks=("majority", "words"), seeds=(0,),
+                 n_targets=20)  # fmt: skip
+    small = study(books, attribute_attacks=("majority",), seeds=(0,), labels=(2,), sizes=(3,),
+                  n_known=6, n_drawn=4, n_targets=20)  # fmt: skip
+
+    def of(asked: AttributeStudy) -> set[str]:
+        rows = [row for cell in asked.cells() for row in attributes.measure(cell, tmp_path)]
+        assert all("answers" in row.facts for row in rows)
+        return {row["answers"]["targets"] for row in rows if row["n_labels"] == 2}
+
+    assert len(of(wide)) == 1, "each attack and each size of a study"
+    assert of(wide) == of(small)
+    assert of(wide) not in (of(replace(small, n_known=0)), of(replace(small, n_drawn=0)))
+    with pytest.raises(InvalidInputError, match="n_known must be at least 6"):
+        study(books, n_known=5)
+    with pytest.raises(InvalidInputError, match="n_drawn must be at least 4"):
+        study(books, n_drawn=3)
+
+
+def test_what_learns_has_a_control_at_the_largest_size_that_is_at_guessing(
+    books: Path, tmp_path: Path
+) -> None:
+    rows = run_study("attributes", study(books, n_targets=20), tmp_path)
+    controls = [row for row in rows if row["is_shuffled"]]
+    told = sorted((r["attribute_attack"], r["n_labels"], r["n_per_label"], r["seed"])
+                  for r in controls)  # fmt: skip
+    assert told == sorted((attack, n, 6, seed) for attack in ("words", "linear") for n in (2, 4)
+                          for seed in (0, 1))  # fmt: skip
+    words = [row for row in rows if row["attribute_attack"] == "words" and row["n_labels"] == 4]
+    right = {shuffled: np.mean([r.scores["top1"].value for r in words
+                                if r["is_shuffled"] == shuffled and r["n_per_label"] == 6])
+             for shuffled in (False, True)}  # fmt: skip
+    assert right[False] > 0.9 and right[True] < 0.6
+    gains = [row.scores["top1_gain"] for row in words if not row["is_shuffled"]]
+    assert len(gains) == 4, "each is held against the probe"
+    cells = study(books, attribute_attacks=("textcnn",)).cells()
+    assert [cell["controls"] for cell in cells if cell["labels"] == [4]] == [[], [], [6], [6]]
+
+
+def test_what_two_tables_that_ship_have_is_counted_once(tmp_path: Path) -> None:
+    rows = compared([kept("textcnn", [0, 9, 9, 9]), kept("words", [0, 0, 9, 9])], "textcnn", "")
+    for name, part in zip(FILES, (rows[1:], rows), strict=False):
+        write_rows(tmp_path / name, "attributes", part, "")
+    assert [row["attribute_attack"] for row in load_shipped(tmp_path)] == ["words", "textcnn"]
 
 
 # The command

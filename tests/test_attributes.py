@@ -16,6 +16,7 @@ from core.attacks.attributes.answers import (
     difference,
     mixed_up,
     ranks_of,
+    ratio,
     topic_share,
 )
 from core.attacks.attributes.attack import AttributeAttack, probabilities
@@ -227,6 +228,27 @@ def test_the_share_of_topic_is_that_worked_by_hand() -> None:
     assert np.isnan(topic_share(replace(same, ranks=np.ones(100, int)), other).value)
     with pytest.raises(InvalidInputError, match="different targets"):
         topic_share(same, replace(other, truth=truth[::-1].copy()))
+
+
+def test_a_ratio_of_attacks_is_that_worked_by_hand() -> None:
+    truth = np.zeros(8, np.int64)
+    # Hits of two books: 3 and 1 of one attack, 2 and 1 of the other.
+    groups = tuple("aaaabbbb")
+    one = Answers(np.array([0, 0, 0, 9, 0, 9, 9, 9]), truth, groups)
+    other = Answers(np.array([0, 0, 9, 9, 9, 9, 9, 0]), truth, groups)
+    found = ratio(one, other, 5)
+    assert found.value == pytest.approx(4 / 3) and found.n == 8
+    # Draws: a a gives 6/4, b b 2/2 and a b 4/3; the ends of two groups are set t/z · √2 wider.
+    wider = 12.7062047 / 1.9599640 * 2**0.5
+    assert found.ci95.high == pytest.approx(4 / 3 + wider * (3 / 2 - 4 / 3))
+    assert found.ci95.low == 0.0, "4/3 - wider / 3 is below nothing"
+    alone = ratio(replace(one, groups=None), replace(other, groups=None), 5)
+    assert 0 < alone.ci95.low < 1 < alone.ci95.high
+    twice = ratio(one, one, 5)
+    assert (twice.value, twice.ci95.low, twice.ci95.high) == pytest.approx((1, 1, 1))
+    assert np.isnan(ratio(one, replace(other, ranks=np.full(8, 9)), 5).value)
+    with pytest.raises(InvalidInputError, match="different targets"):
+        ratio(one, replace(other, groups=None), 5)
 
 
 def test_labels_that_are_mixed_up_are_those_counted_by_hand() -> None:

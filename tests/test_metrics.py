@@ -12,6 +12,7 @@ from core.metrics import (
     bootstrap_interval,
     idf_weights,
     mean_over_seeds,
+    ratio_interval,
     score_words,
     student_interval,
     token_set_scores,
@@ -161,6 +162,21 @@ def test_an_interval_of_documents_draws_whole_documents() -> None:
     assert math.isnan(bootstrap_interval(values, groups=["a"] * 7).low)
     with pytest.raises(InvalidInputError, match="2 groups for 7 samples"):
         bootstrap_interval(values, groups=["a", "b"])
+
+
+def test_an_interval_of_a_ratio_draws_both_sums_together() -> None:
+    values, over = np.array([6.0, 1.0, 3.0]), np.array([3.0, 2.0, 0.0])
+    groups = ["a", "b", "b"]
+    found = ratio_interval(values, over, groups=groups, seed=0)
+    # Draws of two groups: a a gives 12/6, b b 8/4 and a b 10/5, always 2; apart they would vary.
+    assert (found.low, found.high) == pytest.approx((2.0, 2.0))
+    found = ratio_interval(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    assert (found.low, found.high) == (1.0, 3.0), "1/1, 4/2 or 3/1"
+    found = ratio_interval(np.array([1.0, 3.0]), np.array([0.0, 1.0]))
+    assert (found.low, found.high) == (3.0, 4.0), "draws with nothing below are left out"
+    assert math.isnan(ratio_interval(np.ones(2), np.zeros(2)).low)
+    with pytest.raises(InvalidInputError, match="not paired"):
+        ratio_interval(np.ones(2), np.ones(3))
 
 
 def test_an_interval_of_documents_is_wider_where_their_sentences_are_alike() -> None:

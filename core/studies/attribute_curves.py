@@ -23,6 +23,10 @@ SHIPPED = ASSETS / "attributes"
 FILES = ("novels.json", "novels-textcnn.json", "novels-books.json")
 """What was measured of the bundled encoder and of baselines; together a page's rows."""
 
+_TOLD_BY = ("split", "labelled_from", "attribute_attack", "encoder", "n_labels", "n_per_label",
+            "is_shuffled", "seed")  # fmt: skip
+"""What rows of one measurement have in common."""
+
 SOURCES = {
     "row": "other texts",
     "run": "other passages, of the same works or of others",
@@ -87,7 +91,12 @@ def load_shipped(folder: Path = SHIPPED) -> list[Row]:
     ArtifactError
         One is damaged or of another study; the message names it.
     """
-    return [row for name in FILES if (folder / name).exists() for row in load_rows(folder / name)]
+    found: dict[tuple[object, ...], Row] = {}
+    for name in FILES:
+        for row in load_rows(folder / name) if (folder / name).exists() else ():
+            # The first: a table may have rows of another, to hold its own against them.
+            found.setdefault(tuple(row.get(entry) for entry in _TOLD_BY), row)
+    return list(found.values())
 
 
 def views_of(rows: Sequence[Row], source: str) -> tuple[list[int], list[int]]:

@@ -95,7 +95,10 @@ def _contrast(same: Answers, other: Answers, seed: int) -> dict[str, Score]:
 def _parts(
     each: Found, examples: Examples, drawn: Draw, shared: Shared
 ) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return the accuracy that the probe has of what content words tell, and of the rest alone."""
+    """Return the accuracy that the probe has of what content words tell, and of the rest alone.
+
+    And by how much more targets the first tells, of the same ones.
+    """
     assert each.linear is not None
     rows = drawn.targets[drawn.tested(each.case.n_labels)]
     vectors = shared.vectors[shared.places(rows)]
@@ -105,11 +108,14 @@ def _parts(
         )
     except InvalidInputError:  # too few texts or groups to learn what they are about
         return {}, {}
-    linear, scores = each.linear, dict[str, Score]()
-    for name, part in (("topic", predicted), ("rest", vectors - predicted + linear.centre)):
-        ranks = ranks_of(linear.scores(part), each.answers.truth)
-        alone = Answers(ranks, each.answers.truth, each.answers.groups)
-        scores |= {f"top{k}_{name}": alone.top(k, each.case.seed) for k in TOP}
+    linear, seed, scores = each.linear, each.case.seed, dict[str, Score]()
+    topic, rest = (
+        replace(each.answers, ranks=ranks_of(linear.scores(part), each.answers.truth))
+        for part in (predicted, vectors - predicted + linear.centre)
+    )
+    for k in TOP:
+        scores |= {f"top{k}_topic": topic.top(k, seed), f"top{k}_rest": rest.top(k, seed)}
+        scores[f"top{k}_topic_gain"] = difference(topic, rest, k, seed)
     return scores, {"topic_r2": round(float(explained), 4)}
 
 

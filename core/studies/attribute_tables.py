@@ -8,7 +8,7 @@ from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.results import Score
 from core.studies.attribute_curves import of_seeds
 from core.studies.rows import Row
-from core.studies.tables import markdown_table
+from core.studies.tables import markdown_table, verdict
 
 __all__ = ["by_size", "gain_over", "markdown", "mean_of"]
 
@@ -19,6 +19,8 @@ _SOURCES = {
     "same_group": "other runs of the same groups",
 }
 """What tables call where labelled texts come from."""
+
+_HEAD = ("split", "labelled texts are", "attack", "labels", "of each")
 
 _CONTROL = " Rows *labels shuffled* are the control: there is nothing to learn."
 
@@ -56,23 +58,22 @@ def mean_of(rows: Sequence[Row], measure: str) -> Score | None:
     return of_seeds(having, measure) if having else None
 
 
-def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key, float]]:
-    """Return how many times the top-5 accuracy of a baseline each probe reaches, size by size."""
-    grouped = by_size(rows)
-    found = []
-    for key, own in grouped.items():
-        other = grouped.get((*key[:2], baseline, "", *key[4:]))
-        if key[3] and not key[6] and other:
-            one, two = mean_of(own, "top5"), mean_of(other, "top5")
-            if one is not None and two is not None and two.value > 0:
-                found.append((key, one.value / two.value))
-    return found
+def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key, Score]]:
+    """Return how many times the top-5 accuracy of a baseline each probe reaches, size by size.
+
+    Of rows that were held against it on the same targets; others tell nothing of it.
+    """
+    grouped = by_size(row for row in rows if row.get("reference", [""])[0] == baseline)
+    return [
+        (key, score)
+        for key, own in grouped.items()
+        if key[3] and (score := mean_of(own, "top5_ratio")) is not None
+    ]
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown: accuracy by size, the control, and how much of it is topic."""
-    head = ("split", "labelled texts are", "attack", "labels", "of each", "n")
-    columns = (*head, "top-1 [95 %]", "guessing", "top-5 [95 %]", "guessing")
+    columns = (*_HEAD, "n", "top-1 [95 %]", "guessing", "top-5 [95 %]", "guessing")
     grouped = by_size(rows)
     lines = markdown_table(columns, (_line(key, own) for key, own in grouped.items()))
     lines += [
@@ -82,17 +83,21 @@ def markdown(rows: Sequence[Row]) -> str:
     ]
     lines += [f"- {row['attribute_attack']}, {row['split']}: failed: {row.error}"
               for row in rows if row.error]  # fmt: skip
-    for part in (_gains(rows), _contrasts(grouped), _parts(grouped)):
+    for part in (_compared(grouped), _gains(rows), _contrasts(grouped), _parts(grouped)):
         lines += ["", *part] if part else []
     return "\n".join(lines) + "\n"
 
 
 def _line(key: Key, rows: Sequence[Row]) -> tuple[object, ...]:
-    split, source, _, _, n_labels, n_per_label, _ = key
     scores = [of_seeds(rows, measure) for measure in ("top1", "top5")]
     told = [cell for score in scores for cell in (score.said(3), f"{score.chance:.3f}")]
-    head = (split, _SOURCES.get(source, source), _attack_said(key))
-    return (*head, n_labels, n_per_label, scores[0].n, *told)
+    return (*_placed(key), scores[0].n, *told)
+
+
+def _placed(key: Key) -> tuple[object, ...]:
+    """Return what _HEAD names."""
+    split, source, _, _, n_labels, n_per_label, _ = key
+    return split, _SOURCES.get(source, source), _attack_said(key), n_labels, n_per_label
 
 
 def _attack_said(key: Key) -> str:
@@ -101,10 +106,32 @@ def _attack_said(key: Key) -> str:
     return f"{named}, labels shuffled" if is_shuffled else named
 
 
+def _compared(grouped: dict[Key, list[Row]]) -> list[str]:
+    """Return the table of attacks held against the reference; nothing where rows tell of none."""
+    columns = (*_HEAD, "against", "top-1 more", "so", "top-5 more", "so", "times its top-5")
+    lines = []
+    for key, rows in grouped.items():
+        one, five = mean_of(rows, "top1_gain"), mean_of(rows, "top5_gain")
+        if one is None or five is None:
+            continue
+        times = mean_of(rows, "top5_ratio")
+        told = [cell for gain in (one, five) for cell in (gain.said(3), verdict(gain))]
+        against = ", ".join(filter(None, rows[0]["reference"]))
+        lines.append((*_placed(key), against, *told, times.said(2) if times else ""))
+    if not lines:
+        return []
+    return [
+        *markdown_table(columns, lines),
+        "",
+        "Shares of the same targets, less those of the attack that others are held against, paired "
+        "target by target, means over seeds; *more* or *less* where the interval leaves out 0.",
+    ]
+
+
 def _gains(rows: Sequence[Row]) -> list[str]:
     return [
         f"- {_attack_said(key)}, {key[0]}, {key[4]} labels, {key[5]} of each: "
-        f"{ratio:.2f} × the top-5 of TextCNN."
+        f"{ratio.said(2)} × the top-5 of TextCNN on the same targets: {verdict(ratio, 1.0)}."
         for key, ratio in gain_over(rows)
     ]
 
@@ -134,7 +161,15 @@ def _parts(grouped: dict[Key, list[Row]]) -> list[str]:
             told.append(
                 f"- {_attack_said(key)}, labelled texts from {_SOURCES[key[1]]}, {key[4]} labels: "
                 f"top-5 {whole.value:.3f}; of the part of the vector that content words tell "
-                f"alone {topic.said(3)}, of the rest alone {rest.said(3)}. Content words tell "
-                f"{explained:.0%} of the vectors' variance."
+                f"alone {topic.said(3)}, of the rest alone {rest.said(3)}{_apart(rows)}. Content "
+                f"words tell {explained:.0%} of the vectors' variance."
             )
     return told
+
+
+def _apart(rows: Sequence[Row]) -> str:
+    """Return by how much topic tells more than the rest does, where rows tell it."""
+    gain = mean_of(rows, "top5_topic_gain")
+    if gain is None:
+        return ""
+    return f"; the former less the latter, on the same targets: {gain.said(3)}, {verdict(gain)}"

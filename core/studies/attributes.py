@@ -21,6 +21,7 @@ from core.encoders.fitted import FITTED_ENCODERS, FITTED_ON_TEXTS
 from core.errors import InvalidInputError
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.apart import near_setting
+from core.studies.attribute_compared import compared, with_answers
 from core.studies.attribute_rows import anonymised, rows_of_found
 from core.studies.attribute_tables import markdown
 from core.studies.domains import content_of, encoder_settings, open_corpus, open_encoder
@@ -50,6 +51,14 @@ class AttributeStudy:
     sizes: tuple[int, ...] = setting(
         (10, 20, 30, 40, 50), "labelled texts of each", low=1, paper="SR20", flag="n-per-label"
     )
+    n_known: int = setting(
+        0, "labelled texts of each that targets are drawn beside and do not nearly repeat; 0: as "
+        "many as the largest size. Studies that share it and n-drawn share their targets", low=0,
+    )  # fmt: skip
+    n_drawn: int = setting(
+        0, "labels that are drawn, of which the first take part; 0: as many as the most told apart",
+        low=0,
+    )  # fmt: skip
     n_targets: int = setting(250, "texts under attack of each at most", low=1, paper="SR20")
     splits: tuple[str, ...] = setting(
         ("row",), "where labelled texts come from, beside the targets", choices=tuple(SPLITS)
@@ -57,9 +66,22 @@ class AttributeStudy:
     run_length: int = setting(50, "consecutive texts that are a run", low=2)
     near: float = near_setting()
     seeds: tuple[int, ...] = setting((0, 1, 2, 3, 4), "one run each", low=0, paper="SR20")
+    reference: str = setting(
+        "linear", "attack that the others are held against on the same targets, with the first "
+        "encoder, where it is one of them", choices=tuple(ATTRIBUTE_ATTACKS),
+    )  # fmt: skip
     is_anonymous: bool = setting(
         False, "write label 1, label 2, … for those that are mixed up", flag="anonymous"
     )
+
+    def __post_init__(self) -> None:
+        """Check that all that is measured can be taken from one draw."""
+        for name, most in (("n_known", max(self.sizes)), ("n_drawn", max(self.labels))):
+            if 0 < (given := getattr(self, name)) < most:
+                raise InvalidInputError(
+                    f"{name} must be at least {most}, the most that the study asks for, or 0: got "
+                    f"{given}."
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -81,8 +103,9 @@ class AttributeStudy:
         ]
 
     def finish(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows as they may be written: labels may be people."""
-        return anonymised(rows) if self.is_anonymous else list(rows)
+        """Return the rows as they may be written: held against each other; labels may be people."""
+        rows = compared(rows, self.reference, next(iter(self.encoders), ""))
+        return anonymised(rows) if self.is_anonymous else rows
 
     def _of_attack(self, split: str, attack: str) -> list[Cell]:
         kind = ATTRIBUTE_ATTACKS[attack].kind
@@ -98,7 +121,8 @@ class AttributeStudy:
                 name: list(spec.default) if isinstance(spec.default, tuple) else spec.default
                 for name, spec in settings_of(kind).items()
             },
-            "n_known": max(self.sizes),
+            "n_known": self.n_known or max(self.sizes),
+            "n_drawn": self.n_drawn or max(self.labels),
             "n_targets": self.n_targets,
             "run_length": self.run_length,
             "near": self.near,
@@ -118,11 +142,20 @@ class AttributeStudy:
         return told | (fit_on if is_fitted else {})
 
     def _parts(self, attack: str) -> list[Cell]:
-        if ATTRIBUTE_ATTACKS[attack].is_quick:
+        """Return the sizes and seeds of each cell; the largest size has a control."""
+        entry, most = ATTRIBUTE_ATTACKS[attack], max(self.sizes)
+        learns = entry.reads != "nothing"
+        if entry.is_quick:
             whole = {"labels": self.labels, "sizes": self.sizes, "seeds": self.seeds}
-            return [{name: list(values) for name, values in whole.items()}]
+            controls = [most] if learns else []
+            return [{name: list(values) for name, values in whole.items()} | {"controls": controls}]
         return [
-            {"labels": [n_labels], "sizes": [n_per_label], "seeds": [seed]}
+            {
+                "labels": [n_labels],
+                "sizes": [n_per_label],
+                "seeds": [seed],
+                "controls": [n_per_label] if learns and n_per_label == most else [],
+            }
             for n_labels in self.labels
             for n_per_label in self.sizes
             for seed in self.seeds
@@ -138,8 +171,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
             "file to every machine, or start the study again."
         )
     examples = _examples(*target)
-    most = max(cell["labels"])
-    draws = {seed: _drawn(*target, _plan(cell, most, seed)) for seed in cell["seeds"]}
+    draws = {seed: _drawn(*target, _plan(cell, seed)) for seed in cell["seeds"]}
     name = cell["attribute_attack"]
     given = {k: tuple(v) if isinstance(v, list) else v
              for k, v in cell["attribute_settings"].items()}  # fmt: skip
@@ -155,12 +187,14 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         shared = share_vectors(examples, draws, encoder)
     cases = _cases(cell, next(iter(draws.values())))
     found = answer_all(make_attribute_attack(name, given), cases, examples, draws, shared)
-    return rows_of_found(found, examples, draws, shared)
+    rows = rows_of_found(found, examples, draws, shared)
+    return [with_answers(row, each, draws[each.case.seed])
+            for row, each in zip(rows, found, strict=True)]  # fmt: skip
 
 
-def _plan(cell: Cell, n_labels: int, seed: int) -> Plan:
+def _plan(cell: Cell, seed: int) -> Plan:
     return Plan(
-        n_labels=n_labels,
+        n_labels=cell["n_drawn"],
         n_per_label=cell["n_known"],
         n_targets=cell["n_targets"],
         split=cell["split"],
@@ -171,15 +205,14 @@ def _plan(cell: Cell, n_labels: int, seed: int) -> Plan:
 
 
 def _cases(cell: Cell, drawn: Draw) -> list[Case]:
-    """Return each size and seed, and for each number of labels the control at the largest size."""
+    """Return each size and seed, and for each number of labels the controls."""
     sizes = [(n_labels, n, False) for n_labels in cell["labels"] for n in cell["sizes"]]
-    has_control = ATTRIBUTE_ATTACKS[cell["attribute_attack"]].reads == "vectors"
-    controls = [(n_labels, max(cell["sizes"]), True) for n_labels in cell["labels"]]
+    controls = [(n_labels, n, True) for n_labels in cell["labels"] for n in cell["controls"]]
     return [
         Case(seed, source, n_labels, n, is_shuffled)
         for seed in cell["seeds"]
         for source in drawn.known
-        for n_labels, n, is_shuffled in [*sizes, *(controls if has_control else [])]
+        for n_labels, n, is_shuffled in [*sizes, *controls]
     ]
 
 

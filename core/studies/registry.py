@@ -171,6 +171,7 @@ STUDIES: dict[str, StudyEntry] = {
         "what vectors say of an attribute of their texts, such as the author",
         "Song & Raghunathan (2020), §6.3, Fig. 3",
         "core.studies.attributes:AttributeStudy",
+        version=2,
     ),
     "constrained": StudyEntry(
         "Under constraints",

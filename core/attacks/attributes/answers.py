@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.metrics import bootstrap_interval, ratio_interval
 from core.results import Interval, Score
-from core.units import unit_rows
 
-__all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "topic_share"]
+__all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "ratio", "topic_share"]
 
 _CHUNK = 4096
 
@@ -92,6 +91,25 @@ def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
     return Score(float(gained.mean()), _within(found, -1.0), len(gained), 0.0)
 
 
+def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
+    """Return how many times as many of the same targets one attack finds as another.
+
+    Both sums are of the same groups in each draw of the bootstrap. NaN where the other finds none.
+
+    Raises
+    ------
+    InvalidInputError
+        They are not answers to the same targets.
+    """
+    _check_same(one, other)
+    hits, below = one.hits(k), other.hits(k)
+    if not below.any():
+        return Score(float("nan"), n=len(hits))
+    found = ratio_interval(hits, below, groups=one.groups, seed=seed)
+    ends = Interval(max(0.0, found.low), found.high, found.level)
+    return Score(float(hits.sum() / below.sum()), ends, len(hits), 1.0)
+
+
 def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Score:
     """Return how much of what an attack gains over chance is gone where groups are others.
 
@@ -108,25 +126,12 @@ def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Sco
     """
     _check_same(same, other)
     chance = same.chance(k)
-    gained = float(same.hits(k).mean()) - chance
-    if gained <= 0:
-        return Score(float("nan"), n=len(same.ranks))
-    value = 1.0 - (float(other.hits(k).mean()) - chance) / gained
-    return Score(value, _ratio_interval(same, other, k, seed), len(same.ranks), 0.0)
-
-
-def _ratio_interval(
-    same: Answers, other: Answers, k: int, seed: int, n_resamples: int = 2000
-) -> Interval:
-    of = unit_rows(same.groups, len(same.ranks))
-    one, two = (np.bincount(of, a.hits(k)) for a in (same, other))
-    counts, chance = np.bincount(of), same.chance(k)
-    drawn = np.random.default_rng(seed).integers(0, len(counts), (n_resamples, len(counts)))
-    base = chance * counts[drawn].sum(1)
-    gained = one[drawn].sum(1) - base
-    shares = 1 - (two[drawn].sum(1) - base) / np.where(gained > 0, gained, np.nan)
-    low, high = np.nanquantile(shares, [0.025, 0.975])
-    return Interval(float(low), float(high))
+    gained, left = same.hits(k) - chance, other.hits(k) - chance
+    if gained.mean() <= 0:
+        return Score(float("nan"), n=len(gained))
+    found = ratio_interval(left, gained, groups=same.groups, seed=seed)
+    ends = Interval(1.0 - found.high, 1.0 - found.low, found.level)
+    return Score(1.0 - float(left.mean() / gained.mean()), ends, len(gained), 0.0)
 
 
 def _check_same(one: Answers, other: Answers) -> None:
