@@ -16,9 +16,11 @@ import pytest
 
 from core.attacks.membership.classifiers import features, thresholds
 from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.studies import classed_texts, membership_classifiers, trained_classifiers
 from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_classifiers import MembershipClassifierStudy, measure
+from core.studies.membership_compared import LEVEL
 from core.studies.registry import cells_of
 from core.studies.rows import Cell, Row
 from core.studies.trained_classifiers import Trained, trained_for
@@ -112,6 +114,23 @@ def test_members_that_are_drawn_unlike_others_are_noticed(
     rows = rows_of(study, "feature")
     (loss,) = [row for row in rows if row["feature"] == "loss"]
     assert loss.scores[NULL].ci95.low > 0.5
+
+
+def test_attacks_on_users_tell_what_they_gain_over_the_strongest_on_samples(
+    study: tuple[list[Cell], Path],
+) -> None:
+    samples = [row for name, entry in CLASSIFIER_ATTACKS.items() if entry.level == "sample"
+               for row in rows_of(study, name)]  # fmt: skip
+    best = max(row.scores["auc"].value for row in samples)
+    assert not any(LEVEL in row.scores for row in samples)
+    for attack in ("user_votes", "user_inference"):
+        for row in rows_of(study, attack):
+            gain = row.scores[LEVEL]
+            assert gain.value == pytest.approx(row.scores["auc"].value - best)
+            assert gain.ci95.low <= gain.value <= gain.ci95.high
+            told = {" ".join([r["attack"], *([r["feature"]] if "feature" in r.facts else [])])
+                    for r in samples if r.scores["auc"].value == best}  # fmt: skip
+            assert row["over"] in told
 
 
 def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:

@@ -59,7 +59,8 @@ def markdown(rows: Sequence[Row]) -> str:
     for group, those in _grouped([r for r in usual if "bucket" not in r.facts], _GROUP):
         lines += [_heading(group, those), "", *_paper_table(those), "", *_other_table(those), ""]
     if compared := comparisons(usual):
-        lines += ["Attacks held against others on the same samples, users drawn for both:", "",
+        lines += ["Attacks held against others on the same samples, and those on users against the "
+                  "strongest on samples of the same users; users drawn for both:", "",
                   *compared, ""]  # fmt: skip
     lines += _entropy_table([row for row in usual if "bucket" in row.facts])
     lines += _ablations(measured)

@@ -206,7 +206,7 @@ STUDIES: dict[str, StudyEntry] = {
         "whose texts a classifier was trained on: targets, attacks and features",
         "Shejwalkar et al. (2021), Table 1 and Appendix C; Carlini et al. (2022) and others",
         "core.studies.membership_classifiers:MembershipClassifierStudy",
-        version=3,
+        version=4,
     ),
     "private-training": StudyEntry(
         "Private training",
