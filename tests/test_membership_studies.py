@@ -8,6 +8,7 @@ import itertools
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -23,8 +24,10 @@ from core.errors import InvalidInputError
 from core.results import Score
 from core.store import read_json
 from core.studies import membership_sentences, membership_words
+from core.studies.membership_compared import GAIN
 from core.studies.membership_halves import (
     N_DEALS,
+    Beside,
     Scored,
     draw_halves,
     group_rows,
@@ -303,6 +306,33 @@ def test_decisions_follow_labelled_samples_and_controls_are_means_of_deals() -> 
     assert group_rows(upside_down, {}, 0)[0].scores["advantage"].value < 0.1, "it was misled"
 
 
+def test_another_attack_is_held_against_on_the_same_documents() -> None:
+    """By hand: of pairs of a member and another the one ranks all right, the other two in three;
+    what is labelled counts for neither."""
+    units = np.repeat(np.arange(6), [1, 1, 2, 1, 1, 2])
+    members = units % 2 == 0
+    groups = np.zeros(8, dtype=np.int64)
+    own = np.array([9.0, 0.0, 4.0, 4.0, 1.0, 4.0, 1.0, 1.0])
+    other = np.array([np.nan, np.nan, 4.0, 0.0, 1.0, 4.0, 1.0, 1.0])
+    found = Scored(own, members, units < 2, units, groups)
+    true, dealt = group_rows(found, {}, 0, beside=Beside("cosine", other), similarity="centred")
+    gain = true.scores[f"{GAIN}: cosine"]
+    assert gain.value == pytest.approx(1 - 6 / 9) and gain.n == 6
+    assert list(dealt.scores) == ["auc", "advantage"], "of membership by lot nothing is gained"
+    assert not any(GAIN in name for name in group_rows(found, {}, 0)[0].scores)
+
+    rng = np.random.default_rng(0)
+    units = np.repeat(np.arange(120), 5)
+    easy = np.repeat(rng.normal(size=120), 5) + 0.5 * (units % 2 == 0)
+    noise = rng.normal(0, 0.3, (2, 600))
+    kinds = units % 2 == 0, units < 20, units, np.zeros(600, dtype=np.int64)
+    (row, _) = group_rows(Scored(easy + noise[0], *kinds), {}, 0,
+                          beside=Beside("cosine", easy + noise[1]))  # fmt: skip
+    paired, apart = row.scores[f"{GAIN}: cosine"].ci95, row.scores["auc"].ci95
+    assert paired.low <= row.scores[f"{GAIN}: cosine"].value <= paired.high
+    assert paired.high - paired.low < (apart.high - apart.low) / 2
+
+
 def test_a_group_of_too_few_documents_has_no_row() -> None:
     units = np.array([0, 1, 2, 3, 4, 5, 6, 7])
     members = np.array([True, False] * 4)
@@ -320,6 +350,12 @@ def test_tables_stand_beside_their_rows(
     assert "| Word2Vec | half | Mean cosine | 3 | all |" in table
     assert "all, members by lot" in table and "| both halves |" in table
     assert "Means over 2 draws" in table
+    assert table.count("AUC more than Mean cosine") == 1
+    (line,) = [line for line in table.splitlines() if "| half | Mean cosine, frequency taken off"
+               " | 3 | all |" in line]  # fmt: skip
+    assert line.endswith((": more |", ": less |", ": not told apart |"))
+    earlier = [replace(row, scores={"auc": row.scores["auc"]}) for row in rows]
+    assert "AUC more" not in STUDIES["membership-words"].markdown(earlier)
     failed = Row({"encoder": "glove", "seed": 0}, error="no memory")
     assert "glove, seed 0: failed: no memory" in STUDIES["membership-words"].markdown([failed])
 

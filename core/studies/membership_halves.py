@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.attacks.membership.drawn import score_counts
 from core.attacks.membership.ranking import Ranking, shuffled
 from core.attacks.membership.rates import RATES
-from core.attacks.membership.roc import advantage, auc, tpr_at_fpr
+from core.attacks.membership.roc import advantage, auc, auc_difference, tpr_at_fpr
 from core.attacks.membership.thresholds import Thresholds
 from core.corpora import Columns, Corpus, load_corpus, split_reference
 from core.encoders.fitted import load_fitted, make_encoder, save_encoder
@@ -30,10 +30,12 @@ from core.results import Interval, Score
 from core.specs import FittedEncoderSpec, settings_of
 from core.store import META
 from core.studies.domains import open_corpus
+from core.studies.membership_compared import GAIN
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 
 __all__ = [
+    "Beside",
     "Halves",
     "Scored",
     "check_contents",
@@ -188,8 +190,28 @@ class Scored:
     groups: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What another attack says of the same samples, in their order.
+
+    Attributes
+    ----------
+    name : str
+        Of the other attack.
+    scores : ndarray of float64, shape (n,)
+    """
+
+    name: str
+    scores: NDArray[np.float64]
+
+
 def group_rows(
-    found: Scored, facts: Mapping[int, Mapping[str, Any]], seed: int, **shared: Any
+    found: Scored,
+    facts: Mapping[int, Mapping[str, Any]],
+    seed: int,
+    *,
+    beside: Beside | None = None,
+    **shared: Any,
 ) -> list[Row]:
     """Return a row for each group, and the control: that of all with members by lot.
 
@@ -200,6 +222,8 @@ def group_rows(
     ----------
     facts : mapping of int to mapping
         Of each group, beside the facts that all `shared`.
+    beside : Beside, optional
+        The attack that this one is held against, whose documents are drawn with its own.
     """
     known = found.labelled
     cuts = Thresholds.learned(found.scores[known], found.members[known], found.groups[known])
@@ -214,6 +238,10 @@ def group_rows(
             continue
         ranking = Ranking(found.scores[own], members, units.tolist())
         measured = [("true", *_measured(ranking, decided[own], seed))]
+        if beside is not None:
+            other = replace(ranking, scores=beside.scores[own])
+            gain = auc_difference(ranking, other, seed=seed)
+            measured[0][1][f"{GAIN}: {beside.name}"] = gain
         if group == 0:
             measured.append(("shuffled", *_by_lot(ranking, decided[own], seed)))
         for labels, scores, unresolved in measured:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.sentences.registry import PAPERS_OWN, SENTENCE_ATTACKS
 from core.attacks.membership.sentences.scoring import BookPairs, by_book, rarity, scored_apart
 from core.attacks.membership.words.comparable import deciles
 from core.encoders.dual.context_pairs import ContextPairs
@@ -22,6 +22,7 @@ from core.errors import InvalidInputError
 from core.registry import find
 from core.specs import setting
 from core.studies.membership_halves import (
+    Beside,
     Halves,
     Scored,
     check_contents,
@@ -112,43 +113,47 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     halves = draw_halves(corpus, cell["seed"], cell["labelled_share"])
     documents = pairs_by_document(corpus)
     encoder, trained_on = _trained(cell, documents, halves, folder)
+    shared = {
+        "n_trained": len(trained_on),
+        "epochs": encoder.epochs,
+        "next_found": encoder.validation_[-1].score.value / 100,
+    }
+    return _attacked(cell, encoder, documents, trained_on, halves, shared)
+
+
+def _attacked(
+    cell: Cell,
+    encoder: Any,
+    documents: Sequence[Sequence[tuple[str, str]]],
+    trained_on: set[tuple[str, str]],
+    halves: Halves,
+    shared: dict[str, Any],
+) -> list[Row]:
+    """Return the rows of each attack on pairs and books of either half."""
     pairs, members = _comparable(documents, trained_on, halves, cell)
     tenths = deciles(-rarity(pairs.texts, pairs.first, pairs.second), seed=cell["seed"])
     vectors = encoder.encode(list(pairs.texts))
     labelled = halves.labelled[pairs.documents]
-    rows = []
-    for name in cell["similarities"]:
+    groups = np.concatenate([np.zeros(len(members), dtype=np.int64), tenths])
+
+    def levels(name: str) -> list[Scored]:
+        """Return the scores of all pairs and again of those in tenths, and of books in each."""
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind
         scores = scored_apart(attack, vectors, pairs, members, labelled)
-        shared = {
-            "similarity": name,
-            "n_trained": len(trained_on),
-            "epochs": encoder.epochs,
-            "next_found": encoder.validation_[-1].score.value / 100,
-        }
-        rows += _rows(scores, pairs, members, labelled, tenths, cell["seed"], shared)
+        every = Scored(
+            np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
+            np.tile(pairs.documents, 2), groups,
+        )  # fmt: skip
+        return [every, _books(every)]
+
+    own = [Beside(PAPERS_OWN, each.scores) for each in levels(PAPERS_OWN)]
+    rows = []
+    for name in cell["similarities"]:
+        for level, scored, beside in zip(LEVELS, levels(name), own, strict=True):
+            told = {"level": level, "similarity": name, **shared}
+            other = None if name == PAPERS_OWN else beside
+            rows += group_rows(scored, {}, cell["seed"], beside=other, **told)
     return rows
-
-
-def _rows(
-    scores: NDArray[np.float64],
-    pairs: BookPairs,
-    members: NDArray[np.bool_],
-    labelled: NDArray[np.bool_],
-    tenths: NDArray[np.int64],
-    seed: int,
-    shared: dict[str, Any],
-) -> list[Row]:
-    """Return the rows of an attack: all pairs and those of each tenth, then all of it by book."""
-    groups = np.concatenate([np.zeros(len(scores), dtype=np.int64), tenths])
-    every = Scored(
-        np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
-        np.tile(pairs.documents, 2), groups,
-    )  # fmt: skip
-    found = []
-    for level, scored in (("pair", every), ("book", _books(every))):
-        found += group_rows(scored, {}, seed, level=level, **shared)
-    return found
 
 
 def _books(scored: Scored) -> Scored:
