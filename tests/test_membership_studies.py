@@ -24,10 +24,12 @@ from core.errors import InvalidInputError
 from core.results import Score
 from core.store import read_json
 from core.studies import membership_sentences, membership_words
+from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_compared import GAIN
 from core.studies.membership_halves import (
     N_DEALS,
     Beside,
+    Halves,
     Scored,
     draw_halves,
     group_rows,
@@ -256,16 +258,65 @@ def test_an_encoder_that_knows_its_pairs_is_found_out_and_a_blind_one_not(
     documents = pairs_by_document(corpus)
     inside = [pair for i in np.flatnonzero(halves.members) for pair in documents[i]]
     assert encoder.pairs == inside, "it is trained on all pairs of its half, and on no other"
+    assert all((NULL in row.scores) is (row["labels"] == "true") for row in rows
+               if row["decile"] == 0)  # fmt: skip
     for level in ("pair", "book"):
         for name in ("fixed", "learned"):
             same = {"similarity": name, "decile": 0, "level": level}
             found = found_in(rows, labels="true", **same)
             assert abs(found_in(rows, labels="shuffled", **same).value - 0.5) < 0.03
+            (null,) = [row.scores[NULL] for row in rows if row["labels"] == "true"
+                       and all(row[key] == value for key, value in same.items())]  # fmt: skip
+            assert null.ci95.low <= 0.5 <= null.ci95.high and null.n < found.n
             if is_blind:
                 assert found.ci95.low <= 0.5 <= found.ci95.high
             else:
                 assert found.value > (0.7 if level == "pair" else 0.95)
     assert {row["n_documents"] for row in rows if row["decile"] == 0} == {N_BOOKS * 4 // 5}
+
+
+def many_books(n: int = 1000) -> tuple[list[list[tuple[str, str]]], Halves, KnowsPairs]:
+    """Books of three pairs that no other has, and an encoder that knows those of one half."""
+    books = [[(f"{book} {i} a", f"{book} {i} b") for i in range(3)] for book in range(n)]
+    rng = np.random.default_rng(3)
+    members = rng.permutation(np.arange(n) < n // 2)
+    encoder = KnowsPairs()
+    encoder.fit_pairs([pair for i in np.flatnonzero(members) for pair in books[i]], "")
+    return books, Halves(members, rng.random(n) < 0.1), encoder
+
+
+@pytest.mark.parametrize("is_leaky", [False, True])
+def test_of_books_that_were_not_trained_on_none_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, is_leaky: bool
+) -> None:
+    """All of the experiment is run on them: where it reads who is a member, that is seen."""
+    documents, halves, encoder = many_books()
+    cell = {"seed": 0, "labelled_share": 0.1, "n_pairs": 3, "similarities": ["fixed", "learned"]}
+    monkeypatch.setattr(  # one tenth alone, that of all
+        membership_sentences, "deciles", lambda rarity, seed: np.ones(len(rarity), dtype=np.int64)
+    )
+    if is_leaky:
+        real = membership_sentences.scored_apart
+
+        def leaky(attack: Any, vectors: Any, pairs: Any, members: Any, labelled: Any) -> Any:
+            return real(attack, vectors, pairs, members, labelled) + 0.5 * members
+
+        monkeypatch.setattr(membership_sentences, "scored_apart", leaky)
+    rows = membership_sentences._strangers(cell, encoder, documents, set(encoder.pairs), halves)
+    found = [row for row in rows if row["decile"] == 0 and row["labels"] == "true"]
+    assert [(row["similarity"], row["level"]) for row in found] == [
+        (name, level) for name in ("fixed", "learned") for level in ("pair", "book")
+    ]
+    for row in found:
+        area = row.scores["auc"]
+        assert row["n_documents"] == 450, "500 were not trained on, a tenth is labelled"
+        assert area.ci95.high - area.ci95.low < 0.12
+        if is_leaky:
+            assert area.ci95.low > 0.5
+        else:
+            assert area.ci95.low <= 0.5 <= area.ci95.high
+    mean = np.mean([row.scores["auc"].value for row in found])
+    assert mean > 0.55 if is_leaky else abs(mean - 0.5) < 0.02
 
 
 def test_pairs_that_were_held_out_of_training_are_no_members(books: Path) -> None:

@@ -86,15 +86,40 @@ def _heading(group: tuple[str, ...], rows: Sequence[Row]) -> str:
     corpus, label, classifier, split = group
     first = rows[0]
     drawn = "users" if split == "user" else "texts one by one"
-    control = mean_row_score(rows[:1], "control_auc")
     return (
         f"**{corpus}**, class `{class_said(label)}`, {classifier}, members drawn by {drawn}: "
         f"{_mean(rows, 'n_members'):,.0f} members of {_mean(rows, 'n_member_users'):,.0f} users, "
         f"{first['n_classes']} classes; right on {_mean(rows, 'train_accuracy'):.3f} of members "
         f"and {_mean(rows, 'test_accuracy'):.3f} of others, a gap of "
-        f"{_mean(rows, 'generalisation_error'):.3f}; membership dealt by lot: AUC "
-        f"{control.said(3)}.{_YEARS if is_by_year(label) else ''}"
+        f"{_mean(rows, 'generalisation_error'):.3f}"
+        f"{_null_said(rows)}.{_YEARS if is_by_year(label) else ''}"
     )
+
+
+def _null_said(rows: Sequence[Row]) -> str:
+    """Return what the strongest attack finds where nothing can leak; nothing of earlier rows."""
+    strongest = _strongest(rows)
+    if not all(NULL in row.scores for row in strongest):
+        return ""
+    null = mean_row_score(strongest, NULL, is_same_sample=True)
+    return f"; {_attack_said(strongest[0])} on a model trained on neither: AUC {null.said(3)}"
+
+
+def _strongest(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the attack, with its settings, that has the greatest mean AUC."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(_attack_said(row), []).append(row)
+    return max(found.values(), key=lambda own: mean_row_score(own, "auc").value)
+
+
+def _attack_said(row: Row) -> str:
+    return f"{CLASSIFIER_ATTACKS[row['attack']].title}{_settings_said(row)}"
+
+
+def _settings_said(row: Row) -> str:
+    told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
+    return f" ({', '.join(told)})" if told else ""
 
 
 _YEARS = " The year says who was there: part of what is found is when people wrote, not how."
@@ -141,10 +166,10 @@ def _other_table(rows: Sequence[Row]) -> list[str]:
     measures = {**_MEASURES, **({NULL: "AUC, a model trained on neither"} if has_null else {})}
     lines = []
     for (attack,) in kinds:
-        for value, those in _variants([row for row in rows if row["attack"] == attack]):
+        for those in _variants([row for row in rows if row["attack"] == attack]):
             lines.append(
                 (
-                    f"{CLASSIFIER_ATTACKS[attack].title}{value}",
+                    _attack_said(those[0]),
                     those[0]["level"],
                     *(_cell(those, lambda row: True, measure) for measure in measures),
                 )
@@ -161,15 +186,14 @@ _MEASURES = {
 }
 
 
-def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield what differs among the rows of an attack; of features the loss alone."""
+def _variants(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of an attack by its settings; of features the loss alone."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("feature", "loss") != "loss":
             continue
-        told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
-        found.setdefault(f" ({', '.join(told)})" if told else "", []).append(row)
-    yield from found.items()
+        found.setdefault(_settings_said(row), []).append(row)
+    yield from found.values()
 
 
 def _entropy_table(rows: Sequence[Row]) -> list[str]:

@@ -40,6 +40,7 @@ __all__ = [
     "Scored",
     "check_contents",
     "contents_of",
+    "deal_strangers",
     "draw_halves",
     "group_rows",
     "open_documents",
@@ -109,19 +110,51 @@ def draw_halves(corpus: Corpus, seed: int, labelled_share: float) -> Halves:
     chosen, _ = corpus.split_by_document((0.5, 0.5), seed=seed)
     ids = {document.id for document in chosen.documents}
     members = np.array([document.id in ids for document in corpus.documents])
-    rng = np.random.default_rng([seed, 13])
-    labelled = np.zeros(len(members), dtype=bool)
-    for side in (True, False):
-        own = rng.permutation(np.flatnonzero(members == side))
-        labelled[own[: max(1, round(labelled_share * len(own)))]] = True
-    least = min(int((~labelled & (members == side)).sum()) for side in (True, False))
-    if least < LEAST_UNITS:
+    halves = _some_labelled(members, seed, labelled_share)
+    if not _can_be_scored(halves):
         raise InvalidInputError(
             f"Corpus {corpus.name!r} has {len(members)} documents: too few to train on half of "
             "them and label some of either half. Give more documents, or name the column that "
             "tells which rows are one document."
         )
+    return halves
+
+
+def deal_strangers(
+    halves: Halves, seed: int, labelled_share: float
+) -> tuple[NDArray[np.int64], Halves] | None:
+    """Return documents that were not trained on, and half of them as if they had been.
+
+    What is found among them is no leak of the model: it knows none of them. They are dealt before
+    anything is drawn, learned or scored, so that all of an experiment that knows who is a member is
+    run, and what leaks of it is seen. No other model is trained for that.
+
+    Returns
+    -------
+    tuple or None
+        Rows of the corpus, and their halves in that order; None of too few documents.
+    """
+    rows = np.flatnonzero(~halves.members)
+    dealt = np.random.default_rng([seed, 16]).permutation(len(rows)) < len(rows) // 2
+    found = _some_labelled(dealt, seed, labelled_share)
+    return (rows, found) if _can_be_scored(found) else None
+
+
+def _some_labelled(members: NDArray[np.bool_], seed: int, labelled_share: float) -> Halves:
+    """Return halves, a share of either labelled, by lot."""
+    rng = np.random.default_rng([seed, 13])
+    labelled = np.zeros(len(members), dtype=bool)
+    for side in (True, False):
+        own = rng.permutation(np.flatnonzero(members == side))
+        labelled[own[: max(1, round(labelled_share * len(own)))]] = True
     return Halves(members, labelled)
+
+
+def _can_be_scored(halves: Halves) -> bool:
+    """Return whether enough documents of either half are not labelled."""
+    is_left = ~halves.labelled
+    sides = (halves.members & is_left, ~halves.members & is_left)
+    return min(int(side.sum()) for side in sides) >= LEAST_UNITS
 
 
 def settings_told(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

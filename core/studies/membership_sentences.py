@@ -1,13 +1,15 @@
 """Which pairs of sentences, and which books, a dual encoder was trained on.
 
 Implements Song & Raghunathan (2020), §6.4 and Fig. 5: fixed and learned similarity, by pairs and by
-books, by how rare their words are.
+books, by how rare their words are. Beside each row stands what the same attack finds of books that
+the encoder was not trained on, half of which are called members by lot before anything is drawn or
+learned of them. Nothing is trained for that: it costs the scoring of half as many books again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,14 @@ from core.encoders.dual.context_pairs import ContextPairs
 from core.errors import InvalidInputError
 from core.registry import find
 from core.specs import setting
+from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_halves import (
     Beside,
     Halves,
     Scored,
     check_contents,
     contents_of,
+    deal_strangers,
     draw_halves,
     group_rows,
     open_documents,
@@ -118,7 +122,42 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "epochs": encoder.epochs,
         "next_found": encoder.validation_[-1].score.value / 100,
     }
-    return _attacked(cell, encoder, documents, trained_on, halves, shared)
+    rows = _attacked(cell, encoder, documents, trained_on, halves, shared)
+    return _with_null(rows, _strangers(cell, encoder, documents, trained_on, halves))
+
+
+def _strangers(
+    cell: Cell,
+    encoder: Any,
+    documents: Sequence[Sequence[tuple[str, str]]],
+    trained_on: set[tuple[str, str]],
+    halves: Halves,
+) -> list[Row]:
+    """Return the rows of each attack on books that were not trained on, some called members.
+
+    Of these as many pairs are left out as training holds out, and pairs of all that stand in books
+    that were trained on. None where too few books or pairs are left.
+    """
+    dealt = deal_strangers(halves, cell["seed"], cell["labelled_share"])
+    if dealt is None:
+        return []
+    rows, strangers = dealt
+    unknown = [[pair for pair in documents[i] if pair not in trained_on] for i in rows.tolist()]
+    called = [pair for i in np.flatnonzero(strangers.members).tolist() for pair in unknown[i]]
+    try:
+        return _attacked(cell, encoder, unknown, _not_held_out(called, encoder), strangers, {})
+    except InvalidInputError:  # all that is labelled, or left, is of one kind
+        return []
+
+
+def _with_null(rows: Sequence[Row], strangers: Sequence[Row]) -> list[Row]:
+    """Return rows with the AUC that the same attack has among books that were not trained on."""
+
+    def told(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("level", "similarity", "decile", "labels"))
+
+    areas = {told(row): {NULL: row.scores["auc"]} for row in strangers if row["labels"] == "true"}
+    return [replace(row, scores={**row.scores, **areas.get(told(row), {})}) for row in rows]
 
 
 def _attacked(
@@ -173,9 +212,14 @@ def _trained(
         return encoder.fit_pairs(pairs, checkpoint_dir=checkpoint)
 
     encoder = trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
+    return encoder, _not_held_out(pairs, encoder)
+
+
+def _not_held_out(pairs: Sequence[tuple[str, str]], encoder: Any) -> set[tuple[str, str]]:
+    """Return pairs without those that training on them holds out."""
     n_held_out = min(encoder.n_validation, len(pairs) // 10)
     rows, _ = ContextPairs.of(pairs).split(n_held_out, encoder.seed)
-    return encoder, {pairs[i] for i in rows}
+    return {pairs[i] for i in rows}
 
 
 def _comparable(

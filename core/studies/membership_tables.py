@@ -10,6 +10,7 @@ from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import PAPERS_OWN as WORDS_OWN
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.encoders.registry import ENCODERS
+from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_compared import GAIN, verdict
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table
@@ -61,19 +62,27 @@ def sentences_markdown(rows: Sequence[Row]) -> str:
     """Return what is found of dual encoders, by pair and by book, means over the draws."""
     head: tuple[str, ...] = ("encoder", "epochs", "of", "attack", "decile", *_HEAD)
     beside = _beside(rows, SENTENCES_OWN)
+    has_null = any(NULL in row.scores for row in rows)
     lines = []
     for own in _apart(rows, ("encoder", "epochs", "level", "similarity", "decile", "labels")):
         row = own[0]
         title = SENTENCE_ATTACKS[row["similarity"]].title
         name = ENCODERS[row["encoder"]].label
         head_cells = (name, row["epochs"], f"{row['level']}s", title, _decile_said(row))
-        lines.append((*head_cells, *_said(own), *(_gain_said(own, gain) for gain in beside)))
+        gains = [_gain_said(own, gain) for gain in beside]
+        lines.append((*head_cells, *_said(own), *gains, *([_null_said(own)] if has_null else [])))
     told = (
         "Is a pair of consecutive sentences, or a book, one that the encoder was trained on? Half "
         "of the books are. *Decile*: of pairs, by the mean logarithm of their words' frequency, 1 "
         "the most frequent. "
     )
     head += tuple(f"AUC more than {SENTENCE_ATTACKS[SENTENCES_OWN].title}" for _ in beside)
+    if has_null:
+        head += ("AUC, trained on neither",)
+        told += (
+            "*Trained on neither*: the same attack on the books that were not trained on, half of "
+            "them called members by lot before anything is learned, where nothing is to be found. "
+        )
     return _table("Membership of sentences and books", told, head, lines, rows)
 
 
@@ -128,6 +137,12 @@ def _gain_said(rows: Sequence[Row], measure: str) -> str:
         return ""
     gain = mean_row_score(known, measure, is_same_sample=True)
     return f"{gain.said(3)}: {verdict(gain)}"
+
+
+def _null_said(rows: Sequence[Row]) -> str:
+    """Return what is found among those that were not trained on."""
+    known = [row for row in rows if NULL in row.scores]
+    return mean_row_score(known, NULL, is_same_sample=True).said(3) if known else ""
 
 
 def _table(
