@@ -6,6 +6,7 @@ that whatever is found is read of membership itself or of how its members were d
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +25,7 @@ from core.studies import classed_texts, membership_classifiers, trained_classifi
 from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_classifiers import MembershipClassifierStudy, measure
 from core.studies.membership_compared import LEVEL
+from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
 from core.studies.registry import cells_of
 from core.studies.rows import Cell, Row
 from core.studies.trained_classifiers import Trained, lesson_of, trained_for
@@ -186,6 +188,18 @@ def test_attacks_on_users_tell_what_they_gain_over_the_strongest_on_samples(
             told = {" ".join([r["attack"], *([r["feature"]] if "feature" in r.facts else [])])
                     for r in samples if r.scores["auc"].value == best}  # fmt: skip
             assert row["over"] in told
+
+
+@pytest.mark.parametrize("attack", ["bavaria", "user_inference"])
+def test_rows_keep_the_verdicts_on_their_members_as_bits(
+    study: tuple[list[Cell], Path], attack: str
+) -> None:
+    (row,) = rows_of(study, attack)
+    kept = row[VERDICTS]
+    unit = "n_members" if CLASSIFIER_ATTACKS[attack].level == "sample" else "n_member_users"
+    packed = np.frombuffer(base64.b64decode(kept["members"]), dtype=np.uint8)
+    assert np.unpackbits(packed).sum() == row[unit] and kept["thresholds_of"] == "shadows"
+    assert stability([row, row], KEPT_RATES[0]) is not None, "of each draw the same order"
 
 
 def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:

@@ -8,6 +8,7 @@ from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.studies.membership_classifier_rows import NULL, class_said, is_by_year, joined_buckets
 from core.studies.membership_compared import comparisons
+from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -58,6 +59,7 @@ def markdown(rows: Sequence[Row]) -> str:
     lines: list[str] = []
     for group, those in _grouped([r for r in usual if "bucket" not in r.facts], _GROUP):
         lines += [_heading(group, those), "", *_paper_table(those), "", *_other_table(those), ""]
+        lines += _verdicts_said(those)
     if compared := comparisons(usual):
         lines += ["Attacks held against others on the same samples, and those on users against the "
                   "strongest on samples of the same users; users drawn for both:", "",
@@ -103,6 +105,27 @@ def _null_said(rows: Sequence[Row]) -> str:
         return ""
     null = mean_row_score(strongest, NULL, is_same_sample=True)
     return f"; {_attack_said(strongest[0])} on a model trained on neither: AUC {null.said(3)}"
+
+
+def _verdicts_said(rows: Sequence[Row]) -> list[str]:
+    """Return how stable single verdicts of the strongest attack are over draws, in a line."""
+    strongest = _strongest(rows)
+    told = []
+    for rate in KEPT_RATES:
+        if found := stability(strongest, rate):
+            same = found.agreement
+            told.append(
+                f"at {100 * rate:g} % false accusations {found.always.said(3)} of the "
+                f"{found.always.n:,} {strongest[0]['level']}s that are members in two draws or "
+                f"more are called so in each; two draws agree on {same.said(3)} of "
+                f"{same.n:,} verdicts, by lot {same.chance:.3f}"
+            )
+    if not told:
+        return []
+    of = {row.facts[VERDICTS]["thresholds_of"] for row in strongest if VERDICTS in row.facts}
+    whose = "shadow models" if of == {"shadows"} else "the target itself"
+    attack = _attack_said(strongest[0])
+    return [f"Single verdicts, {attack}, thresholds of {whose}: {'; '.join(told)}.", ""]
 
 
 def _strongest(rows: Sequence[Row]) -> list[Row]:

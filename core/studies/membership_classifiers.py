@@ -21,6 +21,7 @@ from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS
+from core.attacks.membership.classifiers.users import users_of
 from core.errors import InvalidInputError
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.classed_texts import ClassedTexts, named_apart, open_classed
@@ -32,6 +33,7 @@ from core.studies.membership_compared import (
     gains_over_samples,
     strongest_on_samples,
 )
+from core.studies.membership_stability import VERDICTS, kept_verdicts
 from core.studies.rows import Cell, Row
 from core.studies.trained_classifiers import SPLITS, Trained, trained_for
 from core.tasks.classifiers import PIECES, Selection
@@ -164,12 +166,13 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     shadows: Any = trained.aligned() if entry.needs == "the same samples" else [trained.shadow()]
     chosen = _plans(cell, shadows, target)
     shared = {**trained.accuracies(), **_sizes(trained, target)}
-    outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"])
+    is_usual = not cell["varied"]
+    outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"], is_calibrated=is_usual)
     rows = [row_of(outcome, shared) for outcome in outcomes]
-    if not cell["varied"]:
+    if is_usual:
         rows = _compared(cell, trained, shadows, outcomes, rows)
     for outcome in outcomes:
-        if outcome.plan == Plan("user_votes", {"feature": "loss"}) and not cell["varied"]:
+        if outcome.plan == Plan("user_votes", {"feature": "loss"}) and is_usual:
             rows += entropy_rows(outcome, target, shared)
     return rows
 
@@ -185,17 +188,28 @@ def _compared(
     nulls = [auc_of(outcome.plan, stranger, shadows, seed=seed) for outcome in outcomes]
     gains = gains_over(target, shadows, outcomes, seed)
     more = [{NULL: null, **gain} for null, gain in zip(nulls, gains, strict=True)]
-    facts: dict[str, Any] = {}
+    names, every = _named(cell, trained, outcomes[0].plan.level)
+    facts: list[dict[str, Any]] = [
+        {VERDICTS: kept_verdicts(outcome, names, every)} for outcome in outcomes
+    ]
     if outcomes[0].plan.level == "user":
         aligned = trained.aligned() if cell["n_shadows"] >= 2 else None
         plan, samples = strongest_on_samples(target, trained.shadow(), aligned)
-        facts["over"] = plan.name
+        facts = [{**own, "over": plan.name} for own in facts]
         over = gains_over_samples(target, outcomes, samples, seed)
         more = [{**scores, LEVEL: gain} for scores, gain in zip(more, over, strict=True)]
     return [
-        replace(row, scores={**row.scores, **scores}, facts={**row.facts, **facts})
-        for row, scores in zip(rows, more, strict=True)
+        replace(row, scores={**row.scores, **scores}, facts={**row.facts, **own})
+        for row, scores, own in zip(rows, more, facts, strict=True)
     ]
+
+
+def _named(cell: Cell, trained: Trained, level: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what an attack judges, users or texts, and all that the collection holds of these."""
+    found = open_classed(cell["corpus"], cell["texts"], cell["label"], cell["user"], cell["piece"])
+    if level == "user":
+        return users_of(trained.target()).names, sorted(set(found.users))
+    return [trained.texts.texts[i] for i in trained.parts.attacked], found.texts
 
 
 def _plans(cell: Cell, shadows: Any, target: Outputs) -> list[Plan]:
