@@ -44,6 +44,7 @@ def study(
         cached.cache_clear()
     rng, posts = np.random.default_rng(0), folder / "posts.csv"
     lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
+    lines += [",a,Nobody says who wrote this", "u1,,Nor what this is about"]
     posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
     asked = MembershipClassifierStudy(
         corpora=(f"posts={posts}:topic",), encoder=f"mlm:{tiny_bert}", n_shadows=4, seeds=(0,),
@@ -200,6 +201,11 @@ def test_rows_keep_the_verdicts_on_their_members_as_bits(
     packed = np.frombuffer(base64.b64decode(kept["members"]), dtype=np.uint8)
     assert np.unpackbits(packed).sum() == row[unit] and kept["thresholds_of"] == "shadows"
     assert stability([row, row], KEPT_RATES[0]) is not None, "of each draw the same order"
+
+
+def test_rows_without_a_user_are_counted(study: tuple[list[Cell], Path]) -> None:
+    (row,) = rows_of(study, "user_inference")
+    assert row["n_unlabelled"] == 2
 
 
 def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:

@@ -143,3 +143,11 @@ def test_the_table_tells_it_of_the_strongest_attack_in_a_line() -> None:
                        facts={k: v for k, v in r.facts.items() if k != VERDICTS})
                for r in rows]  # fmt: skip
     assert "Single verdicts" not in markdown(earlier) and "neither" not in markdown(earlier)
+
+
+def test_the_table_says_how_many_rows_of_the_file_have_no_user_or_class() -> None:
+    rows = table_rows()
+    left_out = [replace(row, facts=row.facts | {"n_unlabelled": 1203}) for row in rows]
+    assert ". 1,203 rows of the file have no user or no class, and are left" in markdown(left_out)
+    none = [replace(row, facts=row.facts | {"n_unlabelled": 0}) for row in rows]
+    assert markdown(none) == markdown(rows) and "left out" not in markdown(rows)

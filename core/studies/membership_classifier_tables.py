@@ -94,7 +94,7 @@ def _heading(group: tuple[str, ...], rows: Sequence[Row]) -> str:
         f"{first['n_classes']} classes; right on {_mean(rows, 'train_accuracy'):.3f} of members "
         f"and {_mean(rows, 'test_accuracy'):.3f} of others, a gap of "
         f"{_mean(rows, 'generalisation_error'):.3f}"
-        f"{_null_said(rows)}.{_YEARS if is_by_year(label) else ''}"
+        f"{_null_said(rows)}.{_left_out_said(first)}{_YEARS if is_by_year(label) else ''}"
     )
 
 
@@ -143,6 +143,12 @@ def _attack_said(row: Row) -> str:
 def _settings_said(row: Row) -> str:
     told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
     return f" ({', '.join(told)})" if told else ""
+
+
+def _left_out_said(row: Row) -> str:
+    """Return what of the file is not among the texts; nothing of earlier rows, which do not say."""
+    n = int(row.get("n_unlabelled", 0))
+    return f" {n:,} rows of the file have no user or no class, and are left out." if n else ""
 
 
 _YEARS = " The year says who was there: part of what is found is when people wrote, not how."

@@ -232,4 +232,5 @@ def _sizes(trained: Trained, target: Outputs) -> dict[str, Any]:
         "n_outsider_users": len(np.unique(users[~target.members])),
         "n_classes": target.n_classes,
         "n_shared": trained.texts.n_shared,
+        "n_unlabelled": trained.texts.n_unlabelled,
     }
