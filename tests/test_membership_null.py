@@ -6,8 +6,10 @@ that whatever is found is read of membership itself or of how its members were d
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,19 @@ import numpy as np
 import pytest
 
 from core.attacks.membership.classifiers import features, thresholds
+from core.attacks.membership.classifiers.evaluation import Plan, auc_of, ranked
 from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.roc import auc
 from core.studies import classed_texts, membership_classifiers, trained_classifiers
 from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_classifiers import MembershipClassifierStudy, measure
+from core.studies.membership_compared import LEVEL
+from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
 from core.studies.registry import cells_of
 from core.studies.rows import Cell, Row
-from core.studies.trained_classifiers import Trained, trained_for
+from core.studies.trained_classifiers import Trained, lesson_of, trained_for
+from core.tasks.classifiers import AuthoredTexts
 
 NAME = "membership-classifiers"
 
@@ -36,6 +44,7 @@ def study(
         cached.cache_clear()
     rng, posts = np.random.default_rng(0), folder / "posts.csv"
     lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
+    lines += [",a,Nobody says who wrote this", "u1,,Nor what this is about"]
     posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
     asked = MembershipClassifierStudy(
         corpora=(f"posts={posts}:topic",), encoder=f"mlm:{tiny_bert}", n_shadows=4, seeds=(0,),
@@ -81,6 +90,57 @@ def test_nobody_is_told_apart_by_a_model_that_was_trained_on_neither(
     assert [row.facts.get("feature") for row in rows if not is_even(row)] == []
 
 
+@lru_cache(maxsize=8)
+def many_users(seed: int) -> Trained:
+    """2,000 users of three texts: how easy each text is, noise, and surer where trained on."""
+    rng = np.random.default_rng([seed, 1])
+    n = 6000
+    users = tuple(f"u{i // 3}" for i in range(n))
+    labels = rng.integers(0, 3, n)
+    texts = AuthoredTexts("toy", tuple(map(str, range(n))), users, tuple("abc"[i] for i in labels))
+    lesson, parts = lesson_of(texts, users, 4, seed)
+    logits = rng.normal(0, 0.4, (len(lesson.trained), n, 3))
+    logits[:, np.arange(n), labels] += rng.normal(1, 1, n) + 0.6 * lesson.trained
+    shares = np.exp(logits)
+    answers = (shares / shares.sum(2, keepdims=True)).astype(np.float32)
+    return Trained(texts, parts, answers, lesson.trained[2:])
+
+
+PLANS = (
+    *(Plan(name, {"feature": "loss"}) for name in ("feature", "threshold", "user_learned")),
+    *(Plan(name) for name in ("lira_online", "lira_offline", "rmia_online", "rmia_offline")),
+    Plan("bavaria"), Plan("user_votes", {"feature": "loss"}), Plan("user_inference"),
+    Plan("user_statistic", {"feature": "loss", "statistic": "mean"}),
+    Plan("user_likelihood", {"of": "bavaria"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
+def test_of_hundreds_of_users_none_is_told_apart_by_a_model_of_neither(plan: Plan) -> None:
+    """With so many the interval is narrow, and draws taken together are at one half."""
+    assert {each.attack for each in PLANS} == set(CLASSIFIER_ATTACKS)
+
+    def asked(seed: int) -> tuple[Trained, Any]:
+        found = many_users(seed)
+        is_aligned = CLASSIFIER_ATTACKS[plan.attack].needs == "the same samples"
+        return found, found.aligned() if is_aligned else [found.shadow()]
+
+    nulls = []
+    for seed in range(4):
+        found, shadows = asked(seed)
+        nulls.append(auc_of(plan, found.null(), shadows))
+    assert all(null.ci95.high - null.ci95.low < 0.09 for null in nulls)
+    missed = [null for null in nulls if not null.ci95.low <= 0.5 <= null.ci95.high]
+    assert len(missed) <= 1, "of intervals of 95 % one in twenty does"
+    target = auc(ranked(plan, found.target(), shadows), n_resamples=1).value
+    assert target > nulls[-1].ci95.high + 0.05, "what was trained on is found"
+    areas = [null.value for null in nulls]
+    for seed in range(4, 8):
+        found, shadows = asked(seed)
+        areas.append(auc(ranked(plan, found.null(), shadows), n_resamples=1).value)
+    assert abs(np.mean(areas) - 0.5) < 0.02
+
+
 def test_membership_that_leaks_into_features_is_noticed(
     study: tuple[list[Cell], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,12 +174,48 @@ def test_members_that_are_drawn_unlike_others_are_noticed(
     assert loss.scores[NULL].ci95.low > 0.5
 
 
+def test_attacks_on_users_tell_what_they_gain_over_the_strongest_on_samples(
+    study: tuple[list[Cell], Path],
+) -> None:
+    samples = [row for name, entry in CLASSIFIER_ATTACKS.items() if entry.level == "sample"
+               for row in rows_of(study, name)]  # fmt: skip
+    best = max(row.scores["auc"].value for row in samples)
+    assert not any(LEVEL in row.scores for row in samples)
+    for attack in ("user_votes", "user_inference"):
+        for row in rows_of(study, attack):
+            gain = row.scores[LEVEL]
+            assert gain.value == pytest.approx(row.scores["auc"].value - best)
+            assert gain.ci95.low <= gain.value <= gain.ci95.high
+            told = {" ".join([r["attack"], *([r["feature"]] if "feature" in r.facts else [])])
+                    for r in samples if r.scores["auc"].value == best}  # fmt: skip
+            assert row["over"] in told
+
+
+@pytest.mark.parametrize("attack", ["bavaria", "user_inference"])
+def test_rows_keep_the_verdicts_on_their_members_as_bits(
+    study: tuple[list[Cell], Path], attack: str
+) -> None:
+    (row,) = rows_of(study, attack)
+    kept = row[VERDICTS]
+    unit = "n_members" if CLASSIFIER_ATTACKS[attack].level == "sample" else "n_member_users"
+    packed = np.frombuffer(base64.b64decode(kept["members"]), dtype=np.uint8)
+    assert np.unpackbits(packed).sum() == row[unit] and kept["thresholds_of"] == "shadows"
+    assert stability([row, row], KEPT_RATES[0]) is not None, "of each draw the same order"
+
+
+def test_rows_without_a_user_are_counted(study: tuple[list[Cell], Path]) -> None:
+    (row,) = rows_of(study, "user_inference")
+    assert row["n_unlabelled"] == 2
+
+
 def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:
     cell = cell_of(study, "bavaria")
     rows = [replace(row, cell=cell) for row in rows_of(study, "bavaria")]
     told = membership_classifiers.markdown(rows)
     assert "| AUC, a model trained on neither |" in told
     assert rows[0].scores[NULL].said(3) in told
+    assert "; BaVarIA on a model trained on neither: AUC 0." in told, "the strongest, by its name"
+    assert "by lot" not in told
     without = [
         replace(row, scores={k: v for k, v in row.scores.items() if k != NULL}) for row in rows
     ]

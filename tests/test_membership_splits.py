@@ -133,6 +133,8 @@ def test_texts_of_several_users_and_those_without_user_or_class_are_left_out(
     found = read_authored("p", f"{path}#words", label="topic", user="who")
     assert found.texts == ("Only mine here", "ünï code nämé")
     assert found.users == ("ann", "бо") and found.n_shared == 2
+    assert found.n_unlabelled == 2, "one without class, one without user"
+    assert found.selected(Selection(least=1), 0).n_unlabelled == 2
 
 
 def test_dates_are_classes_by_year_and_sentences_may_be_samples(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import itertools
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -23,8 +24,12 @@ from core.errors import InvalidInputError
 from core.results import Score
 from core.store import read_json
 from core.studies import membership_sentences, membership_words
+from core.studies.membership_classifier_rows import NULL
+from core.studies.membership_compared import GAIN
 from core.studies.membership_halves import (
     N_DEALS,
+    Beside,
+    Halves,
     Scored,
     draw_halves,
     group_rows,
@@ -253,16 +258,65 @@ def test_an_encoder_that_knows_its_pairs_is_found_out_and_a_blind_one_not(
     documents = pairs_by_document(corpus)
     inside = [pair for i in np.flatnonzero(halves.members) for pair in documents[i]]
     assert encoder.pairs == inside, "it is trained on all pairs of its half, and on no other"
+    assert all((NULL in row.scores) is (row["labels"] == "true") for row in rows
+               if row["decile"] == 0)  # fmt: skip
     for level in ("pair", "book"):
         for name in ("fixed", "learned"):
             same = {"similarity": name, "decile": 0, "level": level}
             found = found_in(rows, labels="true", **same)
             assert abs(found_in(rows, labels="shuffled", **same).value - 0.5) < 0.03
+            (null,) = [row.scores[NULL] for row in rows if row["labels"] == "true"
+                       and all(row[key] == value for key, value in same.items())]  # fmt: skip
+            assert null.ci95.low <= 0.5 <= null.ci95.high and null.n < found.n
             if is_blind:
                 assert found.ci95.low <= 0.5 <= found.ci95.high
             else:
                 assert found.value > (0.7 if level == "pair" else 0.95)
     assert {row["n_documents"] for row in rows if row["decile"] == 0} == {N_BOOKS * 4 // 5}
+
+
+def many_books(n: int = 1000) -> tuple[list[list[tuple[str, str]]], Halves, KnowsPairs]:
+    """Books of three pairs that no other has, and an encoder that knows those of one half."""
+    books = [[(f"{book} {i} a", f"{book} {i} b") for i in range(3)] for book in range(n)]
+    rng = np.random.default_rng(3)
+    members = rng.permutation(np.arange(n) < n // 2)
+    encoder = KnowsPairs()
+    encoder.fit_pairs([pair for i in np.flatnonzero(members) for pair in books[i]], "")
+    return books, Halves(members, rng.random(n) < 0.1), encoder
+
+
+@pytest.mark.parametrize("is_leaky", [False, True])
+def test_of_books_that_were_not_trained_on_none_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, is_leaky: bool
+) -> None:
+    """All of the experiment is run on them: where it reads who is a member, that is seen."""
+    documents, halves, encoder = many_books()
+    cell = {"seed": 0, "labelled_share": 0.1, "n_pairs": 3, "similarities": ["fixed", "learned"]}
+    monkeypatch.setattr(  # one tenth alone, that of all
+        membership_sentences, "deciles", lambda rarity, seed: np.ones(len(rarity), dtype=np.int64)
+    )
+    if is_leaky:
+        real = membership_sentences.scored_apart
+
+        def leaky(attack: Any, vectors: Any, pairs: Any, members: Any, labelled: Any) -> Any:
+            return real(attack, vectors, pairs, members, labelled) + 0.5 * members
+
+        monkeypatch.setattr(membership_sentences, "scored_apart", leaky)
+    rows = membership_sentences._strangers(cell, encoder, documents, set(encoder.pairs), halves)
+    found = [row for row in rows if row["decile"] == 0 and row["labels"] == "true"]
+    assert [(row["similarity"], row["level"]) for row in found] == [
+        (name, level) for name in ("fixed", "learned") for level in ("pair", "book")
+    ]
+    for row in found:
+        area = row.scores["auc"]
+        assert row["n_documents"] == 450, "500 were not trained on, a tenth is labelled"
+        assert area.ci95.high - area.ci95.low < 0.12
+        if is_leaky:
+            assert area.ci95.low > 0.5
+        else:
+            assert area.ci95.low <= 0.5 <= area.ci95.high
+    mean = np.mean([row.scores["auc"].value for row in found])
+    assert mean > 0.55 if is_leaky else abs(mean - 0.5) < 0.02
 
 
 def test_pairs_that_were_held_out_of_training_are_no_members(books: Path) -> None:
@@ -303,6 +357,33 @@ def test_decisions_follow_labelled_samples_and_controls_are_means_of_deals() -> 
     assert group_rows(upside_down, {}, 0)[0].scores["advantage"].value < 0.1, "it was misled"
 
 
+def test_another_attack_is_held_against_on_the_same_documents() -> None:
+    """By hand: of pairs of a member and another the one ranks all right, the other two in three;
+    what is labelled counts for neither."""
+    units = np.repeat(np.arange(6), [1, 1, 2, 1, 1, 2])
+    members = units % 2 == 0
+    groups = np.zeros(8, dtype=np.int64)
+    own = np.array([9.0, 0.0, 4.0, 4.0, 1.0, 4.0, 1.0, 1.0])
+    other = np.array([np.nan, np.nan, 4.0, 0.0, 1.0, 4.0, 1.0, 1.0])
+    found = Scored(own, members, units < 2, units, groups)
+    true, dealt = group_rows(found, {}, 0, beside=Beside("cosine", other), similarity="centred")
+    gain = true.scores[f"{GAIN}: cosine"]
+    assert gain.value == pytest.approx(1 - 6 / 9) and gain.n == 6
+    assert list(dealt.scores) == ["auc", "advantage"], "of membership by lot nothing is gained"
+    assert not any(GAIN in name for name in group_rows(found, {}, 0)[0].scores)
+
+    rng = np.random.default_rng(0)
+    units = np.repeat(np.arange(120), 5)
+    easy = np.repeat(rng.normal(size=120), 5) + 0.5 * (units % 2 == 0)
+    noise = rng.normal(0, 0.3, (2, 600))
+    kinds = units % 2 == 0, units < 20, units, np.zeros(600, dtype=np.int64)
+    (row, _) = group_rows(Scored(easy + noise[0], *kinds), {}, 0,
+                          beside=Beside("cosine", easy + noise[1]))  # fmt: skip
+    paired, apart = row.scores[f"{GAIN}: cosine"].ci95, row.scores["auc"].ci95
+    assert paired.low <= row.scores[f"{GAIN}: cosine"].value <= paired.high
+    assert paired.high - paired.low < (apart.high - apart.low) / 2
+
+
 def test_a_group_of_too_few_documents_has_no_row() -> None:
     units = np.array([0, 1, 2, 3, 4, 5, 6, 7])
     members = np.array([True, False] * 4)
@@ -320,6 +401,12 @@ def test_tables_stand_beside_their_rows(
     assert "| Word2Vec | half | Mean cosine | 3 | all |" in table
     assert "all, members by lot" in table and "| both halves |" in table
     assert "Means over 2 draws" in table
+    assert table.count("AUC more than Mean cosine") == 1
+    (line,) = [line for line in table.splitlines() if "| half | Mean cosine, frequency taken off"
+               " | 3 | all |" in line]  # fmt: skip
+    assert line.endswith((": more |", ": less |", ": not told apart |"))
+    earlier = [replace(row, scores={"auc": row.scores["auc"]}) for row in rows]
+    assert "AUC more" not in STUDIES["membership-words"].markdown(earlier)
     failed = Row({"encoder": "glove", "seed": 0}, error="no memory")
     assert "glove, seed 0: failed: no memory" in STUDIES["membership-words"].markdown([failed])
 

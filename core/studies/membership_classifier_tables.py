@@ -8,6 +8,7 @@ from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.studies.membership_classifier_rows import NULL, class_said, is_by_year, joined_buckets
 from core.studies.membership_compared import comparisons
+from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -58,8 +59,10 @@ def markdown(rows: Sequence[Row]) -> str:
     lines: list[str] = []
     for group, those in _grouped([r for r in usual if "bucket" not in r.facts], _GROUP):
         lines += [_heading(group, those), "", *_paper_table(those), "", *_other_table(those), ""]
+        lines += _verdicts_said(those)
     if compared := comparisons(usual):
-        lines += ["Attacks held against others on the same samples, users drawn for both:", "",
+        lines += ["Attacks held against others on the same samples, and those on users against the "
+                  "strongest on samples of the same users; users drawn for both:", "",
                   *compared, ""]  # fmt: skip
     lines += _entropy_table([row for row in usual if "bucket" in row.facts])
     lines += _ablations(measured)
@@ -85,15 +88,67 @@ def _heading(group: tuple[str, ...], rows: Sequence[Row]) -> str:
     corpus, label, classifier, split = group
     first = rows[0]
     drawn = "users" if split == "user" else "texts one by one"
-    control = mean_row_score(rows[:1], "control_auc")
     return (
         f"**{corpus}**, class `{class_said(label)}`, {classifier}, members drawn by {drawn}: "
         f"{_mean(rows, 'n_members'):,.0f} members of {_mean(rows, 'n_member_users'):,.0f} users, "
         f"{first['n_classes']} classes; right on {_mean(rows, 'train_accuracy'):.3f} of members "
         f"and {_mean(rows, 'test_accuracy'):.3f} of others, a gap of "
-        f"{_mean(rows, 'generalisation_error'):.3f}; membership dealt by lot: AUC "
-        f"{control.said(3)}.{_YEARS if is_by_year(label) else ''}"
+        f"{_mean(rows, 'generalisation_error'):.3f}"
+        f"{_null_said(rows)}.{_left_out_said(first)}{_YEARS if is_by_year(label) else ''}"
     )
+
+
+def _null_said(rows: Sequence[Row]) -> str:
+    """Return what the strongest attack finds where nothing can leak; nothing of earlier rows."""
+    strongest = _strongest(rows)
+    if not all(NULL in row.scores for row in strongest):
+        return ""
+    null = mean_row_score(strongest, NULL, is_same_sample=True)
+    return f"; {_attack_said(strongest[0])} on a model trained on neither: AUC {null.said(3)}"
+
+
+def _verdicts_said(rows: Sequence[Row]) -> list[str]:
+    """Return how stable single verdicts of the strongest attack are over draws, in a line."""
+    strongest = _strongest(rows)
+    told = []
+    for rate in KEPT_RATES:
+        if found := stability(strongest, rate):
+            same = found.agreement
+            told.append(
+                f"at {100 * rate:g} % false accusations {found.always.said(3)} of the "
+                f"{found.always.n:,} {strongest[0]['level']}s that are members in two draws or "
+                f"more are called so in each; two draws agree on {same.said(3)} of "
+                f"{same.n:,} verdicts, by lot {same.chance:.3f}"
+            )
+    if not told:
+        return []
+    of = {row.facts[VERDICTS]["thresholds_of"] for row in strongest if VERDICTS in row.facts}
+    whose = "shadow models" if of == {"shadows"} else "the target itself"
+    attack = _attack_said(strongest[0])
+    return [f"Single verdicts, {attack}, thresholds of {whose}: {'; '.join(told)}.", ""]
+
+
+def _strongest(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the attack, with its settings, that has the greatest mean AUC."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(_attack_said(row), []).append(row)
+    return max(found.values(), key=lambda own: mean_row_score(own, "auc").value)
+
+
+def _attack_said(row: Row) -> str:
+    return f"{CLASSIFIER_ATTACKS[row['attack']].title}{_settings_said(row)}"
+
+
+def _settings_said(row: Row) -> str:
+    told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _left_out_said(row: Row) -> str:
+    """Return what of the file is not among the texts; nothing of earlier rows, which do not say."""
+    n = int(row.get("n_unlabelled", 0))
+    return f" {n:,} rows of the file have no user or no class, and are left out." if n else ""
 
 
 _YEARS = " The year says who was there: part of what is found is when people wrote, not how."
@@ -140,10 +195,10 @@ def _other_table(rows: Sequence[Row]) -> list[str]:
     measures = {**_MEASURES, **({NULL: "AUC, a model trained on neither"} if has_null else {})}
     lines = []
     for (attack,) in kinds:
-        for value, those in _variants([row for row in rows if row["attack"] == attack]):
+        for those in _variants([row for row in rows if row["attack"] == attack]):
             lines.append(
                 (
-                    f"{CLASSIFIER_ATTACKS[attack].title}{value}",
+                    _attack_said(those[0]),
                     those[0]["level"],
                     *(_cell(those, lambda row: True, measure) for measure in measures),
                 )
@@ -160,15 +215,14 @@ _MEASURES = {
 }
 
 
-def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield what differs among the rows of an attack; of features the loss alone."""
+def _variants(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of an attack by its settings; of features the loss alone."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("feature", "loss") != "loss":
             continue
-        told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
-        found.setdefault(f" ({', '.join(told)})" if told else "", []).append(row)
-    yield from found.items()
+        found.setdefault(_settings_said(row), []).append(row)
+    yield from found.values()
 
 
 def _entropy_table(rows: Sequence[Row]) -> list[str]:

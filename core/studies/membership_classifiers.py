@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,18 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.classifiers.evaluation import Plan, auc_of, evaluate, plans
+from core.attacks.membership.classifiers.evaluation import (
+    AttackOutcome,
+    Plan,
+    auc_of,
+    evaluate,
+    plans,
+)
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.registry import TARGETS
 from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS
+from core.attacks.membership.classifiers.users import users_of
 from core.errors import InvalidInputError
-from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.classed_texts import ClassedTexts, named_apart, open_classed
 from core.studies.membership_classifier_rows import NULL, entropy_rows, row_of
 from core.studies.membership_classifier_tables import markdown
-from core.studies.membership_compared import gains_over
+from core.studies.membership_compared import (
+    LEVEL,
+    gains_over,
+    gains_over_samples,
+    strongest_on_samples,
+)
+from core.studies.membership_stability import VERDICTS, kept_verdicts
 from core.studies.rows import Cell, Row
 from core.studies.trained_classifiers import SPLITS, Trained, trained_for
 from core.tasks.classifiers import PIECES, Selection
@@ -154,20 +166,50 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     shadows: Any = trained.aligned() if entry.needs == "the same samples" else [trained.shadow()]
     chosen = _plans(cell, shadows, target)
     shared = {**trained.accuracies(), **_sizes(trained, target)}
-    outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"])
-    more: list[dict[str, Score]] = [{}] * len(outcomes)
-    if not cell["varied"]:
-        stranger = trained.null()
-        nulls = [{NULL: auc_of(plan, stranger, shadows, seed=cell["seed"])} for plan in chosen]
-        gains = gains_over(target, shadows, outcomes, cell["seed"])
-        more = [{**null, **gain} for null, gain in zip(nulls, gains, strict=True)]
-    rows = []
-    for outcome, scores in zip(outcomes, more, strict=True):
-        row = row_of(outcome, shared)
-        rows.append(replace(row, scores={**row.scores, **scores}))
-        if outcome.plan == Plan("user_votes", {"feature": "loss"}) and not cell["varied"]:
+    is_usual = not cell["varied"]
+    outcomes = evaluate(target, shadows, chosen=chosen, seed=cell["seed"], is_calibrated=is_usual)
+    rows = [row_of(outcome, shared) for outcome in outcomes]
+    if is_usual:
+        rows = _compared(cell, trained, shadows, outcomes, rows)
+    for outcome in outcomes:
+        if outcome.plan == Plan("user_votes", {"feature": "loss"}) and is_usual:
             rows += entropy_rows(outcome, target, shared)
     return rows
+
+
+def _compared(
+    cell: Cell, trained: Trained, shadows: Any, outcomes: Sequence[AttackOutcome], rows: list[Row]
+) -> list[Row]:
+    """Return rows with what attacks find of a model that was trained on neither, and their gains.
+
+    Of attacks on users with that over the strongest on samples, too, which is run beside them.
+    """
+    seed, target, stranger = cell["seed"], trained.target(), trained.null()
+    nulls = [auc_of(outcome.plan, stranger, shadows, seed=seed) for outcome in outcomes]
+    gains = gains_over(target, shadows, outcomes, seed)
+    more = [{NULL: null, **gain} for null, gain in zip(nulls, gains, strict=True)]
+    names, every = _named(cell, trained, outcomes[0].plan.level)
+    facts: list[dict[str, Any]] = [
+        {VERDICTS: kept_verdicts(outcome, names, every)} for outcome in outcomes
+    ]
+    if outcomes[0].plan.level == "user":
+        aligned = trained.aligned() if cell["n_shadows"] >= 2 else None
+        plan, samples = strongest_on_samples(target, trained.shadow(), aligned)
+        facts = [{**own, "over": plan.name} for own in facts]
+        over = gains_over_samples(target, outcomes, samples, seed)
+        more = [{**scores, LEVEL: gain} for scores, gain in zip(more, over, strict=True)]
+    return [
+        replace(row, scores={**row.scores, **scores}, facts={**row.facts, **own})
+        for row, scores, own in zip(rows, more, facts, strict=True)
+    ]
+
+
+def _named(cell: Cell, trained: Trained, level: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what an attack judges, users or texts, and all that the collection holds of these."""
+    found = open_classed(cell["corpus"], cell["texts"], cell["label"], cell["user"], cell["piece"])
+    if level == "user":
+        return users_of(trained.target()).names, sorted(set(found.users))
+    return [trained.texts.texts[i] for i in trained.parts.attacked], found.texts
 
 
 def _plans(cell: Cell, shadows: Any, target: Outputs) -> list[Plan]:
@@ -190,4 +232,5 @@ def _sizes(trained: Trained, target: Outputs) -> dict[str, Any]:
         "n_outsider_users": len(np.unique(users[~target.members])),
         "n_classes": target.n_classes,
         "n_shared": trained.texts.n_shared,
+        "n_unlabelled": trained.texts.n_unlabelled,
     }

@@ -9,20 +9,35 @@ from core.attacks.membership.classifiers.evaluation import (
     AttackOutcome,
     Plan,
     evaluate,
+    plans,
+    ranked,
     resamples_of,
 )
-from core.attacks.membership.classifiers.outputs import Outputs
+from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.roc import auc_difference
+from core.attacks.membership.classifiers.users import users_of
+from core.attacks.membership.roc import Ranking, auc, auc_difference, level_gain
 from core.results import Score
 from core.studies.membership_classifier_rows import class_said
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table, verdict
 
-__all__ = ["AGAINST", "GAIN", "comparisons", "gains_over"]
+__all__ = [
+    "AGAINST",
+    "GAIN",
+    "LEVEL",
+    "comparisons",
+    "gains_over",
+    "gains_over_samples",
+    "strongest_on_samples",
+]
 
 GAIN = "auc_gain"
 """What a row calls the AUC of its attack less that of another, which stands behind a colon."""
+
+LEVEL = "level_gain"
+"""What a row calls the AUC of its attack on users less that of the strongest on samples, which its
+fact `over` names."""
 
 _SAMPLES = Plan("threshold", {"feature": "loss"})
 _USERS = Plan("user_statistic", {"feature": "loss", "statistic": "mean"})
@@ -76,10 +91,41 @@ def gains_over(
     return found
 
 
+def strongest_on_samples(
+    target: Outputs, shadow: Outputs, aligned: Shadows | None
+) -> tuple[Plan, Ranking]:
+    """Return the attack on samples with the greatest AUC, and how it ranks them.
+
+    All that can be run take part, each with the shadow models that the study gives it. It is chosen
+    on what is scored, which flatters attacks on samples: what users are easier by is rather more.
+    """
+    found = []
+    for plan in plans(aligned or [shadow], has_users=False):
+        is_aligned = CLASSIFIER_ATTACKS[plan.attack].needs == "the same samples"
+        found.append((plan, ranked(plan, target, aligned if is_aligned else [shadow])))
+    return max(found, key=lambda each: auc(each[1], n_resamples=1).value)
+
+
+def gains_over_samples(
+    target: Outputs, outcomes: Sequence[AttackOutcome], samples: Ranking, seed: int
+) -> list[Score]:
+    """Return by how much the AUC of each attack on users exceeds that of one on their samples."""
+    names = users_of(target).names
+    return [
+        level_gain(
+            Ranking(outcome.ranking.scores, outcome.ranking.members, names),
+            samples,
+            seed=seed,
+            n_resamples=resamples_of(len(samples.scores)),
+        )
+        for outcome in outcomes
+    ]
+
+
 def comparisons(rows: Sequence[Row]) -> list[str]:
     """Return the table of attacks held against others; nothing where rows tell of none.
 
-    Of attacks with a feature, that with the loss.
+    Of attacks with a feature, that with the loss; of the statistics of a user, the mean.
     """
     return markdown_table(_HEAD, lines) if (lines := list(_lines(rows))) else []
 
@@ -90,17 +136,31 @@ _HEAD = ("corpus", "class", "classifier", "members by", "attack", "against", "AU
 def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        if row.get("feature", "loss") != "loss" or row.get("of", "bavaria") != "bavaria":
+        if any(row.get(name, usual) != usual for name, usual in _USUAL.items()):
             continue
         for measure in row.scores:
-            kind, _, other = measure.partition(": ")
-            if kind == GAIN:
+            if measure.partition(": ")[0] in (GAIN, LEVEL):
                 place = tuple(str(row[name]) for name in ("corpus", "label", "classifier", "split"))
-                groups.setdefault((*place, row["attack"], other), []).append(row)
+                groups.setdefault((*place, row["attack"], measure), []).append(row)
     for key, those in groups.items():
-        attack, other = key[4:]
-        mean = mean_row_score(those, f"{GAIN}: {other}", is_same_sample=True)
-        names = CLASSIFIER_ATTACKS[attack].title, CLASSIFIER_ATTACKS[other].title
+        attack, measure = key[4:]
+        mean = mean_row_score(those, measure, is_same_sample=True)
+        names = CLASSIFIER_ATTACKS[attack].title, _other_said(measure, those)
         corpus, label, classifier, split = key[:4]
         said = mean.said(3), verdict(mean)
         yield (corpus, class_said(label), classifier, split, *names, *said)
+
+
+_USUAL = {"feature": "loss", "of": "bavaria", "statistic": "mean"}
+
+
+def _other_said(measure: str, rows: Sequence[Row]) -> str:
+    """Return what an attack is held against; on samples the strongest may differ by draw."""
+    if measure != LEVEL:
+        return CLASSIFIER_ATTACKS[measure.partition(": ")[2]].title
+    named = dict.fromkeys(str(row["over"]) for row in rows)
+    told = []
+    for attack, _, settings in (name.partition(" ") for name in named):
+        of = f" ({settings})" if settings else ""
+        told.append(f"{CLASSIFIER_ATTACKS[attack].title}{of}")
+    return f"strongest on samples: {'; '.join(told)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.attacks.membership.drawn import score_counts
 from core.attacks.membership.ranking import Ranking, shuffled
 from core.attacks.membership.rates import RATES
-from core.attacks.membership.roc import advantage, auc, tpr_at_fpr
+from core.attacks.membership.roc import advantage, auc, auc_difference, tpr_at_fpr
 from core.attacks.membership.thresholds import Thresholds
 from core.corpora import Columns, Corpus, load_corpus, split_reference
 from core.encoders.fitted import load_fitted, make_encoder, save_encoder
@@ -30,14 +30,17 @@ from core.results import Interval, Score
 from core.specs import FittedEncoderSpec, settings_of
 from core.store import META
 from core.studies.domains import open_corpus
+from core.studies.membership_compared import GAIN
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 
 __all__ = [
+    "Beside",
     "Halves",
     "Scored",
     "check_contents",
     "contents_of",
+    "deal_strangers",
     "draw_halves",
     "group_rows",
     "open_documents",
@@ -107,19 +110,51 @@ def draw_halves(corpus: Corpus, seed: int, labelled_share: float) -> Halves:
     chosen, _ = corpus.split_by_document((0.5, 0.5), seed=seed)
     ids = {document.id for document in chosen.documents}
     members = np.array([document.id in ids for document in corpus.documents])
-    rng = np.random.default_rng([seed, 13])
-    labelled = np.zeros(len(members), dtype=bool)
-    for side in (True, False):
-        own = rng.permutation(np.flatnonzero(members == side))
-        labelled[own[: max(1, round(labelled_share * len(own)))]] = True
-    least = min(int((~labelled & (members == side)).sum()) for side in (True, False))
-    if least < LEAST_UNITS:
+    halves = _some_labelled(members, seed, labelled_share)
+    if not _can_be_scored(halves):
         raise InvalidInputError(
             f"Corpus {corpus.name!r} has {len(members)} documents: too few to train on half of "
             "them and label some of either half. Give more documents, or name the column that "
             "tells which rows are one document."
         )
+    return halves
+
+
+def deal_strangers(
+    halves: Halves, seed: int, labelled_share: float
+) -> tuple[NDArray[np.int64], Halves] | None:
+    """Return documents that were not trained on, and half of them as if they had been.
+
+    What is found among them is no leak of the model: it knows none of them. They are dealt before
+    anything is drawn, learned or scored, so that all of an experiment that knows who is a member is
+    run, and what leaks of it is seen. No other model is trained for that.
+
+    Returns
+    -------
+    tuple or None
+        Rows of the corpus, and their halves in that order; None of too few documents.
+    """
+    rows = np.flatnonzero(~halves.members)
+    dealt = np.random.default_rng([seed, 16]).permutation(len(rows)) < len(rows) // 2
+    found = _some_labelled(dealt, seed, labelled_share)
+    return (rows, found) if _can_be_scored(found) else None
+
+
+def _some_labelled(members: NDArray[np.bool_], seed: int, labelled_share: float) -> Halves:
+    """Return halves, a share of either labelled, by lot."""
+    rng = np.random.default_rng([seed, 13])
+    labelled = np.zeros(len(members), dtype=bool)
+    for side in (True, False):
+        own = rng.permutation(np.flatnonzero(members == side))
+        labelled[own[: max(1, round(labelled_share * len(own)))]] = True
     return Halves(members, labelled)
+
+
+def _can_be_scored(halves: Halves) -> bool:
+    """Return whether enough documents of either half are not labelled."""
+    is_left = ~halves.labelled
+    sides = (halves.members & is_left, ~halves.members & is_left)
+    return min(int(side.sum()) for side in sides) >= LEAST_UNITS
 
 
 def settings_told(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,8 +223,28 @@ class Scored:
     groups: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What another attack says of the same samples, in their order.
+
+    Attributes
+    ----------
+    name : str
+        Of the other attack.
+    scores : ndarray of float64, shape (n,)
+    """
+
+    name: str
+    scores: NDArray[np.float64]
+
+
 def group_rows(
-    found: Scored, facts: Mapping[int, Mapping[str, Any]], seed: int, **shared: Any
+    found: Scored,
+    facts: Mapping[int, Mapping[str, Any]],
+    seed: int,
+    *,
+    beside: Beside | None = None,
+    **shared: Any,
 ) -> list[Row]:
     """Return a row for each group, and the control: that of all with members by lot.
 
@@ -200,6 +255,8 @@ def group_rows(
     ----------
     facts : mapping of int to mapping
         Of each group, beside the facts that all `shared`.
+    beside : Beside, optional
+        The attack that this one is held against, whose documents are drawn with its own.
     """
     known = found.labelled
     cuts = Thresholds.learned(found.scores[known], found.members[known], found.groups[known])
@@ -214,6 +271,10 @@ def group_rows(
             continue
         ranking = Ranking(found.scores[own], members, units.tolist())
         measured = [("true", *_measured(ranking, decided[own], seed))]
+        if beside is not None:
+            other = replace(ranking, scores=beside.scores[own])
+            gain = auc_difference(ranking, other, seed=seed)
+            measured[0][1][f"{GAIN}: {beside.name}"] = gain
         if group == 0:
             measured.append(("shuffled", *_by_lot(ranking, decided[own], seed)))
         for labels, scores, unresolved in measured:

@@ -1,31 +1,36 @@
 """Which pairs of sentences, and which books, a dual encoder was trained on.
 
 Implements Song & Raghunathan (2020), §6.4 and Fig. 5: fixed and learned similarity, by pairs and by
-books, by how rare their words are.
+books, by how rare their words are. Beside each row stands what the same attack finds of books that
+the encoder was not trained on, half of which are called members by lot before anything is drawn or
+learned of them. Nothing is trained for that: it costs the scoring of half as many books again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.sentences.registry import PAPERS_OWN, SENTENCE_ATTACKS
 from core.attacks.membership.sentences.scoring import BookPairs, by_book, rarity, scored_apart
 from core.attacks.membership.words.comparable import deciles
 from core.encoders.dual.context_pairs import ContextPairs
 from core.errors import InvalidInputError
 from core.registry import find
 from core.specs import setting
+from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_halves import (
+    Beside,
     Halves,
     Scored,
     check_contents,
     contents_of,
+    deal_strangers,
     draw_halves,
     group_rows,
     open_documents,
@@ -112,43 +117,82 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     halves = draw_halves(corpus, cell["seed"], cell["labelled_share"])
     documents = pairs_by_document(corpus)
     encoder, trained_on = _trained(cell, documents, halves, folder)
+    shared = {
+        "n_trained": len(trained_on),
+        "epochs": encoder.epochs,
+        "next_found": encoder.validation_[-1].score.value / 100,
+    }
+    rows = _attacked(cell, encoder, documents, trained_on, halves, shared)
+    return _with_null(rows, _strangers(cell, encoder, documents, trained_on, halves))
+
+
+def _strangers(
+    cell: Cell,
+    encoder: Any,
+    documents: Sequence[Sequence[tuple[str, str]]],
+    trained_on: set[tuple[str, str]],
+    halves: Halves,
+) -> list[Row]:
+    """Return the rows of each attack on books that were not trained on, some called members.
+
+    Of these as many pairs are left out as training holds out, and pairs of all that stand in books
+    that were trained on. None where too few books or pairs are left.
+    """
+    dealt = deal_strangers(halves, cell["seed"], cell["labelled_share"])
+    if dealt is None:
+        return []
+    rows, strangers = dealt
+    unknown = [[pair for pair in documents[i] if pair not in trained_on] for i in rows.tolist()]
+    called = [pair for i in np.flatnonzero(strangers.members).tolist() for pair in unknown[i]]
+    try:
+        return _attacked(cell, encoder, unknown, _not_held_out(called, encoder), strangers, {})
+    except InvalidInputError:  # all that is labelled, or left, is of one kind
+        return []
+
+
+def _with_null(rows: Sequence[Row], strangers: Sequence[Row]) -> list[Row]:
+    """Return rows with the AUC that the same attack has among books that were not trained on."""
+
+    def told(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("level", "similarity", "decile", "labels"))
+
+    areas = {told(row): {NULL: row.scores["auc"]} for row in strangers if row["labels"] == "true"}
+    return [replace(row, scores={**row.scores, **areas.get(told(row), {})}) for row in rows]
+
+
+def _attacked(
+    cell: Cell,
+    encoder: Any,
+    documents: Sequence[Sequence[tuple[str, str]]],
+    trained_on: set[tuple[str, str]],
+    halves: Halves,
+    shared: dict[str, Any],
+) -> list[Row]:
+    """Return the rows of each attack on pairs and books of either half."""
     pairs, members = _comparable(documents, trained_on, halves, cell)
     tenths = deciles(-rarity(pairs.texts, pairs.first, pairs.second), seed=cell["seed"])
     vectors = encoder.encode(list(pairs.texts))
     labelled = halves.labelled[pairs.documents]
-    rows = []
-    for name in cell["similarities"]:
+    groups = np.concatenate([np.zeros(len(members), dtype=np.int64), tenths])
+
+    def levels(name: str) -> list[Scored]:
+        """Return the scores of all pairs and again of those in tenths, and of books in each."""
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind
         scores = scored_apart(attack, vectors, pairs, members, labelled)
-        shared = {
-            "similarity": name,
-            "n_trained": len(trained_on),
-            "epochs": encoder.epochs,
-            "next_found": encoder.validation_[-1].score.value / 100,
-        }
-        rows += _rows(scores, pairs, members, labelled, tenths, cell["seed"], shared)
+        every = Scored(
+            np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
+            np.tile(pairs.documents, 2), groups,
+        )  # fmt: skip
+        return [every, _books(every)]
+
+    own = [Beside(PAPERS_OWN, each.scores) for each in levels(PAPERS_OWN)]
+    rows = []
+    for name in cell["similarities"]:
+        for level, scored, beside in zip(LEVELS, levels(name), own, strict=True):
+            told = {"level": level, "similarity": name, **shared}
+            other = None if name == PAPERS_OWN else beside
+            rows += group_rows(scored, {}, cell["seed"], beside=other, **told)
     return rows
-
-
-def _rows(
-    scores: NDArray[np.float64],
-    pairs: BookPairs,
-    members: NDArray[np.bool_],
-    labelled: NDArray[np.bool_],
-    tenths: NDArray[np.int64],
-    seed: int,
-    shared: dict[str, Any],
-) -> list[Row]:
-    """Return the rows of an attack: all pairs and those of each tenth, then all of it by book."""
-    groups = np.concatenate([np.zeros(len(scores), dtype=np.int64), tenths])
-    every = Scored(
-        np.tile(scores, 2), np.tile(members, 2), np.tile(labelled, 2),
-        np.tile(pairs.documents, 2), groups,
-    )  # fmt: skip
-    found = []
-    for level, scored in (("pair", every), ("book", _books(every))):
-        found += group_rows(scored, {}, seed, level=level, **shared)
-    return found
 
 
 def _books(scored: Scored) -> Scored:
@@ -168,9 +212,14 @@ def _trained(
         return encoder.fit_pairs(pairs, checkpoint_dir=checkpoint)
 
     encoder = trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
+    return encoder, _not_held_out(pairs, encoder)
+
+
+def _not_held_out(pairs: Sequence[tuple[str, str]], encoder: Any) -> set[tuple[str, str]]:
+    """Return pairs without those that training on them holds out."""
     n_held_out = min(encoder.n_validation, len(pairs) // 10)
     rows, _ = ContextPairs.of(pairs).split(n_held_out, encoder.seed)
-    return encoder, {pairs[i] for i in rows}
+    return {pairs[i] for i in rows}
 
 
 def _comparable(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from core.attacks.membership.sentences.registry import PAPERS_OWN as SENTENCES_OWN
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from core.attacks.membership.words.registry import PAPERS_OWN as WORDS_OWN
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.encoders.registry import ENCODERS
+from core.studies.membership_classifier_rows import NULL
+from core.studies.membership_compared import GAIN
 from core.studies.rows import Row, mean_row_score
-from core.studies.tables import markdown_table
+from core.studies.tables import markdown_table, verdict
 
 __all__ = ["sentences_markdown", "words_markdown"]
 
@@ -20,7 +24,16 @@ _ALL = 0
 
 def words_markdown(rows: Sequence[Row]) -> str:
     """Return what is found of word vectors, by decile, means over the draws."""
-    head = ("vectors of", "trained on", "attack", "words", "decile", "stands", *_HEAD)
+    head: tuple[str, ...] = (
+        "vectors of",
+        "trained on",
+        "attack",
+        "words",
+        "decile",
+        "stands",
+        *_HEAD,
+    )
+    beside = _beside(rows, WORDS_OWN)
     lines = []
     for own in _apart(rows, ("encoder", "trained_on", "similarity", "window", "decile", "labels")):
         row = own[0]
@@ -33,6 +46,7 @@ def words_markdown(rows: Sequence[Row]) -> str:
                 _decile_said(row),
                 _stands(own),
                 *_said(own),
+                *(_gain_said(own, measure) for measure in beside),
             )
         )
     told = (
@@ -40,24 +54,35 @@ def words_markdown(rows: Sequence[Row]) -> str:
         "*trained on both halves* nobody is a member, and nothing is to be found. *Decile*: of the "
         "words in the middle, 1 the most frequent; *stands*: how often these stand in the corpus. "
     )
+    head += tuple(f"AUC more than {WORD_ATTACKS[WORDS_OWN].title}" for _ in beside)
     return _table("Membership of windows of words", told, head, lines, rows)
 
 
 def sentences_markdown(rows: Sequence[Row]) -> str:
     """Return what is found of dual encoders, by pair and by book, means over the draws."""
-    head = ("encoder", "epochs", "of", "attack", "decile", *_HEAD)
+    head: tuple[str, ...] = ("encoder", "epochs", "of", "attack", "decile", *_HEAD)
+    beside = _beside(rows, SENTENCES_OWN)
+    has_null = any(NULL in row.scores for row in rows)
     lines = []
     for own in _apart(rows, ("encoder", "epochs", "level", "similarity", "decile", "labels")):
         row = own[0]
         title = SENTENCE_ATTACKS[row["similarity"]].title
         name = ENCODERS[row["encoder"]].label
         head_cells = (name, row["epochs"], f"{row['level']}s", title, _decile_said(row))
-        lines.append((*head_cells, *_said(own)))
+        gains = [_gain_said(own, gain) for gain in beside]
+        lines.append((*head_cells, *_said(own), *gains, *([_null_said(own)] if has_null else [])))
     told = (
         "Is a pair of consecutive sentences, or a book, one that the encoder was trained on? Half "
         "of the books are. *Decile*: of pairs, by the mean logarithm of their words' frequency, 1 "
         "the most frequent. "
     )
+    head += tuple(f"AUC more than {SENTENCE_ATTACKS[SENTENCES_OWN].title}" for _ in beside)
+    if has_null:
+        head += ("AUC, trained on neither",)
+        told += (
+            "*Trained on neither*: the same attack on the books that were not trained on, half of "
+            "them called members by lot before anything is learned, where nothing is to be found. "
+        )
     return _table("Membership of sentences and books", told, head, lines, rows)
 
 
@@ -97,6 +122,27 @@ def _said(rows: Sequence[Row]) -> list[str]:
         else:
             told.append("" if rows[0]["labels"] == "shuffled" else "not resolvable")
     return told
+
+
+def _beside(rows: Sequence[Row], own: str) -> list[str]:
+    """Return the measure of what is gained over the paper's own attack; none in earlier rows."""
+    measure = f"{GAIN}: {own}"
+    return [measure] if any(measure in row.scores for row in rows) else []
+
+
+def _gain_said(rows: Sequence[Row], measure: str) -> str:
+    """Return what is gained, documents drawn for both, and what that allows to be said."""
+    known = [row for row in rows if measure in row.scores]
+    if not known:
+        return ""
+    gain = mean_row_score(known, measure, is_same_sample=True)
+    return f"{gain.said(3)}: {verdict(gain)}"
+
+
+def _null_said(rows: Sequence[Row]) -> str:
+    """Return what is found among those that were not trained on."""
+    known = [row for row in rows if NULL in row.scores]
+    return mean_row_score(known, NULL, is_same_sample=True).said(3) if known else ""
 
 
 def _table(

@@ -22,7 +22,7 @@ from core.attacks.membership.words.comparable import (
     twins,
     word_deciles,
 )
-from core.attacks.membership.words.registry import WORD_ATTACKS
+from core.attacks.membership.words.registry import PAPERS_OWN, WORD_ATTACKS
 from core.attacks.membership.words.vectors import NO_VECTOR, WordVectors
 from core.attacks.membership.words.windows import (
     NumberedWords,
@@ -34,6 +34,7 @@ from core.corpora import split_sentences
 from core.registry import find
 from core.specs import setting
 from core.studies.membership_halves import (
+    Beside,
     Halves,
     Scored,
     check_contents,
@@ -201,13 +202,20 @@ def _attacked(
         for group in np.unique(groups).tolist()
     }
     learns = labelled & (groups > 0)
-    rows = []
-    for name in cell["similarities"]:
+
+    def scored(name: str) -> tuple[Any, NDArray[np.float64]]:
         attack = find(WORD_ATTACKS, name, "similarity").kind()
         attack.fit(vectors, chosen.take(learns), members[learns])
-        found = Scored(attack.score(chosen), members, labelled, chosen.documents, groups)
+        return attack, attack.score(chosen)
+
+    own = Beside(PAPERS_OWN, scored(PAPERS_OWN)[1])
+    rows = []
+    for name in cell["similarities"]:
+        attack, scores = scored(name)
+        found = Scored(scores, members, labelled, chosen.documents, groups)
         shared = {"similarity": name, "window": n_words, **_chosen(attack)}
-        rows += group_rows(found, facts, seed, **shared)
+        beside = None if name == PAPERS_OWN else own
+        rows += group_rows(found, facts, seed, beside=beside, **shared)
     return rows
 
 

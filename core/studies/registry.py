@@ -209,7 +209,7 @@ STUDIES: dict[str, StudyEntry] = {
         "whose texts a classifier was trained on: targets, attacks and features",
         "Shejwalkar et al. (2021), Table 1 and Appendix C; Carlini et al. (2022) and others",
         "core.studies.membership_classifiers:MembershipClassifierStudy",
-        version=3,
+        version=4,
     ),
     "private-training": StudyEntry(
         "Private training",
@@ -223,14 +223,14 @@ STUDIES: dict[str, StudyEntry] = {
         "which passages word vectors were trained on, by how rare their words are",
         "Song & Raghunathan (2020), Fig. 4",
         "core.studies.membership_words:MembershipWordsStudy",
-        version=3,
+        version=4,
     ),
     "membership-sentences": StudyEntry(
         "Membership of sentences",
         "which pairs of sentences and which books dual encoders were trained on",
         "Song & Raghunathan (2020), Fig. 5",
         "core.studies.membership_sentences:MembershipSentencesStudy",
-        version=4,
+        version=5,
     ),
 }
 

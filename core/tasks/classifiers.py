@@ -55,6 +55,8 @@ class AuthoredTexts:
     ----------
     n_shared : int
         Texts that were left out since several users have them, such as what is passed on.
+    n_unlabelled : int
+        Rows of the file that have no user or no class, and are not among these.
     """
 
     name: str
@@ -62,6 +64,7 @@ class AuthoredTexts:
     users: tuple[str, ...]
     labels: tuple[str, ...]
     n_shared: int = 0
+    n_unlabelled: int = 0
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -91,6 +94,7 @@ class AuthoredTexts:
             tuple(self.users[i] for i in rows),
             tuple(self.labels[i] for i in rows),
             self.n_shared,
+            self.n_unlabelled,
         )
 
     def selected(self, selection: Selection, seed: int) -> AuthoredTexts:
@@ -134,9 +138,9 @@ def read_authored(
 ) -> AuthoredTexts:
     """Read a table of texts with users and classes.
 
-    Rows without user or class are left out, and so are texts that several users have: they would
-    lie on both sides of every split by user. What a user repeats is kept once. Where the column of
-    classes holds dates, the class is the year.
+    Rows without user or class are left out, and counted, and so are texts that several users have:
+    they would lie on both sides of every split by user. What a user repeats is kept once. Where the
+    column of classes holds dates, the class is the year.
 
     Parameters
     ----------
@@ -158,8 +162,10 @@ def read_authored(
     columns = Columns(text=column or None, label=label, author=user)
     documents = load_corpus(Path(path), columns=columns).documents
     rows: dict[tuple[str, str], tuple[str, str]] = {}
+    n_unlabelled = 0
     for document in documents:
         if document.label is None or document.author is None:
+            n_unlabelled += 1
             continue
         for text in _pieces(document.text, piece):
             folded = " ".join(text.split()).casefold()
@@ -173,7 +179,8 @@ def read_authored(
             "Name the columns."
         )
     texts, users, labels = zip(*own, strict=True)
-    return AuthoredTexts(name, texts, users, _years(labels), len(rows) - len(own))
+    n_shared = len(rows) - len(own)
+    return AuthoredTexts(name, texts, users, _years(labels), n_shared, n_unlabelled)
 
 
 def _pieces(text: str, piece: str) -> list[str]:

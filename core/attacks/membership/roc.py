@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ __all__ = [
     "best_threshold",
     "clopper_pearson",
     "curve",
+    "level_gain",
     "predictive_value",
     "shuffled",
     "tpr_at_fpr",
@@ -80,9 +81,51 @@ def auc_difference(
     if not np.array_equal(one.members, other.members):
         raise InvalidInputError("Two attacks are compared on the same samples, got different ones.")
     draws = _Draws.of(one, seed, n_resamples)
-    whole = np.ones((1, len(one.scores)))
-    value = float((_areas(one, whole) - _areas(other, whole))[0])
-    ends = draws.ends(draws.areas(one) - draws.areas(other), value)
+    return _less(one, draws, other, draws)
+
+
+def level_gain(
+    users: Ranking, samples: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES
+) -> Score:
+    """Return by how much the AUC over users exceeds that over their samples.
+
+    The bootstrap draws users, and with each all of their samples: one resample carries both levels,
+    so that what makes users of a draw easy to tell counts on both sides.
+
+    Parameters
+    ----------
+    users : Ranking
+        Its units name each user once.
+    samples : Ranking
+        Its units name the user of each sample.
+
+    Raises
+    ------
+    InvalidInputError
+        The two are not of the same users, all of a user's samples of the user's kind.
+
+    Examples
+    --------
+    >>> members = np.array([True, True, False, False])
+    >>> users = Ranking(np.array([4.0, 3.0, 1.0, 2.0]), members, ["a", "b", "c", "d"])
+    >>> samples = Ranking(np.array([4.0, 1.0, 1.0, 2.0]), members, ["a", "b", "c", "d"])
+    >>> level_gain(users, samples).value
+    0.375
+    """
+    places = {user: i for i, user in enumerate(users.units or ())}
+    rows = np.array([places.get(user, -1) for user in samples.units or ()])
+    if not len(places) == len(users.scores) == len(np.unique(rows[rows >= 0])):
+        raise InvalidInputError("Two levels are compared on the same users, each named once.")
+    if (rows < 0).any() or not np.array_equal(users.members[rows], samples.members):
+        raise InvalidInputError("A sample is of no user who is compared, or of another kind.")
+    draws = _Draws.of(users, seed, n_resamples)
+    return _less(users, draws, samples, replace(draws, rows=rows))
+
+
+def _less(one: Ranking, draws: _Draws, other: Ranking, same_draws: _Draws) -> Score:
+    """Return an AUC less another; each resample weighs the same units in both."""
+    value = auc(one, n_resamples=1).value - auc(other, n_resamples=1).value
+    ends = draws.ends(draws.areas(one) - same_draws.areas(other), value)
     return Score(value, Interval(*ends), len(one.scores), 0.0)
 
 

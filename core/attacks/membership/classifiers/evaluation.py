@@ -50,9 +50,10 @@ __all__ = [
     "control",
     "evaluate",
     "has_both_kinds_of_users",
-    "sides_there",
     "plans",
+    "ranked",
     "resamples_of",
+    "sides_there",
 ]
 
 N_SHUFFLES = 40
@@ -143,8 +144,19 @@ def auc_of(
     InvalidInputError
         As `evaluate`.
     """
-    _, _, ranking = _scored(plan, target, shadows)
+    ranking = ranked(plan, target, shadows)
     return auc(ranking, seed=seed, n_resamples=resamples_of(len(ranking.scores)))
+
+
+def ranked(plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None) -> Ranking:
+    """Return how an attack ranks the target's samples, or its users, and nothing more.
+
+    Raises
+    ------
+    InvalidInputError
+        As `evaluate`.
+    """
+    return _scored(plan, target, shadows)[2]
 
 
 def _scored(

@@ -63,8 +63,9 @@ def share_below(
     """Return of each sample the share of others z with ratio(x) / ratio(z) ≥ γ.
 
     Implements the score of Zarifzadeh et al. (2024), ratio(x) = p_θ(x) / p(x). No sample counts
-    against itself. Differs from the paper: nothing. As all samples are held against the same
-    population, their order is that of the ratios, and γ > 1 only makes ties.
+    against itself. Differs from the paper, whose z are drawn from the population: here they are by
+    default the attacked samples themselves, members of the target among them. As all samples are
+    held against the same population, their order is that of the ratios, and γ > 1 only makes ties.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def share_below(
     gamma : float
         At least 1.
     population : ndarray of bool (n,), optional
-        Samples to hold the others against; all by default. Who of them is a member is not used.
+        Samples to hold the others against; by default all, which are those under attack. Who of
+        them is a member is not used.
 
     Examples
     --------

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from core.attacks.membership.entry import MembershipEntry
 
-__all__ = ["SENTENCE_ATTACKS"]
+__all__ = ["PAPERS_OWN", "SENTENCE_ATTACKS"]
+
+PAPERS_OWN = "fixed"
+"""The plainer of the paper's two attacks, which the other is held against."""
 
 _HERE = "core.attacks.membership.sentences.learned"
 

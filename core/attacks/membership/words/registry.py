@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from core.attacks.membership.entry import MembershipEntry
 
-__all__ = ["WORD_ATTACKS"]
+__all__ = ["PAPERS_OWN", "WORD_ATTACKS"]
+
+PAPERS_OWN = "cosine"
+"""The attack of the paper, which others are held against."""
 
 WORD_ATTACKS: dict[str, MembershipEntry] = {
     "cosine": MembershipEntry(
