@@ -10,7 +10,7 @@ import pytest
 from core.attacks.membership.classifiers.evaluation import Plan, evaluate
 from core.attacks.membership.classifiers.example import simulated_outputs
 from core.results import Interval, Score
-from core.studies.membership_compared import AGAINST, GAIN, comparisons, gains_over, verdict
+from core.studies.membership_compared import AGAINST, GAIN, comparisons, gains_over
 from core.studies.rows import Row
 
 OWN = simulated_outputs(120, 5, 4, seed=3)
@@ -58,5 +58,5 @@ def test_the_table_says_what_is_told_apart() -> None:
     ]
     (told,) = [line for line in comparisons(dated) if "posts" in line]
     assert told.startswith("| posts | year | linear |"), "of dates the class is the year"
-    assert verdict(Score(-0.1, Interval(-0.2, -0.05), 9, 0.0)) == "less"
+    assert Score(-0.1, Interval(-0.2, -0.05), 9, 0.0).stands == "less"
     assert comparisons([Row({}, {"auc": Score(0.5, Interval(0.4, 0.6), 9, 0.5)})]) == []

@@ -19,7 +19,7 @@ from core.studies.membership_classifier_rows import class_said
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table
 
-__all__ = ["AGAINST", "GAIN", "comparisons", "gains_over", "verdict"]
+__all__ = ["AGAINST", "GAIN", "comparisons", "gains_over"]
 
 GAIN = "auc_gain"
 """What a row calls the AUC of its attack less that of another, which stands behind a colon."""
@@ -102,19 +102,5 @@ def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
         mean = mean_row_score(those, f"{GAIN}: {other}", is_same_sample=True)
         names = CLASSIFIER_ATTACKS[attack].title, CLASSIFIER_ATTACKS[other].title
         corpus, label, classifier, split = key[:4]
-        said = mean.said(3), verdict(mean)
+        said = mean.said(3), mean.stands
         yield (corpus, class_said(label), classifier, split, *names, *said)
-
-
-def verdict(gain: Score) -> str:
-    """Return what a difference and its interval allow to be said.
-
-    Examples
-    --------
-    >>> from core.results import Interval
-    >>> verdict(Score(0.02, Interval(-0.01, 0.05), 9, 0.0))
-    'not told apart'
-    """
-    if gain.ci95.low > 0:
-        return "more"
-    return "less" if gain.ci95.high < 0 else "not told apart"
