@@ -178,6 +178,18 @@ class Score:
         """
         return self.ci95.low > other.ci95.high or other.ci95.low > self.ci95.high
 
+    def stands(self, even: float = 0.0) -> str:
+        """Return what a difference and its interval allow to be said, or a ratio where even is 1.
+
+        Examples
+        --------
+        >>> Score(0.02, Interval(-0.01, 0.05), 9, 0.0).stands()
+        'not told apart'
+        """
+        if self.ci95.low > even:
+            return "more"
+        return "less" if self.ci95.high < even else "not told apart"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form; a value of NaN becomes None."""
         stored: dict[str, Any] = {"value": None if math.isnan(self.value) else self.value}

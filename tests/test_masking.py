@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from core.defences.trained.under_noise.masking import Masking
-from core.defences.trained.under_noise.pieces import Marks, Pieces, cut_by_length, lay_out
+from core.defences.trained.under_noise.pieces import Batch, Marks, Pieces, cut_by_length, lay_out
 from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
@@ -67,17 +68,79 @@ def test_gaps_are_chosen_and_hidden_by_their_shares(
     assert n_hidden / n_chosen == pytest.approx(0.8, abs=0.03)
 
 
-def test_vanilla_asks_for_what_stands_there_and_a_set_for_many(
-    tiny_encoder: TransformerEncoder, pieces: Pieces
+@dataclass
+class Stepping:
+    """A user's side to work by hand: token t has the vector (t,), and leaves as t + 20.
+
+    Whatever is drawn apart from what leaves becomes t + 30, t + 31, …; any token is 5.
+    """
+
+    is_text: bool = True
+    dimension = 1
+    table = np.arange(60, dtype=np.float32)[:, None]
+
+    def vectors(self, ids: NDArray[np.int64], rng: np.random.Generator) -> tuple[object, object]:
+        return self.table[ids + 20].copy(), ids + 20 if self.is_text else None
+
+    def nearest(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+        return vectors[:, 0].astype(np.int64)
+
+    def perturbed(
+        self, ids: NDArray[np.int64], n: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        return ids[:, None] + 30 + np.arange(n)
+
+    def any_tokens(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return np.full(n, 5)
+
+
+BY_HAND = Batch(*(np.array([row]) for row in (
+    [1, 10, 11, 12, 2], [False, True, True, True, False], [True] * 5, [0] * 5
+)))  # fmt: skip
+"""[CLS], three word pieces of the user, [SEP]."""
+MARKS = Marks(pad=0, first=1, between=2, mask=3)
+SHOWN = {"hidden": (1.0, 0.0), "exchanged": (0.0, 1.0), "kept": (0.0, 0.0)}
+"""What the service sees at positions to predict, and the shares under which it is always that."""
+SENT = {"hidden": [3, 3, 3], "exchanged": [25, 25, 25], "kept": [30, 31, 32]}
+ASKED = {
+    ("vanilla", "hidden"): [[40], [41], [42]],
+    ("vanilla", "exchanged"): [[40], [41], [42]],
+    ("vanilla", "kept"): [[30], [31], [32]],  # the very token that stands there
+    **{("probability", shown): [[40, 41, 42], [41, 42, 43], [42, 43, 44]] for shown in SHOWN},
+    **{("denoising", shown): [[10], [11], [12]] for shown in SHOWN},
+}
+
+
+@pytest.mark.parametrize("is_text", [True, False], ids=["text", "vectors"])
+@pytest.mark.parametrize(("objective", "shown"), ASKED)
+def test_what_each_loss_asks_for_by_hand(objective: str, shown: str, is_text: bool) -> None:
+    """Equation 5 asks for what the noise made of a token, 6 for a set of such, 7 for the token."""
+    masked, replaced = SHOWN[shown]
+    masking = Masking(objective, rate=1.0, masked=masked, replaced=replaced, n_perturbations=3)
+    side = Stepping(is_text)
+    task = masking.task(BY_HAND, side, MARKS, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert task.places.tolist() == [1, 2, 3]
+    assert task.vectors[0, :, 0].tolist() == [1, *SENT[shown], 2], "marks leave as they are"
+    assert task.targets.tolist() == ASKED[objective, shown]
+
+
+@pytest.mark.parametrize("mechanism", TOKEN_MECHANISMS)
+def test_what_is_asked_for_at_a_mask_is_as_noisy_as_what_leaves(
+    tiny_encoder: TransformerEncoder, pieces: Pieces, mechanism: str
 ) -> None:
-    side, batch = UserSide(tiny_encoder, "text_to_text", ETA), pieces.batch(np.arange(40))
-    told = Masking("vanilla", rate=0.5, masked=0.0, replaced=0.0)
-    task = told.task(batch, side, pieces.marks, np.random.default_rng(2))
-    sent = task.vectors.reshape(-1, side.dimension)[task.places]
-    assert (sent == side.table[task.targets[:, 0]]).all()
-    assert (task.targets[:, 0] != batch.ids.reshape(-1)[task.places]).any()
-    many = replace(told, objective="probability", n_perturbations=7)
-    assert many.task(batch, side, pieces.marks, np.random.default_rng(2)).targets.shape[1] == 7
+    side, rng = UserSide(tiny_encoder, mechanism, ETA), np.random.default_rng(2)
+    batch = pieces.batch(np.arange(60))
+    original = batch.ids[batch.is_user]
+    left, changed = side.vectors(original, rng)
+    kept = np.mean((side.nearest(left) if changed is None else changed) == original)
+    assert 0.05 < kept < 0.95
+    for objective in ("vanilla", "probability"):
+        masking = Masking(objective, rate=1.0, masked=1.0, replaced=0.0, n_perturbations=7)
+        asked = masking.task(batch, side, pieces.marks, rng).targets
+        assert asked.shape == (len(original), 7 if objective == "probability" else 1)
+        share = np.mean(asked == original[:, None])
+        assert share == pytest.approx(kept, abs=4 * np.sqrt(0.5 / len(original)))
+    assert (asked != asked[:, :1]).any(1).mean() > 0.5, "each of a set is drawn for itself"
 
 
 def test_vanilla_under_noisy_vectors_asks_for_the_nearest_token(

@@ -21,7 +21,6 @@ from core.studies.membership_compared import (
     gains_over,
     gains_over_samples,
     strongest_on_samples,
-    verdict,
 )
 from core.studies.rows import Row
 
@@ -70,7 +69,7 @@ def test_the_table_says_what_is_told_apart() -> None:
     ]
     (told,) = [line for line in comparisons(dated) if "posts" in line]
     assert told.startswith("| posts | year | linear |"), "of dates the class is the year"
-    assert verdict(Score(-0.1, Interval(-0.2, -0.05), 9, 0.0)) == "less"
+    assert Score(-0.1, Interval(-0.2, -0.05), 9, 0.0).stands() == "less"
     assert comparisons([Row({}, {"auc": Score(0.5, Interval(0.4, 0.6), 9, 0.5)})]) == []
 
 

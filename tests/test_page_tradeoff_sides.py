@@ -189,6 +189,19 @@ def test_an_eta_that_is_none_is_told_where_it_is_typed(visit: Open, typed: str, 
     assert not page.exception and why in " ".join(e.value for e in page.error).replace("\\", "")
 
 
+@pytest.mark.parametrize("name", ["santext", "custext", "tem"])
+def test_an_epsilon_that_is_none_is_told_where_it_is_typed(visit: Open, name: str) -> None:
+    page = composing(visit(text=TEXT), name, "int8")
+    for typed, why in [("0", "must lie in"), ("-1", "must lie in"), ("nan", "must lie in"),
+                       ("1e308", "must lie in"), ("much", "must be a number")]:  # fmt: skip
+        page.text_input(key=f"own_B_{name}_epsilon").set_value(typed).run()
+        assert not page.exception
+        said = " ".join(e.value for e in page.error).replace("\\", "")
+        assert "epsilon" in said and why in said, typed
+    page.text_input(key=f"own_B_{name}_epsilon").set_value("8").run()
+    assert not page.exception and not page.error and "What is released: one draw" in html(page)
+
+
 def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
     page = visit(text=TEXT, point="gaussian:sigma=1e308")
     assert "sigma must lie in" in told(page)

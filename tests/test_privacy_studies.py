@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.assets import ROOT
 from core.defences.trained.constrained import ConstrainedClassifier
+from core.errors import DivergedError
 from core.results import Interval, Score
+from core.store import read_json
 from core.studies import adaptive, constrained, tuned_networks
 from core.studies.adaptive import AdaptiveStudy
 from core.studies.constrained import ConstrainedStudy
@@ -59,6 +62,11 @@ def test_constrained_rows_tell_all_that_they_are_held_against(
     assert text.scores["null_accuracy"] == rows[1].scores["accuracy"], "of the same network"
     assert text.scores["change_by_noise"] == text.scores["change"], "word pieces: that is the same"
     assert (text["eta"], text["paper_eta"]) == (65.0, 100)
+    token, change = rows[4], text.scores["change_from_token_representation"]
+    assert (token["defence"], token["reader"]) == ("token_representation", text["reader"])
+    apart = text.scores["accuracy"].value - token.scores["accuracy"].value
+    assert (change.value, change.n, change.has_interval) == (pytest.approx(apart), 40, True)
+    assert [row["defence"] for row in rows if "beside" in row] == ["text_to_text"] * 2
     said = constrained.markdown(rows)
     assert "text to text is surely above token representation at" in said and "| 65 |" in said
     fitted: list[int] = []
@@ -161,6 +169,36 @@ def test_both_studies_share_what_they_fine_tune(
     assert found.scores["constrained_accuracy"] == rows[1].scores["accuracy"]
 
 
+def test_losses_are_held_against_each_other_on_the_same_texts(
+    small: dict[str, Any], texts: str, tmp_path: Path
+) -> None:
+    study = adaptive_study(small, texts, objectives=("denoising", "vanilla"), etas=(65.0,))
+    denoising, vanilla = run_study("adaptive", study, tmp_path)
+    assert (denoising["objective"], vanilla["objective"]) == ("denoising", "vanilla")
+    change = denoising.scores["change_from_vanilla"]
+    apart = denoising.scores["accuracy"].value - vanilla.scores["accuracy"].value
+    assert (change.value, change.n, change.has_interval) == (pytest.approx(apart), 40, True)
+    assert not [name for name in vanilla.scores if name.startswith("change_from")]
+    assert "change_from_probability" not in denoising.scores, "the study has no such loss"
+
+
+def test_a_loss_that_ran_away_leaves_the_others_without_a_change(
+    small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tuned_networks._adapt
+
+    def one_diverges(cell: Any, *rest: Any) -> Any:
+        if cell["objective"] == "vanilla":
+            raise DivergedError("away")
+        return whole(cell, *rest)
+
+    monkeypatch.setattr(tuned_networks, "_adapt", one_diverges)
+    study = adaptive_study(small, texts, objectives=("vanilla", "denoising"), etas=(65.0,))
+    vanilla, denoising = run_study("adaptive", study, tmp_path)
+    assert vanilla.error == "DivergedError: away" and not denoising.error
+    assert "accuracy" in denoising.scores and "change_from_vanilla" not in denoising.scores
+
+
 def test_what_diverges_is_an_error_and_is_not_kept(
     small: dict[str, Any], texts: str, tmp_path: Path
 ) -> None:
@@ -197,29 +235,11 @@ def test_the_share_won_back_by_hand_and_its_extremes() -> None:
     assert not few.has_interval, "what was lost cannot be told from nothing"
 
 
-def adapted_row(objective: str, accuracy: float) -> Row:
-    def score(value: float) -> Score:
-        return Score(value, Interval(value - 2, value + 2), 100, 50.0)
-
-    cell = {"task": "sst2", "reader": "transformer", "defence": "token_representation", "seed": 0,
-            "defence_settings": {"eta": 65.0}, "objective": objective}  # fmt: skip
-    scores = {"accuracy": score(accuracy), "constrained_accuracy": score(55.0),
-              "null_accuracy": score(85.0), "gain": score(accuracy - 55),
-              "won_back": score(100 * (accuracy - 55) / 30)}  # fmt: skip
-    facts = {"n": 100, "n_train": 50, "minutes": 1.0, "pretraining_minutes": 2.0, "eta": 65.0,
-             "tokens_seen": 10**6, "all_tokens_seen": 2 * 10**6, "paper_tokens": 10**9,
-             "loss_by_tokens": [[0, 7.0], [10**6, 5.0]], "paper_eta": 100}  # fmt: skip
-    return Row(cell, scores, facts)
-
-
-def test_the_table_tells_the_order_of_the_losses_and_the_papers_share() -> None:
-    rows = [adapted_row("vanilla", 60.0), adapted_row("denoising", 70.0)]
-    said = adaptive.markdown(rows)
-    assert "Denoising MLM 70.0, Vanilla MLM 60.0: in the order of the paper" in said
-    assert "| 1 in 500 |" in said and "| 100 | 53.0 | 70.4 | 44 |" in said
-    assert "0: 7.00, 1,000,000: 5.00" in said
-    other = [adapted_row("vanilla", 60.0), adapted_row("probability", 59.0)]
-    assert "Probability MLM 59.0, Vanilla MLM 60.0: not in the order" in adaptive.markdown(other)
+@pytest.mark.parametrize("name", ["adaptive-small", "adaptive"])
+def test_presets_hold_the_middle_eta_at_which_half_is_to_be_won_back(name: str) -> None:
+    spec = read_json(ROOT / "docs" / "presets" / f"{name}.spec.json")
+    etas = spec.get("etas", AdaptiveStudy(tasks=("sst2=sst2.csv",)).etas)
+    assert 100 in [paper_eta(eta) for eta in etas]
 
 
 def test_the_paper_stands_beside_its_own_eta() -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
+from core.defences.registry import guarantee_of
 from core.errors import InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
@@ -205,6 +207,36 @@ def test_a_promise_is_of_what_is_read() -> None:
     head = point("private_head", (70, 1), (60, 1), epsilon=8.0)
     assert promises(noise) and promises(noise, "attribute") and not promises(noise, "membership")
     assert not promises(head) and promises(head, "membership")
+
+
+def test_a_classifier_without_noise_promises_nothing_and_is_not_chosen_as_if_it_did() -> None:
+    told = {"attack": score(80, 1, 50)}
+    free, kept = (
+        replace(point("private_head", (85, 1), (60, 1), epsilon=e), membership=told)
+        for e in (0.0, 8.0)
+    )
+    assert promises(kept, "membership") and not promises(free, "membership")
+    assert guarantee_of(free.spec) == "" and "(ε, δ)" in guarantee_of(kept.spec)
+    assert promise_said(free.spec) == "nothing: at an ε of 0 it is trained without noise"
+    base = replace(BASE, membership={"attack": score(90, 1, 50)})
+    chosen = choose(Tradeoff((base, free), {}), "MR", 0.1, "membership")
+    assert chosen.promising is None and chosen.measured is free
+    chosen = choose(Tradeoff((base, free, kept), {}), "MR", 0.1, "membership")
+    assert chosen.promising is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "given"),
+    [
+        *(("private_head", "epsilon", e) for e in (math.nan, math.inf, -1.0, 1e308)),
+        *(("constrained", "eta", e) for e in (0.0, -1.0, math.nan, math.inf, 1e308)),
+    ],
+)
+def test_a_strength_beyond_its_range_promises_nothing_but_is_refused(
+    name: str, setting: str, given: float
+) -> None:
+    with pytest.raises(InvalidInputError, match=f"{setting} must lie in"):
+        guarantee_of(DefenceSpec.of(name, {setting: given}))
 
 
 def test_a_task_without_a_classifier_chooses_none_that_was_trained_in_private() -> None:

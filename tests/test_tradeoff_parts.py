@@ -272,7 +272,14 @@ def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
         ({"defences": ("private_head+int8",)}, "it stands alone"),
         ({"defences": ("constrained+int8",)}, "reads what is sent: it stands alone"),
         ({"defences": ("constrained:eta=60", "text_to_text:eta=75")}, "Name `text_to_text:eta=60`"),
-        ({"defences": ("constrained:eta=nan",)}, "eta must lie in"),
+        *(
+            ({"defences": (f"constrained:eta={eta}",)}, "eta must lie in")
+            for eta in ("nan", "0", "-1", "1e308", "inf")
+        ),
+        *(
+            ({"defences": (f"private_head:epsilon={epsilon}",)}, "epsilon must lie in")
+            for epsilon in ("nan", "-1", "1e308", "inf")
+        ),
         ({"defences": ("constrained:sends=none",)}, "sends must be one of"),
         (
             {"defences": ("text_to_text:eta=75", "constrained"), "tasks": (), "membership": ""},

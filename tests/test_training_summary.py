@@ -26,6 +26,7 @@ from core.figures.training_private import exposure_figure, private_figure
 from core.results import Interval
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
 from core.studies.private_points import PrivateTraining
+from core.studies.registry import STUDIES
 from core.studies.rows import Row
 from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from core.studies.training_summary import FILES, load_part
@@ -95,6 +96,15 @@ def test_cells_that_failed_are_left_out_and_none_left_is_no_measurement(
     ship(tmp_path, study, rows=[failed])
     with pytest.raises(ArtifactError, match="Make it anew"):
         load_part(study, tmp_path)
+
+
+@pytest.mark.parametrize("study", FILES)
+def test_the_oldest_version_that_measured_any_row_is_told(study: str, tmp_path: Path) -> None:
+    rows = MADE[study]()
+    assert load_part(study, ship(tmp_path, study)).version == STUDIES[study].version
+    first = Row({k: v for k, v in rows[-1].cell.items() if k != "versions"},
+                rows[-1].scores, rows[-1].facts)  # fmt: skip
+    assert load_part(study, ship(tmp_path, study, rows=[*rows[:-1], first])).version == 1
 
 
 # Against an adversary
@@ -246,6 +256,9 @@ def test_what_is_won_back_by_hand(adaptive: Pretrained) -> None:
     # The invented networks win six tenths back, but for whole texts.
     assert one.won_back.value == pytest.approx(60, abs=1.5)
     assert one.gain.value == pytest.approx(one.accuracy.value - one.plain.value)
+    assert list(one.beside) == ["vanilla", "probability"] and not by[65.0, "vanilla"].beside
+    apart = one.accuracy.value - by[65.0, "vanilla"].accuracy.value
+    assert one.beside["vanilla"].value == pytest.approx(apart)
     theirs = ADAPTED["sst2", "token_representation", "denoising"][100]
     plain = CONSTRAINED["sst2", "transformer", "token_representation"][100]
     assert one.they_won_back == pytest.approx(100 * (theirs - plain) / (92.89 - plain))

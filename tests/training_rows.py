@@ -237,7 +237,8 @@ def private_rows(*, target: str = "letters.txt", **more: Any) -> list[Row]:
 
 
 def _filled(cell: Cell, rows: Sequence[Row]) -> list[Row]:
-    return [Row(cell, row.scores, row.facts, 1.0, provenance=ORIGIN) for row in rows]
+    told = {**cell, "versions": {"study": STUDIES[cell["study"]].version}}
+    return [Row(told, row.scores, row.facts, 1.0, provenance=ORIGIN) for row in rows]
 
 
 MADE = {

@@ -9,6 +9,8 @@ __all__ = ["MUTANTS_OF_DEFENCES"]
 _DP = "core/defences/metric_dp"
 _TRAINED = "core/defences/trained"
 _AUDIT = "tests/test_choice_audit.py"
+_MASKING = f"{_TRAINED}/under_noise/masking.py"
+_MASKS = ("tests/test_masking.py::test_what_each_loss_asks_for_by_hand",)
 _ENDS_ALIKE = (
     "tests/test_killed_training.py::"
     "test_what_was_killed_within_an_epoch_ends_bit_for_bit_as_what_was_not"
@@ -66,6 +68,22 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
            f"{_TRAINED}/under_noise/objectives.py",
            "logits.gather(1, perturbed).mean(1)", "logits.gather(1, perturbed)[:, 0]",
            ("tests/test_objectives.py",)),
+    Mutant("vanilla asks for the token as it was where it is hidden", _MASKING,
+           '        if self.objective == "denoising":\n',
+           '        if self.objective != "probability":\n', _MASKS),
+    Mutant("vanilla asks for another draw than the one that stands there", _MASKING,
+           'if self.objective == "vanilla" and is_kept.any():', "if False:", _MASKS),
+    Mutant("a set of perturbations that is the token over and over", _MASKING,
+           "return side.perturbed(original, n, rng)",
+           "return np.repeat(original[:, None], n, axis=1)", _MASKS),
+    Mutant("a set of perturbations that is one of them over and over", _MASKING,
+           "return side.perturbed(original, n, rng)",
+           "return np.repeat(side.perturbed(original, 1, rng), n, axis=1)", _MASKS),
+    Mutant("denoising asks for what the noise left", _MASKING,
+           "return original[:, None].copy()", "return side.perturbed(original, 1, rng)", _MASKS),
+    Mutant("what a token was exchanged for is asked for", _MASKING,
+           "self._targets(original[chosen], side, rng)", "self._targets(given[chosen], side, rng)",
+           _MASKS),
     Mutant("a resumed run draws its noise from the start", "core/training/watch.py",
            "        self.rng.bit_generator.state = meta\n", "",
            (f"{_ENDS_ALIKE}[constrained-tokens]", f"{_ENDS_ALIKE}[adaptive-denoising]")),

@@ -243,9 +243,10 @@ def guarantee_of(spec: DefenceSpec) -> str:
         own = settings_by_stage(entry, dict(spec.settings))
         told = [(entry.of[s].title, guarantee_of(DefenceSpec.of(s, own[s]))) for s in own]
         return promise_of(told)
-    if not entry.guarantee or spec.name not in DEFENCES:
-        return entry.guarantee
-    return "" if getattr(make_defence(spec), "promises_nothing", False) else entry.guarantee
+    if not entry.guarantee:
+        return ""
+    told = make(entry, spec.name, dict(spec.settings), also=("seed",) * entry.takes_seed)
+    return "" if getattr(told, "promises_nothing", False) else entry.guarantee
 
 
 def look_of_defence(name: str) -> Look:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from core.defences.trained.adaptive import PAPER_TOKENS, AdaptivePretraining
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS
+from core.errors import DivergedError
 from core.specs import setting
 from core.studies.constrained import ConstrainedStudy, theirs
 from core.studies.domains import content_of as corpus_content
-from core.studies.privacy_paper import MATCHED
+from core.studies.in_order import change_from
+from core.studies.privacy_paper import MATCHED, OBJECTIVE_ORDER
 from core.studies.privacy_tables import adaptive_markdown as markdown
 from core.studies.rows import Cell, Row
 from core.studies.tuned_networks import (
@@ -63,14 +66,19 @@ class AdaptiveStudy(ConstrainedStudy):
                        "pretraining_seed": self.pretraining_seed}  # fmt: skip
         return [
             {**task, **self.tuning("transformer", mechanism), **pretraining, "defence": mechanism,
-             "objective": objective, "etas": etas[: i + 1], "defence_settings": {"eta": eta},
-             "seed": seed}
+             "objective": objective, "beside": self._before(objective), "etas": etas[: i + 1],
+             "defence_settings": {"eta": eta}, "seed": seed}
             for mechanism in self.mechanisms
             for i, eta in enumerate(etas)
             for objective in self.objectives
             for task in self.texts("adaptive")
             for seed in self.seeds
         ]  # fmt: skip
+
+    def _before(self, objective: str) -> dict[str, int]:
+        """Return the losses that the paper has below one, with the versions of their code."""
+        lower = OBJECTIVE_ORDER[: OBJECTIVE_ORDER.index(objective)]
+        return {name: OBJECTIVES[name].version for name in lower if name in self.objectives}
 
     def _settings(self) -> dict[str, Any]:
         usual = ("mask_rate", "replaced", "n_perturbations", "warm_up")
@@ -81,7 +89,11 @@ class AdaptiveStudy(ConstrainedStudy):
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Pretrain and fine-tune, and hold it against the same without one, and without noise."""
+    """Pretrain and fine-tune, and hold it against the same without one, and without noise.
+
+    And against losses that the paper has below its own, but for such as ran away: of those, their
+    own cells tell.
+    """
     found = tuned_for(cell, folder)
     plain = tuned_for(without_pretraining(cell), folder)
     best = tuned_for(without_noise(cell), folder)
@@ -94,6 +106,10 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "gain": found.hits.change_from(plain.hits),
         "won_back": won_back(*rights),
     }
+    for other in cell["beside"]:
+        with suppress(DivergedError):
+            beside = tuned_for({**cell, "objective": other}, folder)
+            scores[change_from(other)] = found.hits.change_from(beside.hits)
     facts = {
         "n": len(found.hits.right),
         "n_train": found.n_train,

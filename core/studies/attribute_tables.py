@@ -8,7 +8,7 @@ from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.results import Score
 from core.studies.attribute_curves import of_seeds
 from core.studies.rows import Row
-from core.studies.tables import markdown_table, verdict
+from core.studies.tables import markdown_table
 
 __all__ = ["by_size", "gain_over", "markdown", "mean_of"]
 
@@ -115,7 +115,7 @@ def _compared(grouped: dict[Key, list[Row]]) -> list[str]:
         if one is None or five is None:
             continue
         times = mean_of(rows, "top5_ratio")
-        told = [cell for gain in (one, five) for cell in (gain.said(3), verdict(gain))]
+        told = [cell for gain in (one, five) for cell in (gain.said(3), gain.stands())]
         against = ", ".join(filter(None, rows[0]["reference"]))
         lines.append((*_placed(key), against, *told, times.said(2) if times else ""))
     if not lines:
@@ -131,7 +131,7 @@ def _compared(grouped: dict[Key, list[Row]]) -> list[str]:
 def _gains(rows: Sequence[Row]) -> list[str]:
     return [
         f"- {_attack_said(key)}, {key[0]}, {key[4]} labels, {key[5]} of each: "
-        f"{ratio.said(2)} × the top-5 of TextCNN on the same targets: {verdict(ratio, 1.0)}."
+        f"{ratio.said(2)} × the top-5 of TextCNN on the same targets: {ratio.stands(1.0)}."
         for key, ratio in gain_over(rows)
     ]
 
@@ -172,4 +172,4 @@ def _apart(rows: Sequence[Row]) -> str:
     gain = mean_of(rows, "top5_topic_gain")
     if gain is None:
         return ""
-    return f"; the former less the latter, on the same targets: {gain.said(3)}, {verdict(gain)}"
+    return f"; the former less the latter, on the same targets: {gain.said(3)}, {gain.stands()}"

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.defences.registry import DEFENCES
 from core.defences.trained.constrained import usual_rate
 from core.defences.trained.under_noise.registry import READERS
 from core.defences.trained.under_noise.user_side import MECHANISMS
 from core.specs import REQUIRED, setting
+from core.studies.in_order import TEXT, TOKEN, change_from
 from core.studies.named_texts import check_names
 from core.studies.privacy_paper import MATCHED, paper_eta
 from core.studies.privacy_tables import constrained_markdown as markdown
@@ -51,7 +53,8 @@ class ConstrainedStudy:
         """Return what is to be measured; without noise first, which all else is held against."""
         return [
             {**task, **self.tuning(reader, mechanism), "defence": mechanism,
-             "defence_settings": {} if eta is None else {"eta": eta}, "seed": seed}
+             "defence_settings": {} if eta is None else {"eta": eta},
+             **self._beside(mechanism), "seed": seed}
             for mechanism, eta in self._constraints()
             for task in self.texts("constrained")
             for reader in self.readers
@@ -66,6 +69,11 @@ class ConstrainedStudy:
                 continue
             for eta in self.etas:
                 yield mechanism, eta
+
+    def _beside(self, mechanism: str) -> Cell:
+        """Return what a mechanism is held against at the same η, with the version of its code."""
+        is_held = mechanism == TEXT and TOKEN in self.mechanisms
+        return {"beside": {TOKEN: DEFENCES[TOKEN].version}} if is_held else {}
 
     def texts(self, study: str) -> Iterator[Cell]:
         """Yield what a cell tells of each task."""
@@ -92,7 +100,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     """Fine-tune a network under noise, and hold it against others on the same texts.
 
     `change` is beside the reader that is fine-tuned as a whole without a constraint, as the paper
-    has it; `change_by_noise` beside the network of the cell itself, trained without noise.
+    has it; `change_by_noise` beside the network of the cell itself, trained without noise. Text to
+    text is also held against token representation, where both are measured.
     """
     found = tuned_for(cell, folder)
     scores = {"accuracy": found.hits.score()}
@@ -105,6 +114,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
             "noiseless_accuracy": same.score(),
             "change_by_noise": found.hits.change_from(same),
         }
+    for other in cell.get("beside", ()):
+        beside = tuned_for({**cell, "defence": other}, folder)
+        scores[change_from(other)] = found.hits.change_from(beside.hits)
     facts = {"n": len(found.hits.right), "n_train": found.n_train,
              "minutes": round(found.minutes, 2), **theirs(cell)}  # fmt: skip
     return [Row(scores=scores, facts=facts)]

@@ -20,7 +20,7 @@ from core.attacks.membership.roc import Ranking, auc, auc_difference, level_gain
 from core.results import Score
 from core.studies.membership_classifier_rows import class_said
 from core.studies.rows import Row, mean_row_score
-from core.studies.tables import markdown_table, verdict
+from core.studies.tables import markdown_table
 
 __all__ = [
     "AGAINST",
@@ -147,7 +147,7 @@ def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
         mean = mean_row_score(those, measure, is_same_sample=True)
         names = CLASSIFIER_ATTACKS[attack].title, _other_said(measure, those)
         corpus, label, classifier, split = key[:4]
-        said = mean.said(3), verdict(mean)
+        said = mean.said(3), mean.stands()
         yield (corpus, class_said(label), classifier, split, *names, *said)
 
 

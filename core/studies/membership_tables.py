@@ -13,7 +13,7 @@ from core.encoders.registry import ENCODERS
 from core.studies.membership_classifier_rows import NULL
 from core.studies.membership_compared import GAIN
 from core.studies.rows import Row, mean_row_score
-from core.studies.tables import markdown_table, verdict
+from core.studies.tables import markdown_table
 
 __all__ = ["sentences_markdown", "words_markdown"]
 
@@ -136,7 +136,7 @@ def _gain_said(rows: Sequence[Row], measure: str) -> str:
     if not known:
         return ""
     gain = mean_row_score(known, measure, is_same_sample=True)
-    return f"{gain.said(3)}: {verdict(gain)}"
+    return f"{gain.said(3)}: {gain.stands()}"
 
 
 def _null_said(rows: Sequence[Row]) -> str:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from core.results import Score
 from core.specs import DefenceSpec
+from core.studies.in_order import (
+    TEXT,
+    TOKEN,
+    by_order,
+    change_of,
+    changes_of,
+    goal_said,
+    order_said,
+)
 from core.studies.odds import ODDS, kept_odds, odds_note
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
-from core.studies.training_points import by_order
 
 __all__ = ["adaptive_markdown", "constrained_markdown"]
-
-_TOKEN, _TEXT = "token_representation", "text_to_text"
 
 
 def constrained_markdown(rows: Sequence[Row]) -> str:
@@ -91,16 +97,23 @@ def _text_above_token(rows: Sequence[Row]) -> list[str]:
     """Return at how many η text to text is above token representation, by network."""
     said = []
     for (reader,), found in _by(rows, "reader"):
-        at = {key: _mean(same, "accuracy") for key, same in _by(found, "defence", "eta")}
-        pairs = {eta: (at[_TEXT, eta], at[_TOKEN, eta]) for _, eta in at
-                 if (_TEXT, eta) in at and (_TOKEN, eta) in at}  # fmt: skip
-        rest = by_order(pairs)
+        at = dict(_by(found, "defence", "eta"))
+        changes = {eta: change_of(at[TEXT, eta], TOKEN) for _, eta in at
+                   if (TEXT, eta) in at and (TOKEN, eta) in at}  # fmt: skip
+        level = {key: _mean(same, "accuracy") for key, same in at.items()}
+        rest = by_order({eta: (level[TEXT, eta], level[TOKEN, eta], change)
+                         for eta, change in changes.items()})  # fmt: skip
         above = rest.pop("above")
-        if pairs:
+        if changes:
             missed = "".join(f"; {how} at η {', '.join(f'{eta:g}' for eta in etas)}"
                              for how, etas in rest.items() if etas)  # fmt: skip
-            said.append(f"- {READERS[reader].title}: text to text is surely above token "
-                        f"representation at {len(above)} of {len(pairs)} η{missed}.")  # fmt: skip
+            points = ", ".join(f"{change.said()} at η {eta:g}" for eta, change in changes.items()
+                               if change is not None)  # fmt: skip
+            paired = f" Points on the same texts: {points}." if points else ""
+            said.append(
+                f"- {READERS[reader].title}: text to text is surely above token "
+                f"representation at {len(above)} of {len(changes)} η{missed}.{paired}"
+            )
     return said
 
 
@@ -163,14 +176,19 @@ def _won_there(null: float | None, plain: float | None, adapted: float | None) -
 
 
 def _order(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how the losses stand to each other at each η; the paper has denoising first."""
+    """Yield at each η how the losses stand to each other, and whether denoising meets its goal."""
     for (eta,), found in _by(rows, "eta"):
-        mean = {name: _mean(same, "accuracy").value for (name,), same in _by(found, "objective")}
-        known = [name for name in reversed(OBJECTIVE_ORDER) if name in mean]
-        if len(known) > 1:
-            said = ", ".join(f"{OBJECTIVES[name].title} {mean[name]:.1f}" for name in known)
-            falls = all(mean[a] >= mean[b] for a, b in pairwise(known))
-            yield f"- η {eta:g}: {said}: {'' if falls else 'not '}in the order of the paper."
+        own = {name: same for (name,), same in _by(found, "objective")}
+        said = order_said(
+            {name: _mean(same, "accuracy") for name, same in own.items()},
+            {name: changes_of(same) for name, same in own.items()},
+        )
+        if said:
+            yield f"- η {eta:g}: {said}."
+        share = _mean(own["denoising"], "won_back") if "denoising" in own else Score(math.nan)
+        if not math.isnan(share.value):
+            title = OBJECTIVES["denoising"].title
+            yield f"- η {eta:g}: {title} wins back {share.said(0)} %: {goal_said(share)}."
 
 
 def _kept(rows: Sequence[Row]) -> Iterator[str]:

@@ -91,6 +91,7 @@ class PrivateTraining:
     models: tuple[PrivateModel, ...]
     delta: float
     provenances: tuple[Provenance | None, ...]
+    version: int = 1
 
     @property
     def tasks(self) -> list[str]:

@@ -178,14 +178,14 @@ STUDIES: dict[str, StudyEntry] = {
         "classifiers that only ever see noise: what they are worth",
         "Qu et al. (2021), Tables 4 and 5",
         "core.studies.constrained:ConstrainedStudy",
-        version=3,
+        version=4,
     ),
     "adaptive": StudyEntry(
         "Pretraining under noise",
         "what pretraining under noise wins back of what noise costs",
         "Qu et al. (2021), Tables 6 and 7",
         "core.studies.adaptive:AdaptiveStudy",
-        version=2,
+        version=3,
         folder="constrained",
     ),
     "tradeoff": StudyEntry(

@@ -25,7 +25,6 @@ __all__ = [
     "rows_of",
     "score_cells",
     "table_of",
-    "verdict",
     "write_rows",
 ]
 
@@ -50,20 +49,6 @@ def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) ->
 def _line(cells: Sequence[object]) -> str:
     escaped = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"
-
-
-def verdict(gain: Score, even: float = 0.0) -> str:
-    """Return what a difference and its interval allow to be said, or a ratio where `even` is 1.
-
-    Examples
-    --------
-    >>> from core.results import Interval
-    >>> verdict(Score(0.02, Interval(-0.01, 0.05), 9, 0.0))
-    'not told apart'
-    """
-    if gain.ci95.low > even:
-        return "more"
-    return "less" if gain.ci95.high < even else "not told apart"
 
 
 def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[object, ...]:

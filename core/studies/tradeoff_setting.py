@@ -35,6 +35,9 @@ __all__ = [
 NO_PROMISE = "nothing: each token has a set of its own, and its set shows"
 """Of CusText with `mapping=aggressive`, whatever its ε."""
 
+_NO_NOISE = "nothing: at an ε of 0 it is trained without noise"
+"""Of a classifier that is trained as any other, to be held against private ones."""
+
 
 def setting_name(defence: str, settings: Mapping[str, Any]) -> str:
     """Return the name of a defence at its settings; `read_setting` reads it.
@@ -143,7 +146,9 @@ _MODEL = "model"
 
 def promise_said(spec: DefenceSpec) -> str:
     """Return what a defence promises at its settings; empty where its kind promises nothing."""
-    return entry_shown(spec.name).guarantee and (guarantee_of(spec) or NO_PROMISE)
+    entry = entry_shown(spec.name)
+    nothing = _NO_NOISE if entry.acts_on == _MODEL else NO_PROMISE
+    return entry.guarantee and (guarantee_of(spec) or nothing)
 
 
 def why_not_tried(defence: str) -> str:

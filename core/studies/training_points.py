@@ -6,7 +6,6 @@ Where Qu et al. (2021) print a figure, it stands beside ours as `theirs`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.results import Score
@@ -22,22 +21,11 @@ __all__ = [
     "Trial",
     "TrialRequest",
     "UnderNoise",
-    "by_order",
 ]  # fmt: skip
 
 
-def by_order(pairs: Mapping[float, tuple[Score, Score]]) -> dict[str, list[float]]:
-    """Return at which η the first of two scores is surely above the second, or below it."""
-    apart = [eta for eta, (one, two) in pairs.items() if one.is_resolved_from(two)]
-    above = [eta for eta in apart if pairs[eta][0].value > pairs[eta][1].value]
-    return {
-        "above": above,
-        "not told apart": [eta for eta in pairs if eta not in apart],
-        "below": [eta for eta in apart if eta not in above],
-    }
-
-
 Provenances = tuple[Provenance | None, ...]
+"""Of each row; beside them stands the least version of the study that measured any."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +133,7 @@ class Adversarial:
     n_targets: int
     n_seeds: int
     provenances: Provenances
+    version: int = 1
 
     @property
     def encoders(self) -> list[str]:
@@ -195,6 +184,8 @@ class Constrained:
     change, by_noise : Score or None
         Points beside the network that is fine-tuned as a whole on texts as they are, and beside the
         same network without noise: the two differ where users send the vector of a whole text.
+    from_token : Score or None
+        Points of text to text above token representation on the same texts, where rows tell it.
     """
 
     task: str
@@ -205,6 +196,7 @@ class Constrained:
     accuracy: Score
     change: Score | None
     by_noise: Score | None
+    from_token: Score | None
     theirs: float | None
     n_train: int
     n_seeds: int
@@ -216,6 +208,7 @@ class UnderNoise:
 
     points: tuple[Constrained, ...]
     provenances: Provenances
+    version: int = 1
 
     @property
     def tasks(self) -> list[str]:
@@ -243,6 +236,8 @@ class Adapted:
         Of it, of the same without that pretraining, and of that without noise.
     gain, won_back : Score
         Points above `plain`, and which share of what noise costs that is, in per cent.
+    beside : dict
+        Points above other losses on the same texts, where rows tell them.
     theirs, their_plain, their_null : float or None
         The paper's accuracies.
     tokens, all_tokens, distinct_tokens, paper_tokens : int
@@ -262,6 +257,7 @@ class Adapted:
     null: Score
     gain: Score
     won_back: Score
+    beside: dict[str, Score]
     theirs: float | None
     their_plain: float | None
     their_null: float | None
@@ -288,6 +284,7 @@ class Pretrained:
 
     points: tuple[Adapted, ...]
     provenances: Provenances
+    version: int = 1
 
     @property
     def tasks(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -12,6 +13,7 @@ from core.assets import ASSETS
 from core.errors import ArtifactError, InvalidInputError
 from core.results import Score
 from core.studies.adversarial_tables import settings_in, verdicts
+from core.studies.in_order import TOKEN, change_of, changes_of
 from core.studies.named_texts import NamedTexts
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL
 from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
@@ -55,7 +57,7 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
     try:
         if not rows:
             raise ValueError("nothing was measured")
-        return _READERS[study](rows)
+        return replace(_READERS[study](rows), version=_version(rows))
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
         raise ArtifactError(
@@ -118,6 +120,7 @@ def _constrained_at(key: tuple[Any, ...], rows: Sequence[Row]) -> Constrained:
         accuracy=_mean(rows, "accuracy"),
         change=None if is_null else _mean(rows, "change"),
         by_noise=None if is_null else _mean(rows, "change_by_noise"),
+        from_token=change_of(rows, TOKEN),
         theirs=theirs,
         n_train=int(first["n_train"]),
         n_seeds=_n_seeds(rows),
@@ -144,6 +147,7 @@ def _adapted(key: tuple[Any, ...], rows: Sequence[Row]) -> Adapted:
         null=_mean(rows, "null_accuracy"),
         gain=_mean(rows, "gain"),
         won_back=_mean(rows, "won_back"),
+        beside=changes_of(rows),
         theirs=ADAPTED.get((task, mechanism, objective), {}).get(at),
         their_plain=CONSTRAINED.get((task, "transformer", mechanism), {}).get(at),
         their_null=NULL.get((task, "transformer")),
@@ -251,6 +255,11 @@ def _by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
 def _mean(rows: Sequence[Row], measure: str) -> Score:
     """Return the mean over seeds, which have the same test texts."""
     return mean_row_score(rows, measure, is_same_sample=True)
+
+
+def _version(rows: Sequence[Row]) -> int:
+    """Return the least version of the study that measured any of the rows."""
+    return min(int(row.get("versions", {}).get("study", 1)) for row in rows)
 
 
 def _n_seeds(rows: Sequence[Row]) -> int:

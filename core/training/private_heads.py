@@ -48,6 +48,11 @@ class HeadSettings:
     clip_norm: float = setting(1.0, "length to which the gradient of a text is cut", low=1e-6,
                                high=1e6)  # fmt: skip
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether it is trained without noise: then nobody's text is hidden."""
+        return self.epsilon == 0
+
 
 @dataclass(frozen=True, eq=False)
 class TrainedHead:

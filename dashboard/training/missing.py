@@ -7,10 +7,11 @@ from typing import Any
 import streamlit as st
 
 from core.studies import training_summary
+from core.studies.registry import STUDIES as VERSIONS
 from core.studies.training_summary import FILES
 from dashboard.training.state import PARTS, STUDIES
 
-__all__ = ["QUESTION", "command_of", "unmeasured"]
+__all__ = ["QUESTION", "command_of", "say_if_former", "unmeasured"]
 
 QUESTION = "Does training for privacy hold?"
 
@@ -25,13 +26,45 @@ _ASKS = {
 
 
 def command_of(part: str) -> str:
-    """Return the command that measures a part of the page, or repeats what ships of it."""
+    """Return the command that measures a part of the page, or anew by today's code what ships."""
     study = STUDIES[part]
     folder = "results" if (training_summary.SHIPPED / FILES[study]).exists() else "presets"
     return (
         f"python -m core study {study} --spec docs/{folder}/{study}.spec.json --files DATA "
         f"--out assets/training/{FILES[study]}"
     )
+
+
+_OTHER_TEXTS = (
+    "where a collection comes with a part to develop on, networks are tested on that and no longer "
+    "on its test part, and on no text that nearly repeats one they were trained on"
+)
+_SINCE = {
+    "constrained": {
+        3: _OTHER_TEXTS,
+        4: "text to text is held against token representation text by text",
+    },
+    "adaptive": {3: "the losses are held against each other text by text"},
+    "private-training": {2: _OTHER_TEXTS},
+}
+"""What each version of a study does otherwise than the one before."""
+
+
+def say_if_former(part: str, version: int) -> None:
+    """Say where figures were measured by a former version of their study, and what has changed."""
+    study = STUDIES[part]
+    now = VERSIONS[study].version
+    if version >= now:
+        return
+    told = [said for since, said in _SINCE.get(study, {}).items() if since > version]
+    changed = f": {'; '.join(told)}" if told else ""
+    st.warning(
+        f"These figures are older than the program that shows them: version {version} of the study "
+        f"measured them, and today's is version {now}{changed}. Measured anew they will differ. "
+        "This command measures them anew; `DATA` is a folder with the collections:",
+        icon=":material/history:",
+    )
+    st.code(command_of(part), language="sh", wrap_lines=True)
 
 
 def unmeasured(slot: Any, part: str) -> None:

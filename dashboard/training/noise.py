@@ -13,8 +13,9 @@ from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.figures.training_noise import utility_figure
 from core.specs import DefenceSpec
+from core.studies.in_order import TEXT, TOKEN, by_order
 from core.studies.odds import ODDS
-from core.studies.training_points import Constrained, UnderNoise, by_order
+from core.studies.training_points import Constrained, UnderNoise
 from core.tasks.names import task_said
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -30,8 +31,6 @@ PAPER = (
     "many tokens come back."
 )
 NO_PAPER = "Of this task the paper prints nothing."
-
-_TOKEN, _TEXT = "token_representation", "text_to_text"
 
 
 def show(slot: Any, found: UnderNoise) -> None:
@@ -64,8 +63,10 @@ def show(slot: Any, found: UnderNoise) -> None:
 
 def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
     at = {(point.mechanism, point.eta): point for point in points}
-    etas = sorted({eta for mechanism, eta in at if mechanism == _TEXT and (_TOKEN, eta) in at})
-    rest = by_order({e: (at[_TEXT, e].accuracy, at[_TOKEN, e].accuracy) for e in etas})
+    etas = sorted({eta for mechanism, eta in at if mechanism == TEXT and (TOKEN, eta) in at})
+    pairs = {eta: (at[TEXT, eta], at[TOKEN, eta]) for eta in etas}
+    rest = by_order({eta: (text.accuracy, token.accuracy, text.from_token)
+                     for eta, (text, token) in pairs.items()})  # fmt: skip
     slot.title(_title(etas, rest.pop("above")), anchor=False)
     null = next((point for point in points if math.isinf(point.eta)), None)
     noisy = [point for point in points if math.isfinite(point.eta)]
@@ -79,6 +80,11 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said = f"{DEFENCES[mechanism].title}: **{low.accuracy.said()}** at η {low.eta:g}"
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
+    changes = [f"**{text.from_token.said()}** at η {eta:g}" for eta, (text, _) in pairs.items()
+               if text.from_token is not None]  # fmt: skip
+    if changes:
+        told.append("Text to text above token representation, in points on the same texts: "
+                    f"{', '.join(changes)}.")  # fmt: skip
     for how, where in rest.items():
         if where:
             told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")

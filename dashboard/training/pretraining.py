@@ -12,6 +12,7 @@ from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.figures.training_noise import adapted_figure, loss_figure
+from core.studies.in_order import goal_said, order_said
 from core.studies.odds import ODDS
 from core.studies.training_points import Adapted, Pretrained
 from core.tasks.names import task_said
@@ -24,9 +25,6 @@ from dashboard.training.noise import NO_PAPER, PAPER, odds_at
 from dashboard.training.state import offer
 
 __all__ = ["show"]
-
-ENOUGH = 50.0
-"""Per cent of the lost accuracy that denoising was to win back."""
 
 
 def show(slot: Any, found: Pretrained) -> None:
@@ -73,10 +71,8 @@ def _finding(slot: Any, here: Sequence[Adapted]) -> None:
         f"**{best.accuracy.said()}** %: {best.gain.said()} points more."
     ]
     if not math.isnan(share.value):
-        goal = "that meets" if share.value >= ENOUGH else "that misses"
         told.append(
-            f"It wins back **{share.said(0)}** % of what the noise costs; {goal} the goal of "
-            f"{ENOUGH:.0f} %."
+            f"It wins back **{share.said(0)}** % of what the noise costs; {goal_said(share)}."
         )
     if best.they_won_back is not None:
         told.append(f"The paper's figures, at its η {best.paper_eta}, come to "
@@ -85,6 +81,9 @@ def _finding(slot: Any, here: Sequence[Adapted]) -> None:
     if others:
         named = "; ".join(f"{OBJECTIVES[p.objective].title} {p.accuracy.said()}" for p in others)
         told.append(f"By the other losses: {named}.")
+        order = order_said({p.objective: p.accuracy for p in here},
+                           {p.objective: p.beside for p in here})  # fmt: skip
+        told.append(f"On the same texts, {order}.")
     told.append(odds_sentence(best.mechanism, [best.eta]))
     slot.markdown(" ".join(filter(None, told)))
     slot.caption(
