@@ -19,6 +19,7 @@ FLOORS = (
         "core.store",
         "core.durable",
         "core.tensor_file",
+        "core.intervals",
         "core.metrics",
         "core.rank_correlation",
     ),

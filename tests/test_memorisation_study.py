@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.errors import StoppedError
-from core.metrics import student_interval
+from core.intervals import student_interval
 from core.studies import memorisation
 from core.studies.memorisation import MemorisationStudy, markdown
 from core.studies.registry import run_study

@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError
-from core.metrics import (
-    bootstrap_interval,
-    idf_weights,
-    mean_over_seeds,
-    ratio_interval,
-    score_words,
-    student_interval,
-    token_set_scores,
-)
+from core.intervals import bootstrap_interval, ratio_interval, student_interval
+from core.metrics import idf_weights, mean_over_seeds, score_words, token_set_scores
 from core.rank_correlation import spearman_correlation
 from core.results import Interval, Score
 

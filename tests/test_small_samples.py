@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.studies import small_samples
 from core.studies.small_samples import half_width, measured_spread, notes_on_size
 

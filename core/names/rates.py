@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics import percent_interval, wilson_interval
+from core.intervals import percent_interval, wilson_interval
 from core.results import Score
 
 __all__ = ["mean_rate", "rate_by_document", "rate_of"]

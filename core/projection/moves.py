@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.defences.registry import DEFENCES, make_defence
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.projection.layout import Layout
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Score

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.projection.neighbours import nearest
 from core.protocols import Vectors
 from core.results import Score

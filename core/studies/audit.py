@@ -16,7 +16,7 @@ from typing import Any
 from core.defences.metric_dp.audit.flaws import FLAWS, BrokenMechanism
 from core.defences.metric_dp.audit.mechanism import ALPHA, VERSION, Audit, audit, shipped
 from core.defences.registry import DEFENCES
-from core.metrics import wilson_interval
+from core.intervals import wilson_interval
 from core.protocols import Defence
 from core.results import Score
 from core.specs import setting

@@ -30,7 +30,7 @@ from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
-from core.metrics import wilson_interval
+from core.intervals import wilson_interval
 from core.protocols import WhiteBoxEncoder
 from core.results import Score
 from core.specs import setting

@@ -27,7 +27,8 @@ __all__ = [
     "order_said",
 ]
 
-TOKEN, TEXT = "token_representation", "text_to_text"
+TOKEN = "token_representation"
+TEXT = "text_to_text"
 
 ENOUGH = 50.0
 """Per cent of the lost accuracy that denoising was to win back."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.attacks.membership.classifiers.evaluation import AttackOutcome
 from core.attacks.membership.rates import clopper_pearson
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.results import Interval, Score
 from core.studies.rows import Row
 

@@ -21,7 +21,7 @@ from core.attacks.membership.memorisation.exposure import mean_of_chance
 from core.attacks.membership.memorisation.settings import MODEL_NAMES, MemorisationSettings
 from core.attacks.membership.memorisation.texts import MOST_DOCUMENTS, check_settings, private_texts
 from core.corpora import Columns, load_corpus, split_reference
-from core.metrics import bootstrap_interval, student_interval
+from core.intervals import bootstrap_interval, student_interval
 from core.results import Score
 from core.specs import REQUIRED, setting
 from core.studies.domains import check_contents, content_of

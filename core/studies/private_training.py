@@ -33,7 +33,7 @@ from core.corpora import Columns, load_corpus, split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.results import NO_INTERVAL, Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.domains import check_contents, content_of

@@ -26,7 +26,7 @@ from core.defences.registry import entry_of, make_defence
 from core.defences.told import read_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.protocols import Encoder, Vectors
 from core.results import Recovery, Score
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting

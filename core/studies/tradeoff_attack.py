@@ -46,7 +46,7 @@ from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts
 from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
-from core.metrics import wilson_interval
+from core.intervals import wilson_interval
 from core.protocols import Encoder, InversionAttack, Vectors
 from core.results import Score
 from core.specs import AttackSpec, DefenceSpec

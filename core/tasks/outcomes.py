@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.protocols import Encoder
 from core.rank_correlation import spearman_correlation, spearman_difference
 from core.results import Interval, Score

@@ -10,7 +10,7 @@ import streamlit as st
 from core.attacks.inversion.reading import Reading
 from core.defences.registry import DEFENCES
 from core.errors import CoreError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.projection.moves import chosen_rows, protected_vectors
 from core.protocols import Encoder, Vectors
 from core.results import NO_INTERVAL, Score

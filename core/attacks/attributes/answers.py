@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval, ratio_interval
+from core.intervals import bootstrap_interval, ratio_interval
 from core.results import Interval, Score
 
 __all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "ratio", "topic_share"]

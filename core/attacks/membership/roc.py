@@ -51,7 +51,7 @@ def auc(ranking: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES) -> S
 
     Its interval is a percentile bootstrap of units, drawn apart among those that hold members,
     those that hold none, and those that hold both. As of other bootstraps of few, its ends stand
-    t / z times as far (`core.metrics.bootstrap_interval`). Where all pairs are ranked right no
+    t / z times as far (`core.intervals.bootstrap_interval`). Where all pairs are ranked right no
     resample says how far that can be trusted: the other end is then (α/2)^(1/m), of the m units
     of the rarer kind.
 
@@ -241,7 +241,7 @@ def _threshold(outside: NDArray[np.float64], fpr: float) -> float:
 def _of_units(
     found: NDArray[np.bool_], rows: NDArray[np.int64], seed: int, n_resamples: int
 ) -> Interval:
-    from core.metrics import bootstrap_interval
+    from core.intervals import bootstrap_interval
 
     groups = rows.tolist()
     interval = bootstrap_interval(

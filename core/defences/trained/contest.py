@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from core.defences.trained.word_adversary import WordAdversary
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.ranges import Strength
 from core.results import Score
 from core.specs import setting

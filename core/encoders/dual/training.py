@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from core.encoders.dual.context_pairs import ContextPairs
 from core.encoders.dual.network import DualNetwork, embed_ids
 from core.errors import InvalidInputError
-from core.metrics import wilson_interval
+from core.intervals import wilson_interval
 from core.results import Score
 
 __all__ = [

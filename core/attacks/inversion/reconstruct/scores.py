@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.attacks.inversion.reconstruct.tokens import tokens_of
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.results import Score
 
 __all__ = ["MEASURES", "order_of", "score_sentence", "score_sentences", "spoken"]

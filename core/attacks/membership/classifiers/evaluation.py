@@ -37,7 +37,7 @@ from core.attacks.membership.roc import (
     shuffled,
     tpr_at_fpr,
 )
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.protocols import OnProgress
 from core.results import Interval, Score
 from core.units import unit_rows

@@ -24,7 +24,7 @@ from core.attacks.membership.memorisation.texts import (
 )
 from core.corpora import load_corpus
 from core.errors import InvalidInputError
-from core.metrics import bootstrap_interval
+from core.intervals import bootstrap_interval
 from core.protocols import OnProgress, no_progress
 from core.results import NO_INTERVAL, Interval, Score
 
