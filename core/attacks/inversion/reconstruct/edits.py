@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -155,10 +157,9 @@ class Proposer:
             return []
         missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
-        return [
-            self._expand(target, heard, step, pull)
-            for (target, heard, step), pull in zip(states, pulls, strict=True)
-        ]
+        # What takes long lets go of the interpreter.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(self._expand, *zip(*states, strict=True), pulls))
 
     def _expand(
         self,
@@ -189,14 +190,11 @@ class Proposer:
         """Return the pairs of tokens that could be put in: such as follow, or lead, their place."""
         after, before = self.model.followers, self.model.leaders
         whole = np.concatenate([[BEGIN], tokens, [END]])
-        places, pairs = [], []
-        for i in range(len(tokens) + 1):
-            first = after[whole[i], :_FOLLOWED]
-            ends = np.broadcast_to(before[whole[i + 1], :_BESIDE], (len(first), _BESIDE))
-            second = np.concatenate([after[first, :_BESIDE], ends], axis=1)
-            pairs.append(np.stack([np.repeat(first, second.shape[1]), second.ravel()], axis=1))
-            places.append(np.full(len(pairs[-1]), i, np.int32))
-        pair, place = np.concatenate(pairs), np.concatenate(places)
+        first = after[whole[:-1], :_FOLLOWED]
+        ends = np.broadcast_to(before[whole[1:], None, :_BESIDE], (*first.shape, _BESIDE))
+        second = np.concatenate([after[first, :_BESIDE], ends], axis=2)
+        pair = np.stack(np.broadcast_arrays(first[:, :, None], second), axis=3).reshape(-1, 2)
+        place = np.repeat(np.arange(len(first), dtype=np.int32), second[0].size)
         real = (pair >= N_SPECIAL).all(axis=1)
         pair, place = np.ascontiguousarray(pair[real]), place[real]
         if not len(pair):

@@ -9,6 +9,7 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step, merged
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
@@ -28,6 +29,9 @@ _Waiting = tuple[float, int, Step, Edit | NDArray[np.int32]]
 
 _SAME = 0.9998
 """Cosine from which two texts are the same to an encoder that computes in half precision."""
+
+_EXPANDED = 2
+"""States of a round whose edits are foreseen."""
 
 _BARREN, _SHAKEN = 3, 6
 """Beginnings in a row without gain after which a search ends, and sentences of each."""
@@ -95,7 +99,7 @@ class Quest:
 
     def expandable(self) -> list[Step]:
         """Return the states whose edits were not proposed yet."""
-        return [step for step in self.states if not step.is_expanded]
+        return [step for step in self.states if not step.is_expanded][:_EXPANDED]
 
     def take_up(self, step: Step, expansion: Expansion) -> None:
         """Put a state's edits in line."""
@@ -209,10 +213,12 @@ def climb(
     on_round: Callable[[], None],
 ) -> None:
     """Search for all sentences side by side, so that their queries share the encoder's batches."""
+    products = ThreadpoolController()
     while going := [quest for quest in quests if not quest.is_over]:
         on_round()
         fresh = [(quest, step) for quest in going for step in quest.expandable()]
-        expansions = proposer([(quest.target, quest.heard, step) for quest, step in fresh])
+        with products.limit(limits=1, user_api="blas"):  # so small, threads spin longer than work
+            expansions = proposer([(quest.target, quest.heard, step) for quest, step in fresh])
         for (quest, step), expansion in zip(fresh, expansions, strict=True):
             quest.take_up(step, expansion)
         rounds = [quest.next_round(plan) for quest in going]

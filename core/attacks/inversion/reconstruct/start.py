@@ -91,11 +91,10 @@ def _step(
     model: LanguageModel,
 ) -> tuple[list[_Path], list[_Path]]:
     """Return the paths after one more token, best first, and those that end."""
-    scores = np.empty((len(paths), len(choices)))
+    before = np.array([(BEGIN, BEGIN, *path.tokens)[-2:] for path in paths], dtype=np.int32)
+    scores = _WEIGHT * model.next_scores(before, choices) + worth
     for row, path in enumerate(paths):
-        before = (BEGIN, BEGIN, *path.tokens)
-        known = model.next_scores(before[-2], before[-1], choices)
-        scores[row] = path.score + _WEIGHT * known + worth
+        scores[row] += path.score
         taken = [k for k in range(n_words) if path.used >> k & 1]
         scores[row, taken] = -np.inf
         is_over = bool(path.tokens) and path.tokens[-1] == choices[-2]
