@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ _MOST_EDITS, _MOST_MOVES = 160, 60
 _LONGEST_PHRASE = 5
 _LONGEST_CUT, _MOST_CUTS = 8, 20
 _FOLLOWED, _PAIRS_WEIGHED, _MOST_PAIRS = 8, 120, 40
-_MOST_MOVES_WEIGHED = 600
 _TRUST = 0.5
 """Of what the effects foresee, how much comes true."""
 
@@ -39,6 +39,8 @@ class Step:
     """Cosine + prior · log P."""
     is_expanded: bool = False
     """Whether its edits are in line."""
+    gained: list[tuple[Edit, Step]] = field(default_factory=list)
+    """What of them was tried and gained, moves aside."""
 
 
 class Edit(NamedTuple):
@@ -62,14 +64,17 @@ class Edit(NamedTuple):
         return np.concatenate([sentence[: self.first], new, sentence[self.end :]])
 
 
-def merged(sentence: NDArray[np.int32], one: Edit, other: Edit) -> NDArray[np.int32] | None:
-    """Return the sentence after both edits; None where they touch the same place or move."""
-    if one.to >= 0 or other.to >= 0:
+def merged(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | None:
+    """Return the sentence after several edits; None where two touch the same place or one moves."""
+    if any(edit.to >= 0 for edit in edits):
         return None
-    left, right = (one, other) if (one.first, one.end) <= (other.first, other.end) else (other, one)
-    if left.end > right.first or (left.first == right.first and left.end == right.end):
-        return None
-    return left.of(right.of(sentence))
+    ordered = sorted(edits, key=lambda edit: (edit.first, edit.end))
+    for left, right in pairwise(ordered):
+        if left.end > right.first or (left.first, left.end) == (right.first, right.end):
+            return None
+    for edit in reversed(ordered):
+        sentence = edit.of(sentence)
+    return sentence
 
 
 @dataclass(frozen=True)
@@ -289,17 +294,13 @@ _MOVES: dict[int, NDArray[np.int32]] = {}
 
 
 def _all_moves(n: int) -> NDArray[np.int32]:
-    """Return the moves of phrases of n tokens, no two alike; of long sentences some of them."""
+    """Return the moves of phrases of n tokens, no two alike."""
     if n not in _MOVES:
+        # A move exchanges two phrases side by side, p … q − 1 and q … r − 1; one of them is short.
         moves = [
-            (first, first + length, to)
-            for length in range(1, min(_LONGEST_PHRASE, n - 1) + 1)
-            for first in range(n - length + 1)
-            for to in range(n - length + 1)
-            if to != first
+            (p, q, p + r - q)
+            for p, q, r in combinations(range(n + 1), 3)
+            if min(q - p, r - q) <= _LONGEST_PHRASE
         ]
-        if len(moves) > _MOST_MOVES_WEIGHED:
-            rows = np.random.default_rng(n).permutation(len(moves))[:_MOST_MOVES_WEIGHED]
-            moves = [moves[i] for i in sorted(rows)]
         _MOVES[n] = np.array(moves, dtype=np.int32).reshape(-1, 3)
     return _MOVES[n]
