@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.prior import Prior
 from core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
 
 __all__ = ["Edit", "Expansion", "Proposer", "Step", "merged"]
@@ -36,7 +37,7 @@ class Step:
     cosine: float
     log_probability: float
     value: float
-    """Cosine + prior · log P."""
+    """Cosine + what it is worth before."""
     is_expanded: bool = False
     """Whether its edits are in line."""
     gained: list[tuple[Edit, Step]] = field(default_factory=list)
@@ -137,30 +138,23 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Proposer:
-    """Foresees what edits gain: by the tokens' effects, and by the language model.
-
-    Parameters
-    ----------
-    prior : float
-        What a nat of log P counts beside the cosine.
-    """
+    """Foresees what edits gain: by the tokens' effects, and by the language model."""
 
     model: LanguageModel
     effects: Effects
-    prior: float
 
     def __call__(
-        self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Step]]
+        self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Prior, Step]]
     ) -> list[Expansion]:
         """Return the expansions of states, their effects computed side by side.
 
         Parameters
         ----------
-        states : sequence of (unit vector under attack, tokens heard, sentence)
+        states : sequence of (unit vector under attack, tokens heard, prior, sentence)
         """
         if not states:
             return []
-        missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
+        missing = np.stack([target - step.cosine * step.vector for target, _, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
         # What takes long lets go of the interpreter.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -170,6 +164,7 @@ class Proposer:
         self,
         target: NDArray[np.float32],
         heard: NDArray[np.int32],
+        prior: Prior,
         step: Step,
         pull: NDArray[np.float32],
     ) -> Expansion:
@@ -177,21 +172,23 @@ class Proposer:
         tokens, candidates = step.tokens, self._candidates(step.tokens, heard, pull)
         likely = self.model.edit_scores(tokens, candidates)
         insert, replace, delete = outlook.singles(candidates)
+        n, m = len(tokens), len(candidates)
         values = np.concatenate(
             [
-                (insert + self.prior * likely.insert).ravel(),
-                (replace + self.prior * likely.replace).ravel(),
-                delete + self.prior * likely.delete,
+                (insert + prior.weight * likely.insert + prior.more(n, 1)).ravel(),
+                (replace + prior.weight * likely.replace).ravel(),
+                delete + prior.weight * likely.delete + prior.more(n, -1),
             ]
         )
-        n, m = len(tokens), len(candidates)
         top = _best(values, _MOST_EDITS)
         edits = list(zip(values[top].tolist(), _edits(top, n, m, candidates), strict=True))
-        edits += self._cuts(tokens, outlook) + self._pairs(tokens, outlook)
+        edits += self._cuts(tokens, prior, outlook) + self._pairs(tokens, prior, outlook)
         edits.sort(key=lambda pair: -pair[0])
-        return Expansion(edits[:_MOST_EDITS], self._moves(tokens))
+        return Expansion(edits[:_MOST_EDITS], self._moves(tokens, prior))
 
-    def _pairs(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
+    def _pairs(
+        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+    ) -> list[tuple[float, Edit]]:
         """Return the pairs of tokens that could be put in: such as follow, or lead, their place."""
         after, before = self.model.followers, self.model.leaders
         whole = np.concatenate([[BEGIN], tokens, [END]])
@@ -204,7 +201,8 @@ class Proposer:
         pair, place = np.ascontiguousarray(pair[real]), place[real]
         if not len(pair):
             return []
-        values = self.prior * self.model.pair_scores(tokens, place, pair)
+        values = prior.weight * self.model.pair_scores(tokens, place, pair)
+        values += prior.more(len(tokens), 2)
         likely = _best(values, _PAIRS_WEIGHED)
         pair, place = pair[likely], place[likely]
         values = values[likely] + outlook.pairs(pair)
@@ -216,7 +214,9 @@ class Proposer:
             for k in _best(values, _MOST_PAIRS)
         ]
 
-    def _cuts(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
+    def _cuts(
+        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+    ) -> list[tuple[float, Edit]]:
         """Return the phrases of several tokens that could be left out."""
         n = len(tokens)
         cuts = [
@@ -225,7 +225,8 @@ class Proposer:
         if not cuts:
             return []
         table = np.array(cuts, dtype=np.int32)
-        values = self.prior * self.model.cut_scores(tokens, table)
+        values = prior.weight * self.model.cut_scores(tokens, table)
+        values += [prior.more(n, first - end) for first, end in cuts]
         values += outlook.cuts(table)
         return [(float(values[at]), Edit(*cuts[at])) for at in _best(values, _MOST_CUTS)]
 
@@ -244,11 +245,11 @@ class Proposer:
         )
         return found[found >= N_SPECIAL].astype(np.int32)
 
-    def _moves(self, tokens: NDArray[np.int32]) -> list[tuple[float, Edit]]:
+    def _moves(self, tokens: NDArray[np.int32], prior: Prior) -> list[tuple[float, Edit]]:
         moves = _all_moves(len(tokens))
         if not len(moves):
             return []
-        likely = self.prior * self.model.move_scores(tokens, moves)
+        likely = prior.weight * self.model.move_scores(tokens, moves)
         return [
             (float(likely[at]), Edit(int(a), int(b), to=int(to)))
             for at in _best(likely, _MOST_MOVES)

@@ -15,6 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.prior import Prior
+from core.attacks.inversion.reconstruct.start import Heard
 from core.attacks.inversion.reconstruct.unions import unions
 from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
@@ -57,8 +59,6 @@ class Plan:
     ----------
     n_queries : int
         Texts that may be encoded for each vector.
-    prior : float
-        What a nat of log P counts beside the cosine.
     width : int
         Queries of a round for each vector.
     n_states : int
@@ -68,7 +68,6 @@ class Plan:
     """
 
     n_queries: int
-    prior: float
     width: int
     n_states: int
     patience: int
@@ -81,10 +80,8 @@ class Quest:
     target: NDArray[np.float32]
     """The unit vector under attack."""
     starts: list[NDArray[np.int32]]
-    heard: NDArray[np.int32]
-    """Words that another attack reads, as tokens."""
-    likely: NDArray[np.float64]
-    """How much it believes in each."""
+    heard: Heard
+    prior: Prior
     states: list[Step] = field(default_factory=list)
     best: Step | None = None
     trail: list[tuple[int, Step]] = field(default_factory=list)
@@ -231,11 +228,11 @@ def climb(
         on_round()
         fresh = [(quest, step) for quest in going for step in quest.expandable()]
         with products.limit(limits=1, user_api="blas"):  # so small, threads spin longer than work
-            expansions = proposer([(quest.target, quest.heard, step) for quest, step in fresh])
+            expansions = proposer([(q.target, q.heard.tokens, q.prior, step) for q, step in fresh])
         for (quest, step), expansion in zip(fresh, expansions, strict=True):
             quest.take_up(step, expansion)
         rounds = [quest.next_round(plan) for quest in going]
-        steps = iter(_encoded(encoder, model, going, rounds, plan))
+        steps = iter(_encoded(encoder, model, going, rounds))
         for quest, tried in zip(going, rounds, strict=True):
             quest.learn([(one, next(steps)) for one in tried], plan)
 
@@ -245,21 +242,22 @@ def _encoded(
     model: LanguageModel,
     quests: Sequence[Quest],
     rounds: Sequence[list[Try]],
-    plan: Plan,
 ) -> list[Step]:
     """Encode all sentences of a round, each text once."""
     sentences = [one.tokens for tried in rounds for one in tried]
     if not sentences:
         return []
-    targets = [q.target for q, tried in zip(quests, rounds, strict=True) for _ in tried]
+    asking = [q for q, tried in zip(quests, rounds, strict=True) for _ in tried]
     texts = [model.lexicon.text(tokens) for tokens in sentences]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = unit(encoder.encode(list(places)))[[places[text] for text in texts]]
-    cosines = np.einsum("ij,ij->i", vectors, np.stack(targets))
+    cosines = np.einsum("ij,ij->i", vectors, np.stack([q.target for q in asking]))
     chances = model.log_probabilities(sentences)
     return [
-        Step(tokens, vector, float(cosine), float(chance), float(cosine + plan.prior * chance))
-        for tokens, vector, cosine, chance in zip(sentences, vectors, cosines, chances, strict=True)
+        Step(tokens, vector, cosine, chance, cosine + q.prior.of(chance, len(tokens)))
+        for q, tokens, vector, cosine, chance in zip(
+            asking, sentences, vectors, cosines.tolist(), chances.tolist(), strict=True
+        )
     ]
 
 
