@@ -49,9 +49,9 @@ class ReconstructAttack:
     Then the sentence is edited: a token put in, exchanged or left out, a phrase moved, edits that
     help apart made together. Which are worth a query is foreseen from what each token does to a
     vector, learned once, and from the language model; what is encoded is kept where cosine +
-    prior · log P is higher. The true sentence has the cosine 1. Black box: as many queries a
-    vector as `n_queries` says, and none where it says 0, when the start is the answer. Once it is
-    calibrated, a word's score is how often such words are right; before, the cosine.
+    prior · (log P + what its length is worth) is higher. The true sentence has the cosine 1. Black
+    box: as many queries a vector as `n_queries` says, and none where it says 0, when the start is
+    the answer. Calibrated, a word's score is how often such words are right; before, the cosine.
     """
 
     n_queries: int = setting(
