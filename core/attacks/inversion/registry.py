@@ -194,11 +194,13 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         is_live=False,
         score="cosine between the vector and that of the sentence with the word",
         path=f"{_HERE}.reconstruct.attack:ReconstructAttack",
-        formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda \log P(x'),\quad "
+        formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda\big(\log P(x') + "
+        r"\ell(n)\big),\quad "
         r"\Delta(x' \to x'') \approx \tfrac{1}{\sqrt n} (b_{w''} - b_{w'})^\top "
         r"\big(e - \cos(\Phi(x'), e)\,\Phi(x')\big) + \lambda \Delta \log P",
         colour="#D55E00",
         symbol="diamond",
+        version=2,
         is_slow=True,
         writes_sentences=True,
     ),

@@ -19,9 +19,10 @@ from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, tra
 from core.attacks.inversion.reconstruct.edits import Proposer
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.prior import Prior
 from core.attacks.inversion.reconstruct.progress import reporter
 from core.attacks.inversion.reconstruct.search import Plan, Quest, climb, directions
-from core.attacks.inversion.reconstruct.start import Heard, first_sentences
+from core.attacks.inversion.reconstruct.start import Heard, first_sentences, length_heard
 from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.corpora.documents import digest_fields
 from core.encoders.transformer import TransformerEncoder
@@ -48,9 +49,9 @@ class ReconstructAttack:
     Then the sentence is edited: a token put in, exchanged or left out, a phrase moved, edits that
     help apart made together. Which are worth a query is foreseen from what each token does to a
     vector, learned once, and from the language model; what is encoded is kept where cosine +
-    prior · log P is higher. The true sentence has the cosine 1. Black box: as many queries a
-    vector as `n_queries` says, and none where it says 0, when the start is the answer. Once it is
-    calibrated, a word's score is how often such words are right; before, the cosine.
+    prior · (log P + what its length is worth) is higher. The true sentence has the cosine 1. Black
+    box: as many queries a vector as `n_queries` says, and none where it says 0, when the start is
+    the answer. Calibrated, a word's score is how often such words are right; before, the cosine.
     """
 
     n_queries: int = setting(
@@ -199,8 +200,7 @@ class ReconstructAttack:
         answers, true = [], []
         for text, answer, heard in zip(texts, found, self._heard(vectors), strict=True):
             assert answer.sentence is not None
-            believed = self._believed(heard.tokens, heard.likely)
-            answers += [Answer(answer.sentence.after(n), believed) for n in budgets]
+            answers += [Answer(answer.sentence.after(n), self._believed(heard)) for n in budgets]
             true += [text] * len(budgets)
         self.confidence_ = Confidence.fit(answers, true)
         return self
@@ -255,13 +255,16 @@ class ReconstructAttack:
         if self.decoder_ is not None:
             written = self.decoder_.write(units, n_beams=self.n_beams)
         return [
-            Quest(vector, [*own, *first_sentences(heard, self.model_)], heard.tokens, heard.likely)
+            Quest(vector, [*own, *first_sentences(heard, self.model_)], heard, self._prior(heard))
             for vector, own, heard in zip(units, written, self._heard(vectors), strict=True)
         ]
 
-    def _believed(self, tokens: NDArray[np.int32], likely: NDArray[np.float64]) -> dict[str, float]:
+    def _prior(self, heard: Heard) -> Prior:
+        return Prior(self.prior, heard.n_expected)
+
+    def _believed(self, heard: Heard) -> dict[str, float]:
         known = self.model_.lexicon.tokens
-        return {known[i]: float(p) for i, p in zip(tokens, likely, strict=True)}
+        return {known[i]: float(p) for i, p in zip(heard.tokens, heard.likely, strict=True)}
 
     def _heard(self, vectors: Vectors) -> list[Heard]:
         """Return the words that the classifier underneath reads, as tokens of the lexicon."""
@@ -270,23 +273,24 @@ class ReconstructAttack:
         places = np.array([index.get(w, -1) for w in self.base_.vocabulary_.words])
         known = np.flatnonzero(places >= 0)
         found = []
-        for row in likely[:, known]:
+        for whole, row in zip(likely, likely[:, known], strict=True):
             top = np.argsort(-row, kind="stable")[:_HEARD]
-            found.append(Heard(places[known[top]].astype(np.int32), row[top].astype(np.float64)))
+            tokens, believed = places[known[top]].astype(np.int32), row[top].astype(np.float64)
+            found.append(Heard(tokens, believed, length_heard(whole)))
         return found
 
     def _search(
         self, encoder: Encoder, quests: list[Quest], on_round: Callable[[Plan], None]
     ) -> None:
-        plan = Plan(self.n_queries, self.prior, self.width, self.n_states, self.patience)
-        proposer = Proposer(self.model_, self.effects_, self.prior)
+        plan = Plan(self.n_queries, self.width, self.n_states, self.patience)
+        proposer = Proposer(self.model_, self.effects_)
         climb(encoder, self.model_, proposer, quests, plan, lambda: on_round(plan))
 
     def _answer(self, quest: Quest) -> Recovery:
         steps = [SentenceStep(0, self._text(quest.first), math.nan)]
         steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in quest.trail]
         last = steps[-1]
-        answer = Answer(last, self._believed(quest.heard, quest.likely))
+        answer = Answer(last, self._believed(quest.heard))
         sentence = Sentence(last.text, last.cosine, steps=tuple(steps))
         near = 0.0 if math.isnan(last.cosine) else last.cosine
         sure: dict[str, float] = {}

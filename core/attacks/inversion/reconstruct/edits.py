@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.prior import Prior
 from core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
 
 __all__ = ["Edit", "Expansion", "Proposer", "Step", "merged"]
@@ -20,7 +24,6 @@ _MOST_EDITS, _MOST_MOVES = 160, 60
 _LONGEST_PHRASE = 5
 _LONGEST_CUT, _MOST_CUTS = 8, 20
 _FOLLOWED, _PAIRS_WEIGHED, _MOST_PAIRS = 8, 120, 40
-_MOST_MOVES_WEIGHED = 600
 _TRUST = 0.5
 """Of what the effects foresee, how much comes true."""
 
@@ -34,9 +37,11 @@ class Step:
     cosine: float
     log_probability: float
     value: float
-    """Cosine + prior · log P."""
+    """Cosine + what it is worth before."""
     is_expanded: bool = False
     """Whether its edits are in line."""
+    gained: list[tuple[Edit, Step]] = field(default_factory=list)
+    """What of them was tried and gained, moves aside."""
 
 
 class Edit(NamedTuple):
@@ -60,14 +65,17 @@ class Edit(NamedTuple):
         return np.concatenate([sentence[: self.first], new, sentence[self.end :]])
 
 
-def merged(sentence: NDArray[np.int32], one: Edit, other: Edit) -> NDArray[np.int32] | None:
-    """Return the sentence after both edits; None where they touch the same place or move."""
-    if one.to >= 0 or other.to >= 0:
+def merged(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | None:
+    """Return the sentence after several edits; None where two touch the same place or one moves."""
+    if any(edit.to >= 0 for edit in edits):
         return None
-    left, right = (one, other) if (one.first, one.end) <= (other.first, other.end) else (other, one)
-    if left.end > right.first or (left.first == right.first and left.end == right.end):
-        return None
-    return left.of(right.of(sentence))
+    ordered = sorted(edits, key=lambda edit: (edit.first, edit.end))
+    for left, right in pairwise(ordered):
+        if left.end > right.first or (left.first, left.end) == (right.first, right.end):
+            return None
+    for edit in reversed(ordered):
+        sentence = edit.of(sentence)
+    return sentence
 
 
 @dataclass(frozen=True)
@@ -130,40 +138,33 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Proposer:
-    """Foresees what edits gain: by the tokens' effects, and by the language model.
-
-    Parameters
-    ----------
-    prior : float
-        What a nat of log P counts beside the cosine.
-    """
+    """Foresees what edits gain: by the tokens' effects, and by the language model."""
 
     model: LanguageModel
     effects: Effects
-    prior: float
 
     def __call__(
-        self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Step]]
+        self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Prior, Step]]
     ) -> list[Expansion]:
         """Return the expansions of states, their effects computed side by side.
 
         Parameters
         ----------
-        states : sequence of (unit vector under attack, tokens heard, sentence)
+        states : sequence of (unit vector under attack, tokens heard, prior, sentence)
         """
         if not states:
             return []
-        missing = np.stack([target - step.cosine * step.vector for target, _, step in states])
+        missing = np.stack([target - step.cosine * step.vector for target, _, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
-        return [
-            self._expand(target, heard, step, pull)
-            for (target, heard, step), pull in zip(states, pulls, strict=True)
-        ]
+        # What takes long lets go of the interpreter.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(self._expand, *zip(*states, strict=True), pulls))
 
     def _expand(
         self,
         target: NDArray[np.float32],
         heard: NDArray[np.int32],
+        prior: Prior,
         step: Step,
         pull: NDArray[np.float32],
     ) -> Expansion:
@@ -171,37 +172,37 @@ class Proposer:
         tokens, candidates = step.tokens, self._candidates(step.tokens, heard, pull)
         likely = self.model.edit_scores(tokens, candidates)
         insert, replace, delete = outlook.singles(candidates)
+        n, m = len(tokens), len(candidates)
         values = np.concatenate(
             [
-                (insert + self.prior * likely.insert).ravel(),
-                (replace + self.prior * likely.replace).ravel(),
-                delete + self.prior * likely.delete,
+                (insert + prior.weight * likely.insert + prior.more(n, 1)).ravel(),
+                (replace + prior.weight * likely.replace).ravel(),
+                delete + prior.weight * likely.delete + prior.more(n, -1),
             ]
         )
-        n, m = len(tokens), len(candidates)
         top = _best(values, _MOST_EDITS)
         edits = list(zip(values[top].tolist(), _edits(top, n, m, candidates), strict=True))
-        edits += self._cuts(tokens, outlook) + self._pairs(tokens, outlook)
+        edits += self._cuts(tokens, prior, outlook) + self._pairs(tokens, prior, outlook)
         edits.sort(key=lambda pair: -pair[0])
-        return Expansion(edits[:_MOST_EDITS], self._moves(tokens))
+        return Expansion(edits[:_MOST_EDITS], self._moves(tokens, prior))
 
-    def _pairs(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
+    def _pairs(
+        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+    ) -> list[tuple[float, Edit]]:
         """Return the pairs of tokens that could be put in: such as follow, or lead, their place."""
         after, before = self.model.followers, self.model.leaders
         whole = np.concatenate([[BEGIN], tokens, [END]])
-        places, pairs = [], []
-        for i in range(len(tokens) + 1):
-            first = after[whole[i], :_FOLLOWED]
-            ends = np.broadcast_to(before[whole[i + 1], :_BESIDE], (len(first), _BESIDE))
-            second = np.concatenate([after[first, :_BESIDE], ends], axis=1)
-            pairs.append(np.stack([np.repeat(first, second.shape[1]), second.ravel()], axis=1))
-            places.append(np.full(len(pairs[-1]), i, np.int32))
-        pair, place = np.concatenate(pairs), np.concatenate(places)
+        first = after[whole[:-1], :_FOLLOWED]
+        ends = np.broadcast_to(before[whole[1:], None, :_BESIDE], (*first.shape, _BESIDE))
+        second = np.concatenate([after[first, :_BESIDE], ends], axis=2)
+        pair = np.stack(np.broadcast_arrays(first[:, :, None], second), axis=3).reshape(-1, 2)
+        place = np.repeat(np.arange(len(first), dtype=np.int32), second[0].size)
         real = (pair >= N_SPECIAL).all(axis=1)
         pair, place = np.ascontiguousarray(pair[real]), place[real]
         if not len(pair):
             return []
-        values = self.prior * self.model.pair_scores(tokens, place, pair)
+        values = prior.weight * self.model.pair_scores(tokens, place, pair)
+        values += prior.more(len(tokens), 2)
         likely = _best(values, _PAIRS_WEIGHED)
         pair, place = pair[likely], place[likely]
         values = values[likely] + outlook.pairs(pair)
@@ -213,7 +214,9 @@ class Proposer:
             for k in _best(values, _MOST_PAIRS)
         ]
 
-    def _cuts(self, tokens: NDArray[np.int32], outlook: Outlook) -> list[tuple[float, Edit]]:
+    def _cuts(
+        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+    ) -> list[tuple[float, Edit]]:
         """Return the phrases of several tokens that could be left out."""
         n = len(tokens)
         cuts = [
@@ -222,7 +225,8 @@ class Proposer:
         if not cuts:
             return []
         table = np.array(cuts, dtype=np.int32)
-        values = self.prior * self.model.cut_scores(tokens, table)
+        values = prior.weight * self.model.cut_scores(tokens, table)
+        values += [prior.more(n, first - end) for first, end in cuts]
         values += outlook.cuts(table)
         return [(float(values[at]), Edit(*cuts[at])) for at in _best(values, _MOST_CUTS)]
 
@@ -241,11 +245,11 @@ class Proposer:
         )
         return found[found >= N_SPECIAL].astype(np.int32)
 
-    def _moves(self, tokens: NDArray[np.int32]) -> list[tuple[float, Edit]]:
+    def _moves(self, tokens: NDArray[np.int32], prior: Prior) -> list[tuple[float, Edit]]:
         moves = _all_moves(len(tokens))
         if not len(moves):
             return []
-        likely = self.prior * self.model.move_scores(tokens, moves)
+        likely = prior.weight * self.model.move_scores(tokens, moves)
         return [
             (float(likely[at]), Edit(int(a), int(b), to=int(to)))
             for at in _best(likely, _MOST_MOVES)
@@ -291,17 +295,13 @@ _MOVES: dict[int, NDArray[np.int32]] = {}
 
 
 def _all_moves(n: int) -> NDArray[np.int32]:
-    """Return the moves of phrases of n tokens, no two alike; of long sentences some of them."""
+    """Return the moves of phrases of n tokens, no two alike."""
     if n not in _MOVES:
+        # A move exchanges two phrases side by side, p … q − 1 and q … r − 1; one of them is short.
         moves = [
-            (first, first + length, to)
-            for length in range(1, min(_LONGEST_PHRASE, n - 1) + 1)
-            for first in range(n - length + 1)
-            for to in range(n - length + 1)
-            if to != first
+            (p, q, p + r - q)
+            for p, q, r in combinations(range(n + 1), 3)
+            if min(q - p, r - q) <= _LONGEST_PHRASE
         ]
-        if len(moves) > _MOST_MOVES_WEIGHED:
-            rows = np.random.default_rng(n).permutation(len(moves))[:_MOST_MOVES_WEIGHED]
-            moves = [moves[i] for i in sorted(rows)]
         _MOVES[n] = np.array(moves, dtype=np.int32).reshape(-1, 3)
     return _MOVES[n]

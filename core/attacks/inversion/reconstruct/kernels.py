@@ -53,28 +53,43 @@ def _find(key, keys, places):
         at = (at + np.uint64(1)) & mask
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _pair(b, c, tables):
+    """Return the position of a pair, or -1."""
+    return _find(np.int64(b) * len(tables[0]) + c, tables[2], tables[3])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _from_pair(i, b, c, tables):
+    """Return log P(c | b), i the position of that pair."""
+    return tables[4][i] if i >= 0 else tables[1][b] + tables[0][c]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _from_triple(i, a, b, c, less, tables):
+    """Return log P(c | a b), i the position of the pair (a, b), `less` log P(c | b)."""
+    if i < 0:
+        return less  # no triple begins with a pair that never was
+    size = len(tables[0])
+    j = _find((np.int64(a) * size + b) * size + c, tables[6], tables[7])
+    return tables[8][j] if j >= 0 else tables[5][i] + less
+
+
 @njit(nogil=True, cache=True)
 def _of_pair(b, c, tables):
     """Return log P(c | b)."""
-    single, single_backoff, pair_keys, pair_places, pair = tables[:5]
-    i = _find(np.int64(b) * len(single) + c, pair_keys, pair_places)
-    if i >= 0:
-        return pair[i]
-    return single_backoff[b] + single[c]
+    return _from_pair(_pair(b, c, tables), b, c, tables)
 
 
 @njit(nogil=True, cache=True)
 def _of_triple(a, b, c, tables):
     """Return log P(c | a b)."""
-    pair_keys, pair_places, pair_backoff = tables[2], tables[3], tables[5]
-    triple_keys, triple_places, triple = tables[6:]
-    before = np.int64(a) * len(tables[0]) + b
-    i = _find(before * len(tables[0]) + c, triple_keys, triple_places)
-    if i >= 0:
-        return triple[i]
-    j = _find(before, pair_keys, pair_places)
-    backoff = pair_backoff[j] if j >= 0 else np.float32(0.0)
-    return backoff + _of_pair(b, c, tables)
+    i = _pair(a, b, tables)
+    if i < 0:
+        return _of_pair(b, c, tables)
+    size = len(tables[0])
+    j = _find((np.int64(a) * size + b) * size + c, tables[6], tables[7])
+    return tables[8][j] if j >= 0 else tables[5][i] + _of_pair(b, c, tables)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -110,10 +125,22 @@ def log_probabilities(flat, starts, tables, out):
 
 
 @njit(nogil=True, cache=True)
-def next_scores(a, b, candidates, tables, out):
-    """Write log P(c | a b) of each candidate c into `out`, float64 array (n,)."""
-    for k in range(len(candidates)):
-        out[k] = _of_triple(a, b, candidates[k], tables)
+def next_scores(before, candidates, tables, out):
+    """Write log P(c | a b) of each candidate c after each of m pairs.
+
+    Parameters
+    ----------
+    before : int32 array (m, 2)
+    candidates : int32 array (n,)
+    out : float64 array (m, n)
+    """
+    for i in range(len(before)):
+        a, b = before[i, 0], before[i, 1]
+        ab = _pair(a, b, tables)
+        for k in range(len(candidates)):
+            c = candidates[k]
+            less = _from_pair(_pair(b, c, tables), b, c, tables)
+            out[i, k] = _from_triple(ab, a, b, c, less, tables)
 
 
 @njit(nogil=True, cache=True)
@@ -128,32 +155,48 @@ def edit_scores(tokens, candidates, tables, insert, replace, delete):
     delete : float32 array (n,)
     """
     n = len(tokens)
+    ahead = np.empty(len(candidates), np.int64)  # where the pair (c, x) lies, c the candidate
+    for k in range(len(candidates)):
+        ahead[k] = _pair(candidates[k], _at(tokens, 0), tables)
     for i in range(n + 1):
         a, b = _at(tokens, i - 2), _at(tokens, i - 1)
         x, y, z = _at(tokens, i), _at(tokens, i + 1), _at(tokens, i + 2)
+        ab = _pair(a, b, tables)
         own = _of_triple(a, b, x, tables)
         after = _of_triple(b, x, y, tables) if y >= 0 else 0.0
         beyond = _of_triple(x, y, z, tables) if z >= 0 else 0.0
+        p_xy = _of_pair(x, y, tables) if y >= 0 else np.float32(0.0)
+        p_yz = _of_pair(y, z, tables) if z >= 0 else np.float32(0.0)
         if i < n:
             delete[i] = _of_triple(a, b, y, tables) - own - after - beyond
             if z >= 0:
                 delete[i] += _of_triple(b, y, z, tables)
         for k in range(len(candidates)):
             c = candidates[k]
-            first = _of_triple(a, b, c, tables)
-            gain = first + _of_triple(b, c, x, tables) - own
+            bc, cx = _pair(b, c, tables), ahead[k]
+            first = _from_triple(ab, a, b, c, _from_pair(bc, b, c, tables), tables)
+            gain = first - own + _from_triple(bc, b, c, x, _from_pair(cx, c, x, tables), tables)
             if y >= 0:
-                gain += _of_triple(c, x, y, tables) - after
+                gain += _from_triple(cx, c, x, y, p_xy, tables) - after
             insert[i, k] = gain
             if i == n:
                 continue
-            if c == x:
-                replace[i, k] = -1e6
-                continue
-            gain = first + _of_triple(b, c, y, tables) - own - after
+            cy = ahead[k] = _pair(c, y, tables)
+            gain = first - own - after
+            gain += _from_triple(bc, b, c, y, _from_pair(cy, c, y, tables), tables)
             if z >= 0:
-                gain += _of_triple(c, y, z, tables) - beyond
-            replace[i, k] = gain
+                gain += _from_triple(cy, c, y, z, p_yz, tables) - beyond
+            replace[i, k] = gain if c != x else -1e6
+
+
+@njit(nogil=True, cache=True)
+def _so_far(tokens, tables):
+    """Return log P of the first 0 … n + 1 tokens of a sentence and its end, float64 (n + 2,)."""
+    out = np.zeros(len(tokens) + 2)
+    for i in range(len(tokens) + 1):
+        own = _of_triple(_at(tokens, i - 2), _at(tokens, i - 1), _at(tokens, i), tables)
+        out[i + 1] = out[i] + own
+    return out
 
 
 @njit(nogil=True, cache=True)
@@ -166,11 +209,16 @@ def cut_scores(tokens, cuts, tables, out):
         First and last + 1 of the phrase.
     out : float64 array (m,)
     """
-    now = _of_sentence(tokens, tables)
+    so_far = _so_far(tokens, tables)
     for k in range(len(cuts)):
         first, end = cuts[k, 0], cuts[k, 1]
-        changed = np.concatenate((tokens[:first], tokens[end:]))
-        out[k] = _of_sentence(changed, tables) - now
+        last = min(end + 2, len(tokens) + 1)
+        out[k] = so_far[first] - so_far[last]
+        a, b = _at(tokens, first - 2), _at(tokens, first - 1)
+        for i in range(end, last):
+            c = _at(tokens, i)
+            out[k] += _of_triple(a, b, c, tables)
+            a, b = b, c
 
 
 @njit(nogil=True, cache=True)
@@ -198,31 +246,29 @@ def pair_scores(tokens, places, pairs, tables, out):
 def move_scores(tokens, moves, tables, out):
     """Write by how much log P changes when a phrase moves.
 
+    A move exchanges two phrases that stand side by side, p … q − 1 and q … r − 1: what changes is
+    how likely the first two tokens of each are, and the two that follow both.
+
     Parameters
     ----------
     moves : int32 array (m, 3)
         First and last + 1 of the phrase, and before which of the other tokens it is put.
     out : float64 array (m,)
     """
-    now = _of_sentence(tokens, tables)
-    changed = np.empty_like(tokens)
+    n = len(tokens)
+    so_far = _so_far(tokens, tables)
     for k in range(len(moves)):
-        moved(tokens, moves[k, 0], moves[k, 1], moves[k, 2], changed)
-        out[k] = _of_sentence(changed, tables) - now
-
-
-@njit(nogil=True, cache=True)
-def moved(tokens, first, end, to, out):
-    """Write the sentence with tokens first … end − 1 put before the `to`-th of the others."""
-    at, rest = 0, 0
-    for i in range(len(tokens) + 1):
-        if i < len(tokens) and first <= i < end:
-            continue
-        if rest == to:
-            for j in range(first, end):
-                out[at] = tokens[j]
-                at += 1
-        if i < len(tokens):
-            out[at] = tokens[i]
-            at += 1
-        rest += 1
+        first, end, to = np.int64(moves[k, 0]), np.int64(moves[k, 1]), np.int64(moves[k, 2])
+        p, q, r = (to, first, end) if to < first else (first, end, to + end - first)
+        gain = 0.0
+        a, b = _at(tokens, p - 2), _at(tokens, p - 1)
+        for start, stop in ((q, r), (p, q), (r, n + 1)):
+            last = min(start + 2, stop)
+            for i in range(start, last):
+                c = _at(tokens, i)
+                gain += _of_triple(a, b, c, tables)
+                a, b = b, c
+            gain -= so_far[last] - so_far[start]
+            if last < stop:
+                a, b = _at(tokens, stop - 2), _at(tokens, stop - 1)
+        out[k] = gain

@@ -88,10 +88,12 @@ class LanguageModel:
             log_probabilities(np.concatenate(sentences), starts, self.tables, out)
         return out
 
-    def next_scores(self, a: int, b: int, candidates: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return log P(c | a b) of each candidate."""
-        out = np.empty(len(candidates))
-        next_scores(a, b, candidates, self.tables, out)
+    def next_scores(
+        self, before: NDArray[np.int32], candidates: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Return log P(c | a b) of n candidates after each of (m, 2) pairs, shape (m, n)."""
+        out = np.empty((len(before), len(candidates)))
+        next_scores(before, candidates, self.tables, out)
         return out
 
     def edit_scores(self, tokens: NDArray[np.int32], candidates: NDArray[np.int32]) -> EditScores:

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
-from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step, merged
+from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
+from core.attacks.inversion.reconstruct.prior import Prior
+from core.attacks.inversion.reconstruct.start import Heard
+from core.attacks.inversion.reconstruct.unions import unions
 from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
 from core.vectors import unit
 
 __all__ = ["Plan", "Quest", "climb", "directions"]
 
-_Try = tuple[Step | None, Edit | None, NDArray[np.int32]]
-"""A sentence to encode, with the one that it came from and how."""
 
-_Tried = tuple[Step | None, Edit | None, Step]
+class Try(NamedTuple):
+    """A sentence to encode, with the one that it came from, how, and the value foreseen."""
 
-_Waiting = tuple[float, int, Step, Edit | NDArray[np.int32]]
-"""Minus the value foreseen, a number of its own, a sentence, and its edit or what becomes of it."""
+    tokens: NDArray[np.int32]
+    parent: Step | None = None
+    edit: Edit | None = None
+    foreseen: float = math.nan
+
+
+_Waiting = tuple[float, int, Step, Edit | NDArray[np.int32], float]
+"""Minus the value foreseen, a number of its own, a sentence, its edit or what becomes of it, and
+the value foreseen before anything was learned of the edit's word."""
 
 _SAME = 0.9998
 """Cosine from which two texts are the same to an encoder that computes in half precision."""
 
+_EXPANDED = 2
+"""States of a round whose edits are foreseen."""
+
+_LEARNED = 1.0
+"""How much of a token's surprises counts."""
+
 _BARREN, _SHAKEN = 3, 6
 """Beginnings in a row without gain after which a search ends, and sentences of each."""
-
-_MERGED = 6
-"""Edits of one sentence that gained most, of which pairs are tried together."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,6 @@ class Plan:
     ----------
     n_queries : int
         Texts that may be encoded for each vector.
-    prior : float
-        What a nat of log P counts beside the cosine.
     width : int
         Queries of a round for each vector.
     n_states : int
@@ -55,7 +68,6 @@ class Plan:
     """
 
     n_queries: int
-    prior: float
     width: int
     n_states: int
     patience: int
@@ -68,10 +80,8 @@ class Quest:
     target: NDArray[np.float32]
     """The unit vector under attack."""
     starts: list[NDArray[np.int32]]
-    heard: NDArray[np.int32]
-    """Words that another attack reads, as tokens."""
-    likely: NDArray[np.float64]
-    """How much it believes in each."""
+    heard: Heard
+    prior: Prior
     states: list[Step] = field(default_factory=list)
     best: Step | None = None
     trail: list[tuple[int, Step]] = field(default_factory=list)
@@ -88,6 +98,8 @@ class Quest:
     _waiting: list[_Waiting] = field(default_factory=list)
     _moves: list[_Waiting] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
+    _surprise: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """By how much edits that bring a token in gained more than was foreseen, and how many did."""
 
     def __post_init__(self) -> None:
         """Keep the first sentence: later starts take its place."""
@@ -95,51 +107,62 @@ class Quest:
 
     def expandable(self) -> list[Step]:
         """Return the states whose edits were not proposed yet."""
-        return [step for step in self.states if not step.is_expanded]
+        return [step for step in self.states if not step.is_expanded][:_EXPANDED]
 
     def take_up(self, step: Step, expansion: Expansion) -> None:
         """Put a state's edits in line."""
         step.is_expanded = True
-        for gain, edit in expansion.edits:
-            heappush(self._waiting, (-(step.value + gain), next(self._numbers), step, edit))
-        for gain, edit in expansion.moves:
-            heappush(self._moves, (-(step.value + gain), next(self._numbers), step, edit))
+        for line, found in ((self._waiting, expansion.edits), (self._moves, expansion.moves)):
+            for gain, edit in found:
+                self._line_up(line, step, edit, step.value + gain)
 
-    def next_round(self, plan: Plan) -> list[_Try]:
+    def _line_up(
+        self, line: list[_Waiting], step: Step, edit: Edit | NDArray[np.int32], value: float
+    ) -> None:
+        foreseen = value + self._surprise_of(edit)
+        heappush(line, (-foreseen, next(self._numbers), step, edit, value))
+
+    def _surprise_of(self, edit: Edit | NDArray[np.int32]) -> float:
+        if isinstance(edit, Edit) and len(edit.tokens) == 1:
+            total, n = self._surprise.get(edit.tokens[0], (0.0, 0))
+            return _LEARNED * total / (n + 1)
+        return 0.0
+
+    def next_round(self, plan: Plan) -> list[Try]:
         """Return the sentences to encode next, with what each came from."""
         room = min(plan.width, plan.n_queries - self.n_queries)
         if not self.states:
-            starts: list[_Try] = [(None, None, tokens) for tokens in self._new(self.starts)]
-            return starts[:room]
+            return [Try(tokens) for tokens in self.starts if self._is_new(tokens)][:room]
         n_moves = room // 4
         chosen = self._draw(self._moves, n_moves)
         chosen += self._draw(self._waiting, room - len(chosen))
         chosen += self._draw(self._moves, room - len(chosen))
         return chosen
 
-    def _new(self, sentences: Sequence[NDArray[np.int32]]) -> list[NDArray[np.int32]]:
-        found = []
-        for tokens in sentences:
-            key = tokens.tobytes()
-            if len(tokens) and key not in self._tried:
-                self._tried.add(key)
-                found.append(tokens)
-        return found
+    def _is_new(self, tokens: NDArray[np.int32]) -> bool:
+        key = tokens.tobytes()
+        is_new = len(tokens) > 0 and key not in self._tried
+        self._tried.add(key)
+        return is_new
 
-    def _draw(self, line: list[_Waiting], n: int) -> list[_Try]:
-        chosen: list[_Try] = []
+    def _draw(self, line: list[_Waiting], n: int) -> list[Try]:
+        chosen: list[Try] = []
         while line and len(chosen) < n:
-            _, _, step, edit = heappop(line)
+            foreseen, _, step, edit, value = heappop(line)
+            if value + self._surprise_of(edit) < -foreseen - 1e-6:  # learned while it waited
+                self._line_up(line, step, edit, value)
+                continue
             own = edit if isinstance(edit, Edit) else None
             tokens = edit.of(step.tokens) if isinstance(edit, Edit) else edit
-            chosen += [(step, own, new) for new in self._new([tokens])]
+            if self._is_new(tokens):
+                chosen.append(Try(tokens, step, own, value))
         return chosen
 
-    def learn(self, tried: list[_Tried], plan: Plan) -> None:
+    def learn(self, tried: list[tuple[Try, Step]], plan: Plan) -> None:
         """Take up what a round found."""
         self.n_queries += len(tried)
         before = -np.inf if self.best is None else self.best.value
-        found = sorted((step for _, _, step in tried), key=lambda step: -step.value)
+        found = sorted((step for _, step in tried), key=lambda step: -step.value)
         if found and found[0].value > before:
             self.best = found[0]
             self.trail.append((self.n_queries, found[0]))
@@ -165,30 +188,21 @@ class Quest:
         self.starts = [shaken(before_all.tokens, rng) for _ in range(_SHAKEN)]
         self.states, self._waiting, self._moves, self.n_idle = [], [], [], 0
 
-    def _merge(self, tried: list[_Tried]) -> None:
-        """Put in line, two by two, the edits of one sentence that gained most.
-
-        What both do together is foreseen by what each does alone: u + v − w, where w is the
-        vector of the sentence without either.
-        """
-        by_parent: dict[int, list[tuple[Step, Edit, Step]]] = {}
-        for parent, edit, step in tried:
-            if parent is not None and edit is not None and step.value > parent.value:
-                by_parent.setdefault(id(parent), []).append((parent, edit, step))
-        for children in by_parent.values():
-            children.sort(key=lambda child: -child[2].value)
-            few = children[:_MERGED]
-            for i, (parent, edit, step) in enumerate(few):
-                for _, other, second in few[i + 1 :]:
-                    both = merged(parent.tokens, edit, other)
-                    if both is None:
-                        continue
-                    foreseen = step.vector + second.vector - parent.vector
-                    cosine = float(foreseen @ self.target / np.linalg.norm(foreseen))
-                    gain = step.value - step.cosine + second.value - second.cosine
-                    value = cosine + gain - (parent.value - parent.cosine)
-                    entry = (-value, next(self._numbers), parent, both)
-                    heappush(self._waiting, entry)
+    def _merge(self, tried: list[tuple[Try, Step]]) -> None:
+        """Learn what the edits gained, and put in line, together, those that gained alone."""
+        parents: dict[int, Step] = {}
+        for (_, parent, edit, foreseen), step in tried:
+            if parent is None or edit is None or edit.to >= 0:
+                continue
+            if len(edit.tokens) == 1:
+                total, n = self._surprise.get(edit.tokens[0], (0.0, 0))
+                self._surprise[edit.tokens[0]] = (total + step.value - foreseen, n + 1)
+            if step.value > parent.value:
+                parent.gained.append((edit, step))
+                parents[id(parent)] = parent
+        for parent in parents.values():
+            for value, tokens in unions(self.target, parent, parent.gained):
+                self._line_up(self._waiting, parent, tokens, value)
 
 
 def shaken(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
@@ -209,38 +223,41 @@ def climb(
     on_round: Callable[[], None],
 ) -> None:
     """Search for all sentences side by side, so that their queries share the encoder's batches."""
+    products = ThreadpoolController()
     while going := [quest for quest in quests if not quest.is_over]:
         on_round()
         fresh = [(quest, step) for quest in going for step in quest.expandable()]
-        expansions = proposer([(quest.target, quest.heard, step) for quest, step in fresh])
+        with products.limit(limits=1, user_api="blas"):  # so small, threads spin longer than work
+            expansions = proposer([(q.target, q.heard.tokens, q.prior, step) for q, step in fresh])
         for (quest, step), expansion in zip(fresh, expansions, strict=True):
             quest.take_up(step, expansion)
         rounds = [quest.next_round(plan) for quest in going]
-        steps = iter(_encoded(encoder, model, going, rounds, plan))
+        steps = iter(_encoded(encoder, model, going, rounds))
         for quest, tried in zip(going, rounds, strict=True):
-            quest.learn([(parent, edit, next(steps)) for parent, edit, _ in tried], plan)
+            quest.learn([(one, next(steps)) for one in tried], plan)
 
 
 def _encoded(
     encoder: Encoder,
     model: LanguageModel,
     quests: Sequence[Quest],
-    rounds: Sequence[list[_Try]],
-    plan: Plan,
+    rounds: Sequence[list[Try]],
 ) -> list[Step]:
     """Encode all sentences of a round, each text once."""
-    sentences = [tokens for tried in rounds for _, _, tokens in tried]
+    sentences = [one.tokens for tried in rounds for one in tried]
     if not sentences:
         return []
-    targets = [q.target for q, tried in zip(quests, rounds, strict=True) for _ in tried]
+    asking = [q for q, tried in zip(quests, rounds, strict=True) for _ in tried]
     texts = [model.lexicon.text(tokens) for tokens in sentences]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = unit(encoder.encode(list(places)))[[places[text] for text in texts]]
-    cosines = np.einsum("ij,ij->i", vectors, np.stack(targets))
+    cosines = np.einsum("ij,ij->i", vectors, np.stack([q.target for q in asking]))
     chances = model.log_probabilities(sentences)
     return [
-        Step(tokens, vector, float(cosine), float(chance), float(cosine + plan.prior * chance))
-        for tokens, vector, cosine, chance in zip(sentences, vectors, cosines, chances, strict=True)
+        Step(tokens, vector, cosine, chance, cosine + q.prior.of(chance, len(tokens)))
+        for q, tokens, vector, cosine, chance in zip(
+            asking, sentences, vectors, cosines.tolist(), chances.tolist(), strict=True
+        )
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ _WEIGHT = 0.45
 _PER_TOKEN = 0.75
 """What a token is worth by being there: long sentences are unlikely ones."""
 _PER_WORD = 2.0
+_LENGTH, _LENGTHENS = 1.6, 0.51
+"""log n of a sentence of n tokens by log(1 + H), H of `length_heard`: a regression."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,12 @@ class Heard:
     """Likeliest first, shape (m,)."""
     likely: NDArray[np.float64]
     """The probability that the sentence holds each."""
+    n_expected: float = 0.0
+    """How many tokens the sentence seems to have."""
 
     def best(self, count: int) -> Heard:
         """Return the likeliest."""
-        return Heard(self.tokens[:count], self.likely[:count])
+        return replace(self, tokens=self.tokens[:count], likely=self.likely[:count])
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,16 @@ class _Path:
     score: float
     tokens: tuple[int, ...]
     used: int
+
+
+def length_heard(likely: NDArray[np.floating]) -> float:
+    """Return how many tokens a sentence seems to have, by the attack's belief p in every word.
+
+    The longer it is, the more words are half believed in: H = −Σ p log p + (1 − p) log(1 − p).
+    """
+    p = np.clip(likely.astype(np.float64), 1e-9, 1 - 1e-9)
+    unsure = -float((p * np.log(p) + (1 - p) * np.log1p(-p)).sum())
+    return min(float(np.exp(_LENGTH + _LENGTHENS * np.log1p(unsure))), float(_MOST_TOKENS))
 
 
 def first_sentences(heard: Heard, model: LanguageModel) -> list[NDArray[np.int32]]:
@@ -91,11 +105,10 @@ def _step(
     model: LanguageModel,
 ) -> tuple[list[_Path], list[_Path]]:
     """Return the paths after one more token, best first, and those that end."""
-    scores = np.empty((len(paths), len(choices)))
+    before = np.array([(BEGIN, BEGIN, *path.tokens)[-2:] for path in paths], dtype=np.int32)
+    scores = _WEIGHT * model.next_scores(before, choices) + worth
     for row, path in enumerate(paths):
-        before = (BEGIN, BEGIN, *path.tokens)
-        known = model.next_scores(before[-2], before[-1], choices)
-        scores[row] = path.score + _WEIGHT * known + worth
+        scores[row] += path.score
         taken = [k for k in range(n_words) if path.used >> k & 1]
         scores[row, taken] = -np.inf
         is_over = bool(path.tokens) and path.tokens[-1] == choices[-2]
