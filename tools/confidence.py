@@ -29,6 +29,9 @@ __all__ = ["drawn", "main"]
 
 LENGTHS = ((4, 8), (9, 16), (17, 32))
 
+_MOST = 170
+"""Sentences of Wikipedia of each length that tables may attack: none of them is learned from."""
+
 
 def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
     """Return n of the texts in (text, source) rows, from each source and length in turn."""
@@ -56,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     encoder = load_encoder(EncoderSpec())
     table = ReconstructStudy(
-        target=given.texts, auxiliary="held-out", where="source=wikipedia", n=30
+        target=given.texts, auxiliary="held-out", where="source=wikipedia", n=_MOST
     )
     taken = {text for cell in table.cells() for text in targets(cell, encoder).sentences.texts}
     marks, pool = frozenset(shipped_held_out(encoder)), pd.read_parquet(given.texts)
