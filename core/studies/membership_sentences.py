@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,7 @@ def _attacked(
     labelled = halves.labelled[pairs.documents]
     groups = np.concatenate([np.zeros(len(members), dtype=np.int64), tenths])
 
+    @cache
     def levels(name: str) -> list[Scored]:
         """Return the scores of all pairs and again of those in tenths, and of books in each."""
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind

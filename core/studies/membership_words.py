@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,7 @@ def _attacked(
     }
     learns = labelled & (groups > 0)
 
+    @cache
     def scored(name: str) -> tuple[Any, NDArray[np.float64]]:
         attack = find(WORD_ATTACKS, name, "similarity").kind()
         attack.fit(vectors, chosen.take(learns), members[learns])

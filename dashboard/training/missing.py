@@ -6,8 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.studies import training_summary
-from core.studies.registry import STUDIES as VERSIONS
+from core.studies import registry, training_summary
 from core.studies.training_summary import FILES
 from dashboard.training.state import PARTS, STUDIES
 
@@ -53,7 +52,7 @@ _SINCE = {
 def say_if_former(part: str, version: int) -> None:
     """Say where figures were measured by a former version of their study, and what has changed."""
     study = STUDIES[part]
-    now = VERSIONS[study].version
+    now = registry.STUDIES[study].version
     if version >= now:
         return
     told = [said for since, said in _SINCE.get(study, {}).items() if since > version]
