@@ -11,9 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from core.attacks.inversion import load_attack, save_attack
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
 from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
 from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
+from core.attacks.inversion.reconstruct.evidence import Evidence, Told
 from core.attacks.inversion.reconstruct.tokens import (
     BEGIN,
     END,
@@ -22,9 +24,12 @@ from core.attacks.inversion.reconstruct.tokens import (
     Lexicon,
     tokens_of,
 )
+from core.attacks.inversion.shipped import text_mark
 from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import Vectors
+from core.text import Vocabulary
 from tests.test_reconstruct import TEXTS, OrderEncoder, read
+from tools.decoder import taught_by
 
 HELD = [text for i, text in enumerate(TEXTS) if i % 8 == 0]
 KNOWN = [text for i, text in enumerate(TEXTS) if i % 8]
@@ -44,13 +49,23 @@ def small(size: int = 7, longest: int = 4) -> DecoderNetwork:
 
 
 VECTORS = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+TOLD = Told(np.array([[4, 6], [5, 3], [3, 5]]), np.array([[3, 1], [2, 2], [5, 0]], np.float32))
+
+
+def some(told: Told, rows: slice) -> Told:
+    return Told(told.tokens[rows], told.nats[rows])
 
 
 @torch.inference_mode()
-def logs_of(network: DecoderNetwork, vector: Vectors, ids: tuple[int, ...]) -> NDArray[np.float64]:
+def logs_of(
+    network: DecoderNetwork, vector: Vectors, ids: tuple[int, ...], told: Told | None = None
+) -> NDArray[np.float64]:
     """Return log P of every token in each place of a sentence, all places at once."""
-    known = network(torch.from_numpy(vector[None]), torch.tensor([ids]))
-    scores = torch.log_softmax(network.scores(known)[0].double(), -1)
+    known = network(torch.from_numpy(vector[None]), torch.tensor([ids]))[0]
+    told = told or Told.nothing(1)
+    rows = [0] * len(known)
+    heard = torch.from_numpy(told.tokens[rows]), torch.from_numpy(told.nats[rows])
+    scores = torch.log_softmax(network.scores(known, *heard).double(), -1)
     found: NDArray[np.float64] = scores.numpy()
     return found
 
@@ -79,18 +94,18 @@ def test_token_by_token_it_knows_what_it_knows_of_all_at_once():
 def test_wide_enough_the_search_finds_the_best_of_all_sentences():
     network = small()
     best = []
-    for vector in VECTORS:
+    for i, vector in enumerate(VECTORS):
         worth = {}
         for length in (1, 2, 3):
             for ids in product(range(N_SPECIAL, 7), repeat=length):
-                logs = logs_of(network, vector, ids)
-                total = sum(logs[i, token] for i, token in enumerate((*ids, END)))
+                logs = logs_of(network, vector, ids, some(TOLD, slice(i, i + 1)))
+                total = sum(logs[place, token] for place, token in enumerate((*ids, END)))
                 worth[ids] = total / (length + 1) ** 0.8
         best.append(sorted(worth, key=lambda ids: -worth[ids])[:4])
     decoder = Decoder(network)
-    found = decoder.write(VECTORS, n_beams=64)
+    found = decoder.write(VECTORS, TOLD, n_beams=64)
     assert [[tuple(ids) for ids in own[:4]] for own in found] == best
-    (alone,) = decoder.write(VECTORS[1:2], n_beams=64)
+    (alone,) = decoder.write(VECTORS[1:2], some(TOLD, slice(1, 2)), n_beams=64)
     assert [tuple(ids) for ids in alone[:4]] == best[1], "neighbours change nothing"
 
 
@@ -98,10 +113,42 @@ def test_it_writes_no_unknown_word_and_never_nothing():
     network = small(longest=3)
     with torch.no_grad():  # now what it must not write is what it likes best
         network.leave.bias.copy_(network.tokens.weight[[BEGIN, END, UNKNOWN]].sum(0))
-    for own in Decoder(network).write(VECTORS, n_beams=3):
+    for own in Decoder(network).write(VECTORS, TOLD, n_beams=3):
         assert 1 <= len(own) <= 3
         assert all(1 <= len(ids) <= 3 and ids.min() >= N_SPECIAL for ids in own)
-    assert Decoder(network).write(VECTORS[:0]) == []
+    assert Decoder(network).write(VECTORS[:0], Told.nothing(0)) == []
+
+
+def test_a_word_that_is_told_is_written_the_likelier_the_more_is_told():
+    network = small()
+    with torch.no_grad():
+        network.listen.weight.zero_()
+        network.listen.bias.fill_(0.25)
+    for place in (0, 1):  # of 8 nats a quarter, at each place
+        plain = logs_of(network, VECTORS[0], (3,))[place]
+        one = Told(np.array([[4, UNKNOWN]]), np.array([[8, 0]], np.float32))
+        told = logs_of(network, VECTORS[0], (3,), one)[place]
+        gain = (told - plain) - (told - plain)[3]
+        np.testing.assert_allclose(gain, [0, 0, 0, 0, 2, 0, 0], atol=1e-5)
+
+
+def test_what_is_told_is_what_the_vector_adds_to_how_usual_a_word_is():
+    class Reader:
+        def probabilities(self, vectors: Vectors) -> NDArray[np.float32]:
+            return np.array([[0.5, 0.9, 0.01, 0.2]] * len(vectors), np.float32)
+
+    base = ProbeMLCAttack()
+    base.vocabulary_ = Vocabulary(("stone", "tree", "river", "zyx"), (40, 20, 10, 5), 100)
+    base.model_ = Reader()  # type: ignore[assignment]
+    lexicon = Lexicon(("<begin>", "<end>", "<unknown>", "the", "river", "tree", "stone"))
+    told = Evidence(base, lexicon, 7).of(VECTORS[:2])
+    usual = dict(zip(base.vocabulary_.words, base.vocabulary_.log_odds, strict=True))
+    assert told.tokens.tolist() == [[5, 6, 4]] * 2, "zyx is no token; the likeliest come first"
+    wanted = [np.log(9) - usual["tree"], 0 - usual["stone"], 0.0]  # .01 is less than usual
+    np.testing.assert_allclose(told.nats, [wanted] * 2, rtol=1e-4)
+    assert Evidence(base, lexicon, 6).of(VECTORS[:1]).tokens.tolist() == [[5, 4]]
+    none = Evidence(base, lexicon, 4).of(VECTORS)
+    assert (none.tokens == UNKNOWN).all() and not none.nats.any()
 
 
 def taught(sentences: list[str], vectors: Vectors, plan: DecoderPlan = PLAN) -> Decoder:
@@ -109,7 +156,8 @@ def taught(sentences: list[str], vectors: Vectors, plan: DecoderPlan = PLAN) -> 
 
 
 def share_written(decoder: Decoder, texts: list[str]) -> float:
-    found = decoder.write(OrderEncoder().encode(texts), n_beams=4)
+    vectors = OrderEncoder().encode(texts)
+    found = decoder.write(vectors, Told.nothing(len(vectors)), n_beams=4)
     told = [tokens_of(LEXICON.text(own[0])) for own in found]
     return float(np.mean([a == tokens_of(b) for a, b in zip(told, texts, strict=True)]))
 
@@ -132,7 +180,8 @@ def test_taught_with_vectors_of_other_texts_it_reads_nothing():
 def test_a_sentence_too_long_or_with_an_unknown_word_is_no_obstacle():
     texts = [*KNOWN[:40], "the " * 30, "zyx saw the bridge."]
     plan = DecoderPlan(**{**vars(PLAN), "epochs": 1})
-    assert taught(texts, OrderEncoder().encode(texts), plan).write(VECTORS.repeat(52, 1)[:, :256])
+    once = taught(texts, OrderEncoder().encode(texts), plan)
+    assert once.write(VECTORS.repeat(52, 1)[:, :256], Told.nothing(3))
     with pytest.raises(InvalidInputError, match="decoder_epochs=0"):
         taught(["the " * 30] * 20, OrderEncoder().encode(["the"] * 20), plan)
 
@@ -161,9 +210,17 @@ def test_kept_in_a_byte_each_it_writes_the_same(decoder: Decoder):
     arrays = decoder.arrays()
     assert all(arrays[n].dtype == np.int8 for n in arrays if n.endswith(".codes"))
     again = Decoder.from_arrays(arrays, 256)
-    vectors = OrderEncoder().encode(HELD)
-    for one, other in zip(decoder.write(vectors), again.write(vectors), strict=True):
+    vectors, told = OrderEncoder().encode(HELD), Told.nothing(len(HELD))
+    for one, other in zip(decoder.write(vectors, told), again.write(vectors, told), strict=True):
         assert [ids.tolist() for ids in one] == [ids.tolist() for ids in other]
+
+
+def test_it_goes_on_from_where_another_ended(decoder: Decoder):
+    vectors = OrderEncoder().encode(KNOWN)
+    ids = [LEXICON.ids(tokens_of(text)) for text in KNOWN]
+    still = DecoderPlan(**{**vars(PLAN), "epochs": 1, "learning_rate": 1e-12})
+    assert share_written(train_decoder(ids, vectors, still, begun=decoder), HELD) > 0.6
+    assert share_written(train_decoder(ids, vectors, still), HELD) < 0.1
 
 
 @pytest.mark.parametrize("damage", ["missing", "shape", "nan", "width"])
@@ -191,7 +248,9 @@ def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttac
     vectors = encoder.encode(HELD[:8])
     answers = attack.invert(encoder, vectors)
     assert attack.decoder_ is not None
-    first = [own[0] for own in attack.decoder_.write(vectors, n_beams=4)]
+    told = Evidence(attack.base_, attack.model_.lexicon, attack.decoder_.size).of(vectors)
+    first = [own[0] for own in attack.decoder_.write(vectors, told, n_beams=4)]
+    assert told.nats.max() > 1 and (told.tokens >= N_SPECIAL).all()
     for answer, tokens in zip(answers, first, strict=True):
         assert answer.sentence is not None
         assert answer.sentence.steps[0].text == attack.model_.lexicon.text(tokens)
@@ -205,3 +264,9 @@ def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttac
 def vars_of(attack: ReconstructAttack) -> dict[str, int]:
     names = ("n_queries", "vocabulary_size", "lexicon_size", "base_epochs", "n_beams")
     return {name: getattr(attack, name) for name in names}
+
+
+def test_the_tool_takes_what_weights_may_learn_from():
+    rows = [("one", "wikipedia"), ("two", "reuters21578"), ("three", "tatoeba_tanaka"),
+            ("four", "wikipedia")]  # fmt: skip
+    assert taught_by(rows, frozenset({text_mark("four")})) == ["one", "three"]

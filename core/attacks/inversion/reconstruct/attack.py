@@ -18,11 +18,12 @@ from core.attacks.inversion.reconstruct.decoder import Decoder
 from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
 from core.attacks.inversion.reconstruct.edits import Proposer
 from core.attacks.inversion.reconstruct.effects import Effects
+from core.attacks.inversion.reconstruct.evidence import Evidence
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
 from core.attacks.inversion.reconstruct.prior import Prior
 from core.attacks.inversion.reconstruct.progress import reporter
 from core.attacks.inversion.reconstruct.search import Plan, Quest, climb, directions
-from core.attacks.inversion.reconstruct.start import Heard, first_sentences, length_heard
+from core.attacks.inversion.reconstruct.start import Heard, first_sentences, heard_in
 from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.corpora.documents import digest_fields
 from core.encoders.transformer import TransformerEncoder
@@ -37,8 +38,6 @@ __all__ = ["ReconstructAttack"]
 
 _BLOCK = 16
 """Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
-
-_HEARD = 60
 
 
 @dataclass
@@ -175,6 +174,7 @@ class ReconstructAttack:
                 ids,
                 vectors,
                 self._decoder_plan(),
+                tell=Evidence(base, self.model_.lexicon, self._decoder_plan().size).of,
                 identity={"encoder": encoder.fingerprint, "texts": digest_fields(texts)},
                 checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir, "decoder"),
                 on_progress=lambda f, m: on_progress(last + (1 - last) * f, m),
@@ -253,7 +253,8 @@ class ReconstructAttack:
         """Return where the search begins for each vector, of which `units` are the directions."""
         written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
         if self.decoder_ is not None:
-            written = self.decoder_.write(units, n_beams=self.n_beams)
+            told = Evidence(self.base_, self.model_.lexicon, self.decoder_.size).of(units)
+            written = self.decoder_.write(units, told, n_beams=self.n_beams)
         return [
             Quest(vector, [*own, *first_sentences(heard, self.model_)], heard, self._prior(heard))
             for vector, own, heard in zip(units, written, self._heard(vectors), strict=True)
@@ -269,15 +270,7 @@ class ReconstructAttack:
     def _heard(self, vectors: Vectors) -> list[Heard]:
         """Return the words that the classifier underneath reads, as tokens of the lexicon."""
         likely = self.base_.model_.probabilities(vectors)
-        index = self.model_.lexicon.index
-        places = np.array([index.get(w, -1) for w in self.base_.vocabulary_.words])
-        known = np.flatnonzero(places >= 0)
-        found = []
-        for whole, row in zip(likely, likely[:, known], strict=True):
-            top = np.argsort(-row, kind="stable")[:_HEARD]
-            tokens, believed = places[known[top]].astype(np.int32), row[top].astype(np.float64)
-            found.append(Heard(tokens, believed, length_heard(whole)))
-        return found
+        return heard_in(likely, self.base_.vocabulary_.words, self.model_.lexicon)
 
     def _search(
         self, encoder: Encoder, quests: list[Quest], on_round: Callable[[Plan], None]

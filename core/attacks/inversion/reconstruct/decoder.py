@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.attacks.inversion.reconstruct.coded import coded, decoded
+from core.attacks.inversion.reconstruct.evidence import Told
 from core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN
 from core.errors import InvalidInputError
 from core.protocols import Vectors
@@ -22,6 +23,8 @@ _Cache = list[tuple[Tensor, Tensor]]
 """Keys and values of each layer for what stands before, shape (b, heads, t, width / heads)."""
 
 _HEAD_WIDTH = 64
+_LISTENS = 0.5
+"""How much of a classifier's evidence counts before anything is learned."""
 _LEANING = 0.8
 """Sentences are compared by log P / length^0.8: by log P alone the shortest would win."""
 
@@ -57,6 +60,10 @@ class _Block(nn.Module):
 class DecoderNetwork(nn.Module):
     """A causal Transformer whose first positions are linear in the vector; tied output weights.
 
+    The words that a classifier reads from the vector, w with E_w nats of evidence, raise its
+    logits: z_w = ⟨h, token_w⟩ + λ(h) · E_w. How far they are listened to, λ, is linear in what is
+    known at that place, so that a word is not written again and again.
+
     Parameters
     ----------
     size : int
@@ -89,9 +96,12 @@ class DecoderNetwork(nn.Module):
         self.enter = nn.Linear(dimension, n_first * width)
         self.blocks = nn.ModuleList(_Block(width, dropout) for _ in range(n_layers))
         self.leave = nn.LayerNorm(width)
+        self.listen = nn.Linear(width, 1)
         self.dropout = nn.Dropout(dropout)
         for weights in (self.tokens.weight, self.places.weight):
             nn.init.normal_(weights, std=width**-0.5 / 2)
+        nn.init.zeros_(self.listen.weight)
+        nn.init.constant_(self.listen.bias, _LISTENS)
 
     def begin(self, vectors: Tensor) -> Tensor:
         """Return the first positions, shape (b, n_first, width), of (b, d) vectors."""
@@ -114,9 +124,18 @@ class DecoderNetwork(nn.Module):
             kept.append(own)
         return self.leave(x), kept
 
-    def scores(self, known: Tensor) -> Tensor:
-        """Return the logit of each token for what is known, shape (…, size)."""
-        return known @ self.tokens.weight.T
+    def scores(self, known: Tensor, tokens: Tensor, nats: Tensor) -> Tensor:
+        """Return the logit of each token for what is known, shape (m, size).
+
+        Parameters
+        ----------
+        known : Tensor, shape (m, width)
+        tokens, nats : Tensor, shape (m, k)
+            Of `Told`, for each row.
+        """
+        logits = known @ self.tokens.weight.T
+        heard = self.listen(known) * nats
+        return logits.scatter_add(-1, tokens, heard.to(logits.dtype))
 
 
 @dataclass(frozen=True)
@@ -132,13 +151,15 @@ class Decoder:
 
     @torch.inference_mode()
     def write(
-        self, vectors: Vectors, *, n_beams: int = 8, longest: int | None = None
+        self, vectors: Vectors, told: Told, *, n_beams: int = 8, longest: int | None = None
     ) -> list[list[NDArray[np.int32]]]:
         """Return likely sentences of each vector, likeliest first: a beam search, without a query.
 
         Parameters
         ----------
         vectors : float32 array of shape (n, d)
+        told : Told
+            What a classifier reads from them.
         n_beams : int
             Sentences that are written side by side; as many come back at most, and one at least.
         longest : int, optional
@@ -154,15 +175,18 @@ class Decoder:
         network = self.network.eval()
         beams = _Beams(len(vectors), min(n_beams, self.size - 3), self.size)
         given = torch.as_tensor(vectors, dtype=torch.float32)
+        tokens, nats = torch.from_numpy(told.tokens), torch.from_numpy(told.nats)
         known, cache = network.advance(network.begin(given), 0, None)
-        beams.take(network.scores(known[:, -1])[:, None])
+        beams.take(network.scores(known[:, -1], tokens, nats)[:, None])
         cache = [(k.repeat_interleave(beams.width, 0), v.repeat_interleave(beams.width, 0))
                  for k, v in cache]  # fmt: skip
+        tokens, nats = (each.repeat_interleave(beams.width, 0) for each in (tokens, nats))
         n_steps = min(longest or network.longest, network.longest) - 1
         for step in range(n_steps):
             x = network.tokens(beams.last)[:, None]
             known, cache = network.advance(x, network.n_first + step, cache)
-            came_from = beams.take(network.scores(known[:, -1]).view(len(vectors), -1, self.size))
+            scores = network.scores(known[:, -1], tokens, nats)
+            came_from = beams.take(scores.view(len(vectors), -1, self.size))
             if beams.is_over:
                 break
             cache = [(k[came_from], v[came_from]) for k, v in cache]

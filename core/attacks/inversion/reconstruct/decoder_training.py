@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
+from core.attacks.inversion.reconstruct.evidence import Told
 from core.attacks.inversion.reconstruct.tokens import END, UNKNOWN
 from core.errors import InvalidInputError
 from core.protocols import OnProgress, Vectors, no_progress
@@ -38,6 +39,9 @@ class DecoderPlan:
         Tokens that it knows: the first of the lexicon.
     blur : float
         Length of the Gaussian noise on a vector, which keeps it from leaning on what is exact.
+    told_blur : float
+        Of the noise on the vector that the classifier reads: it was trained on these texts, and
+        reads as much from them behind a third of their length as from others without.
     n_validation : int
         Pairs that choose the epoch and train nothing; a tenth at most.
     """
@@ -49,6 +53,7 @@ class DecoderPlan:
     longest: int = 64
     dropout: float = 0.1
     blur: float = 0.1
+    told_blur: float = 0.33
     batch_size: int = 128
     learning_rate: float = 1e-3
     warm_up: int = 500
@@ -62,6 +67,8 @@ def train_decoder(
     vectors: Vectors,
     plan: DecoderPlan,
     *,
+    tell: Callable[[Vectors], Told] | None = None,
+    begun: Decoder | None = None,
     identity: dict[str, Any] | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
@@ -76,6 +83,10 @@ def train_decoder(
     sentences : sequence of int32 array
         Tokens of each text.
     vectors : float32 array of shape (n, d)
+    tell : callable, optional
+        What a classifier reads from vectors, such as `Evidence.of`.
+    begun : Decoder, optional
+        To go on from, of the same shape.
     identity : dict, optional
         What makes this run this run: a checkpoint of another one is refused.
 
@@ -99,7 +110,9 @@ def train_decoder(
         plan.size, vectors.shape[1], width=plan.width, n_layers=plan.n_layers,
         longest=plan.longest, dropout=plan.dropout,
     ).to(device)  # fmt: skip
-    lesson = _Lesson(network, sentences, vectors, plan)
+    if begun is not None:
+        network.load_state_dict(begun.network.state_dict())
+    lesson = _Lesson(network, sentences, vectors, plan, tell)
     loop = ByLength(
         n=len(known), epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed,
         identity={**vars(plan), **(identity or {})}, clip_norm=1.0, is_half=False,
@@ -133,9 +146,11 @@ class _Lesson:
         sentences: Sequence[NDArray[np.int32]],
         vectors: Vectors,
         plan: DecoderPlan,
+        tell: Callable[[Vectors], Told] | None,
     ) -> None:
         self._network, self._sentences, self._vectors = network, sentences, vectors
         self._plan = plan
+        self._tell = tell or (lambda rows: Told.nothing(len(rows)))
         self._device = network.tokens.weight.device
         self._precision = str(fast_dtype(self._device)).removeprefix("torch.")
 
@@ -143,10 +158,9 @@ class _Lesson:
         """Return the mean loss of a token."""
         self._network.train(is_training)
         ids = self._padded(rows)
-        vectors = torch.from_numpy(self._vectors[rows]).float()
-        if is_training and self._plan.blur:
-            noise = torch.randn_like(vectors) * self._plan.blur * vectors.shape[1] ** -0.5
-            vectors = nn.functional.normalize(vectors, dim=1) + noise
+        clean = nn.functional.normalize(torch.from_numpy(self._vectors[rows]).float(), dim=1)
+        vectors = _blurred(clean, self._plan.blur) if is_training else clean
+        told = self._tell(_blurred(clean, self._plan.told_blur).numpy())
         targets = torch.cat([ids, torch.full((len(ids), 1), _IGNORED)], 1)
         ends = torch.tensor([len(self._sentences[i]) for i in rows])
         targets[torch.arange(len(ids)), ends] = END
@@ -154,8 +168,14 @@ class _Lesson:
         inputs = ids.clamp(min=0).to(self._device)
         with autocast(self._device, self._precision):
             known = self._network(vectors.to(self._device), inputs)[counts]
-            scores = self._network.scores(known)
+            scores = self._network.scores(known, *self._each(told, counts))
         return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
+
+    def _each(self, told: Told, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what is told of each of the tokens that count."""
+        rows = counts.nonzero()[:, 0].cpu()
+        tokens, nats = torch.from_numpy(told.tokens)[rows], torch.from_numpy(told.nats)[rows]
+        return tokens.to(self._device), nats.to(self._device)
 
     def _padded(self, rows: NDArray[np.int64]) -> Tensor:
         """Return the tokens, shape (b, t), unknown ones marked and padding as `_IGNORED`."""
@@ -177,3 +197,8 @@ class _Lesson:
             total += float(self.loss(part, is_training=False)) * n
             n_tokens += n
         return total / n_tokens
+
+
+def _blurred(vectors: Tensor, length: float) -> Tensor:
+    """Return vectors under Gaussian noise of about this length."""
+    return vectors + torch.randn_like(vectors) * length * vectors.shape[1] ** -0.5

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.tokens import BEGIN, END
+from core.attacks.inversion.reconstruct.tokens import BEGIN, END, Lexicon
 
-__all__ = ["Heard", "first_sentence", "first_sentences"]
+__all__ = ["Heard", "first_sentence", "first_sentences", "heard_in", "length_heard"]
+
+_HEARD = 60
 
 _WIDTH = 16
 _STOP_TOKENS = 90
@@ -55,6 +58,25 @@ def length_heard(likely: NDArray[np.floating]) -> float:
     p = np.clip(likely.astype(np.float64), 1e-9, 1 - 1e-9)
     unsure = -float((p * np.log(p) + (1 - p) * np.log1p(-p)).sum())
     return min(float(np.exp(_LENGTH + _LENGTHENS * np.log1p(unsure))), float(_MOST_TOKENS))
+
+
+def heard_in(likely: NDArray[np.floating], words: Sequence[str], lexicon: Lexicon) -> list[Heard]:
+    """Return the likeliest words of each text that a lexicon holds, as its tokens.
+
+    Parameters
+    ----------
+    likely : float array of shape (n, |words|)
+        The probability that a text holds each word.
+    """
+    index = lexicon.index
+    places = np.array([index.get(w, -1) for w in words])
+    known = np.flatnonzero(places >= 0)
+    found = []
+    for whole, row in zip(likely, likely[:, known], strict=True):
+        top = np.argsort(-row, kind="stable")[:_HEARD]
+        tokens, believed = places[known[top]].astype(np.int32), row[top].astype(np.float64)
+        found.append(Heard(tokens, believed, length_heard(whole)))
+    return found
 
 
 def first_sentences(heard: Heard, model: LanguageModel) -> list[NDArray[np.int32]]:
