@@ -13,6 +13,7 @@ import pytest
 from core.attacks.inversion import load_attack, make_attack, save_attack
 from core.attacks.inversion.job import read_all
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
+from core.attacks.inversion.reconstruct.coded import coded
 from core.attacks.inversion.reconstruct.edits import Edit, merged
 from core.attacks.inversion.reconstruct.effects import Effects
 from core.attacks.inversion.reconstruct.language_model import LanguageModel
@@ -286,6 +287,42 @@ def test_effects_lead_towards_the_missing_word(model: LanguageModel):
     pull = effects.pull((whole - part)[None])[0]
     found, others = model.lexicon.ids(["violin"])[0], model.lexicon.ids(["orange", "river"])
     assert pull[found] > pull[others].max()
+
+
+def test_of_a_rare_token_its_encoding_alone_tells_the_effect():
+    rng = np.random.default_rng(0)
+    size, d = 230, 32
+    true = rng.standard_normal((size, d)).astype(np.float32)
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]  # alone it is not what it is in a sentence
+    alone = (true @ turn + 0.1 * rng.standard_normal((size, d)) + 3).astype(np.float32)
+    ids = [rng.integers(3, 220, 12).astype(np.int32) for _ in range(3000)]
+    ids += [np.array([*rng.integers(3, 220, 11), word], np.int32) for word in range(220, 230)]
+    vectors = np.stack([true[own].sum(0) / np.sqrt(len(own)) for own in ids]).astype(np.float32)
+    vectors += 0.3 * rng.standard_normal(vectors.shape).astype(np.float32)
+
+    def near(effects: Effects) -> float:
+        own, meant = effects.vectors[220:], true[220:]
+        cosines = (own * meant).sum(1) / np.linalg.norm(own, axis=1) / np.linalg.norm(meant, axis=1)
+        return float(cosines.mean())
+
+    bare, helped = (Effects.fit(ids, vectors, size, alone=a) for a in (None, alone))
+    assert near(helped) > 0.9 > near(bare) + 0.05
+
+
+def test_effects_are_kept_in_half_a_byte_and_those_in_a_byte_still_open():
+    values = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
+    effects = Effects(values, np.ones(5, np.float32))
+    kept = effects.arrays()
+    assert kept["halves"].shape == (6, 3) and kept["halves"].dtype == np.uint8
+    again = Effects.from_arrays(kept, 6, 5).vectors
+    steps = np.abs(values).max(1, keepdims=True) / 7
+    assert (np.abs(again - values) <= steps / 2 + 1e-6).all()
+    codes, scale = coded(values)
+    old = {"codes": codes, "scale": scale, "centre": effects.centre}
+    np.testing.assert_allclose(Effects.from_arrays(old, 6, 5).vectors, values, atol=0.02)
+    for arrays, size, d in ((kept, 7, 5), (kept, 6, 4), (old, 6, 6), (old, 5, 5)):
+        with pytest.raises(InvalidInputError, match="train the attack again"):
+            Effects.from_arrays(arrays, size, d)
 
 
 def test_the_start_uses_the_words_that_were_heard(model: LanguageModel):

@@ -29,7 +29,7 @@ from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import Vectors
 from core.text import Vocabulary
 from tests.test_reconstruct import TEXTS, OrderEncoder, read
-from tools.decoder import taught_by
+from tools.reconstruction import taught_by
 
 HELD = [text for i, text in enumerate(TEXTS) if i % 8 == 0]
 KNOWN = [text for i, text in enumerate(TEXTS) if i % 8]

@@ -200,7 +200,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         r"\big(e - \cos(\Phi(x'), e)\,\Phi(x')\big) + \lambda \Delta \log P",
         colour="#D55E00",
         symbol="diamond",
-        version=2,
+        version=3,
         is_slow=True,
         writes_sentences=True,
     ),

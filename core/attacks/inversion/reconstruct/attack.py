@@ -27,12 +27,13 @@ from core.attacks.inversion.reconstruct.start import Heard, first_sentences, hea
 from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.corpora.documents import digest_fields
 from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, InvalidInputError, StoppedError, StoppedSearch
+from core.errors import ArtifactError, StoppedError, StoppedSearch
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.ranges import Between, OneOf
 from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
 from core.specs import setting, settings_of
 from core.text import STOP_WORDS, Vocabulary, check_texts, words
+from core.vectors import unit
 
 __all__ = ["ReconstructAttack"]
 
@@ -166,6 +167,7 @@ class ReconstructAttack:
             ids[:n],
             vectors[:n],
             len(self.model_.lexicon),
+            alone=self._alone(encoder),
             on_progress=lambda f, m: on_progress(0.2 + (last - 0.2) * f, m),
         )
         self.base_, self.confidence_, self.decoder_ = base, None, None
@@ -181,6 +183,12 @@ class ReconstructAttack:
             )
         bind(self, encoder, self._answerable(texts))
         return self
+
+    def _alone(self, encoder: Encoder) -> Vectors:
+        """Return the encoding of each token alone, shape (V, d)."""
+        tokens = self.model_.lexicon.tokens
+        vectors = check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
+        return unit(vectors).astype(np.float32)
 
     def _decoder_plan(self) -> DecoderPlan:
         size = min(self.decoder_tokens, len(self.model_.lexicon))
@@ -328,16 +336,10 @@ class ReconstructAttack:
         base = ProbeMLCAttack(**stored["settings"]).load_state(part("base"), stored["state"])
         self.base_ = base
         self.model_ = LanguageModel.from_arrays(part("model"), meta["tokens"])
-        codes = arrays["effects.codes"].shape
-        wanted = (len(meta["tokens"]), self.encoder_dimension_)
-        if codes != wanted or arrays["effects.scale"].shape != wanted[:1]:
-            raise InvalidInputError(
-                "The effects are not of the language model's tokens and the encoder's vectors. "
-                "Restore the file or train the attack again."
-            )
-        self.effects_ = Effects.from_arrays(part("effects"))
+        d = self.encoder_dimension_
+        self.effects_ = Effects.from_arrays(part("effects"), len(meta["tokens"]), d)
         written = part("decoder")
-        self.decoder_ = Decoder.from_arrays(written, codes[1]) if written else None
+        self.decoder_ = Decoder.from_arrays(written, d) if written else None
         sure = meta.get("confidence")
         self.confidence_ = None if sure is None else Confidence.from_dict(sure)
         return self

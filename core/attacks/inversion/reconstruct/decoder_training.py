@@ -113,21 +113,32 @@ def train_decoder(
     if begun is not None:
         network.load_state_dict(begun.network.state_dict())
     lesson = _Lesson(network, sentences, vectors, plan, tell)
-    loop = ByLength(
-        n=len(known), epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed,
-        identity={**vars(plan), **(identity or {})}, clip_norm=1.0, is_half=False,
-        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
-        checkpoint_dir=checkpoint_dir, lengths=np.array([len(sentences[i]) for i in known]),
-        pool=_SORTED_TOGETHER,
-    )  # fmt: skip
-    n_steps = plan.epochs * loop.n_batches
-    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
+    lengths = np.array([len(sentences[i]) for i in known])
+    loop = _schedule(plan, lengths, identity or {}, checkpoint_dir)
     rates = _optimizer(network, plan.learning_rate)
     train(
         network, rates, lambda rows: lesson.loss(known[rows], is_training=True),
         lambda: -lesson.mean_loss(held), loop, on_progress,
     )  # fmt: skip
     return Decoder(network.cpu()).rounded()
+
+
+def _schedule(
+    plan: DecoderPlan,
+    lengths: NDArray[np.int64],
+    identity: dict[str, Any],
+    checkpoint_dir: Path | None,
+) -> ByLength:
+    """Return the loop: batches of like lengths; the rate climbs, then falls to a fiftieth."""
+    loop = ByLength(
+        n=len(lengths), epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed,
+        identity={**vars(plan), **identity}, clip_norm=1.0, is_half=False,
+        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
+        checkpoint_dir=checkpoint_dir, lengths=lengths, pool=_SORTED_TOGETHER,
+    )  # fmt: skip
+    n_steps = plan.epochs * loop.n_batches
+    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
+    return loop
 
 
 def _optimizer(network: nn.Module, learning_rate: float) -> torch.optim.Optimizer:

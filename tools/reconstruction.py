@@ -1,9 +1,11 @@
-"""Train the decoder of the shipped reconstruction: sentences to begin with, without a query.
+"""Fit the reconstruction that ships, on top of the classifier that ships.
 
-`python -m tools.decoder --texts pool.parquet --epochs 2 --work FOLDER` takes the sentences that the
-weights were trained on, none of those held out, teaches a decoder each by its vector and by what
-the classifier underneath reads from it, and writes it into the weights. What it encodes and how far
-it is lie in FOLDER: a run that was stopped goes on. `--go-on` begins from the decoder that ships.
+`python -m tools.reconstruction --texts pool.parquet --work FOLDER --epochs 2` takes the sentences
+that the weights were trained on, none of those held out; counts the language model; learns what
+each token does to a vector; teaches a decoder each sentence by its vector and by what the
+classifier reads from it; and writes the weights. What it encodes and how far the decoder is lie in
+FOLDER: a run that was stopped goes on. Without epochs there is no decoder. How sure it may be is
+learned afterwards, by `tools.confidence`.
 """
 
 from __future__ import annotations
@@ -15,10 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
-from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from core.attacks.inversion.reconstruct.evidence import Evidence
-from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.attacks.inversion.shipped import (
     open_attack,
     save_attack,
@@ -31,6 +31,7 @@ from core.encoders import load_encoder
 from core.encoders.transformer import TransformerEncoder
 from core.protocols import Vectors
 from core.specs import AttackSpec, EncoderSpec
+from core.training.record import hardware, versions
 
 __all__ = ["SOURCES", "main", "taught_by"]
 
@@ -63,45 +64,54 @@ def _vectors(encoder: TransformerEncoder, texts: Sequence[str], path: Path) -> V
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train the decoder for MiniLM and write it into the weights that ship."""
+    """Fit it for MiniLM and write the weights that ship."""
     import pandas as pd
 
-    parser = argparse.ArgumentParser(prog="tools.decoder", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tools.reconstruction", description=__doc__)
     parser.add_argument("--texts", required=True, help="the pool: a table of text and source")
-    parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=12_288, help="that it knows")
+    parser.add_argument("--lexicon", type=int, default=60_000, help="tokens of the language model")
+    parser.add_argument("--effects", type=int, default=60_000, help="texts that teach effects")
+    parser.add_argument("--epochs", type=int, default=0, help="of the decoder")
+    parser.add_argument("--tokens", type=int, default=12_288, help="that the decoder knows")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, required=True, help="where it keeps how far it is")
-    parser.add_argument("--go-on", action="store_true", help="begin from the decoder that ships")
     given = parser.parse_args(arguments)
     encoder = load_encoder(EncoderSpec())
     assert isinstance(encoder, TransformerEncoder)
     pool = pd.read_parquet(given.texts)
     rows = list(zip(pool["text"], pool["source"], strict=True))
-    texts = taught_by(rows, frozenset(shipped_held_out(encoder)))
-    attack = open_attack(AttackSpec.of("reconstruct"), encoder)
-    assert isinstance(attack, ReconstructAttack)
-    lexicon, started = attack.model_.lexicon, time.monotonic()
-    plan = DecoderPlan(size=min(given.tokens, len(lexicon)), epochs=given.epochs, seed=given.seed)
-    attack.decoder_ = train_decoder(
-        [lexicon.ids(tokens_of(text)) for text in texts],
-        _vectors(encoder, texts, given.work),
-        plan,
-        tell=Evidence(attack.base_, lexicon, plan.size).of,
-        begun=attack.decoder_ if given.go_on else None,
-        identity={"texts": digest_fields(texts), "goes_on": given.go_on},
-        checkpoint_dir=given.work / "checkpoint",
-        on_progress=lambda f, m: print(f"{f:.1%} {m}", end="\r", flush=True),
+    texts, started = taught_by(rows, frozenset(shipped_held_out(encoder))), time.monotonic()
+    base = open_attack(AttackSpec.of("probe_mlc"), encoder)
+    assert isinstance(base, ProbeMLCAttack)
+    attack = ReconstructAttack(
+        lexicon_size=given.lexicon,
+        n_effects=given.effects,
+        decoder_epochs=given.epochs,
+        decoder_tokens=given.tokens,
+        base_epochs=base.epochs,
+        base_substitutions=base.substitutions,
+        seed=given.seed,
     )
-    attack.decoder_tokens = plan.size
-    attack.decoder_epochs = given.epochs + (attack.decoder_epochs if given.go_on else 0)
-    seconds = {"decoder_seconds": round(time.monotonic() - started)}
-    save_attack(
-        attack,
-        shipped_folder(encoder, "reconstruct"),
-        training={**attack.training_, **seconds},  # type: ignore[attr-defined]
-        borrow=("base.", "probe_mlc"),
+    n = len(texts) if given.epochs else min(given.effects, len(texts))
+    attack.fit_on(
+        encoder,
+        base,
+        texts,
+        _vectors(encoder, texts[:n], given.work),
+        lambda f, m: print(f"{f:.1%} {m}", end="\r", flush=True),
+        checkpoint_dir=str(given.work),
     )
+    training = {
+        "corpus": "pool.parquet (Wikipedia, novels, Tatoeba)",
+        "n_texts": len(texts),
+        "seed": given.seed,
+        "seconds": round(time.monotonic() - started),
+        "hardware": hardware(encoder),
+        "versions": versions(),
+        "built_on": "probe_mlc",
+    }
+    folder = shipped_folder(encoder, "reconstruct")
+    save_attack(attack, folder, training=training, borrow=("base.", "probe_mlc"))
 
 
 if __name__ == "__main__":
