@@ -98,9 +98,9 @@ def test_edits_that_gain_are_joined_as_long_as_they_bring_it_further():
     assert not any({21, 24} <= set(tokens) for tokens in sentences)
 
 
-def test_a_token_costs_nothing_more_up_to_the_length_expected():
+def test_a_token_costs_less_up_to_the_length_expected():
     prior = Prior(0.001, n_expected=10)
-    assert prior.more(4, 3) > prior.more(12, 3) > 0
+    assert prior.more(4, 3) > prior.more(9, 3) > prior.more(12, 3) == 0
     for n, k in ((4, 3), (9, 2), (12, -5)):
         assert prior.more(n, k) == pytest.approx(prior.of(-30, n + k) - prior.of(-30, n))
     assert Prior(0.0, 10).of(-30, 12) == 0

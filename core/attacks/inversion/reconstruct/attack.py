@@ -58,7 +58,7 @@ class ReconstructAttack:
         1000, "Texts that may be encoded for each vector", low=0, high=100_000, at="answer"
     )
     prior: float = setting(
-        0.0015,
+        0.0008,
         "What a nat of the language model's log-probability counts beside the cosine",
         low=0.0,
         high=1.0,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 __all__ = ["Prior"]
 
-_WITHIN, _BEYOND = 4.0, 2.0
-"""Nats that a token is worth by being there, up to the length expected and after it."""
+_GIVEN_BACK = 3.0
+"""Nats that a token is worth by being there, up to the length expected."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Prior:
     """log P(sentence) + what its length is worth, both as cosines.
 
     Each token makes a sentence unlikelier, by about five nats, so that log P alone asks for short
-    ones. Up to the length that is expected a token is given that back.
+    ones. Up to the length that is expected a token is given most of that back.
     """
 
     weight: float
@@ -32,4 +32,4 @@ class Prior:
         return self.weight * (self._length(n + k) - self._length(n))
 
     def _length(self, n: int) -> float:
-        return _WITHIN * min(n, self.n_expected) + _BEYOND * max(n - self.n_expected, 0.0)
+        return _GIVEN_BACK * min(n, self.n_expected)
