@@ -185,7 +185,8 @@ def test_a_folder_needs_no_hub(answers: Answers, tiny_bert: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["a b/c", "/no/such/folder", "a/b/c", "../x", "owner/-name", "owner--x/name", "ö/x"]
+    "source",
+    ["a b/c", "/no/such/folder", "a/b/c", "../no-such", "owner/-name", "owner--x/name", "ö/x"],
 )
 def test_what_is_no_id_is_refused_before_anything_is_asked(source: str, answers: Answers) -> None:
     asked = answers()
