@@ -215,14 +215,6 @@ def test_kept_in_a_byte_each_it_writes_the_same(decoder: Decoder):
         assert [ids.tolist() for ids in one] == [ids.tolist() for ids in other]
 
 
-def test_it_goes_on_from_where_another_ended(decoder: Decoder):
-    vectors = OrderEncoder().encode(KNOWN)
-    ids = [LEXICON.ids(tokens_of(text)) for text in KNOWN]
-    still = DecoderPlan(**{**vars(PLAN), "epochs": 1, "learning_rate": 1e-12})
-    assert share_written(train_decoder(ids, vectors, still, begun=decoder), HELD) > 0.6
-    assert share_written(train_decoder(ids, vectors, still), HELD) < 0.1
-
-
 @pytest.mark.parametrize("damage", ["missing", "shape", "nan", "width"])
 def test_arrays_that_do_not_fit_are_refused(decoder: Decoder, damage: str):
     arrays = dict(decoder.arrays())

@@ -15,8 +15,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
 from core.attacks.inversion.shipped import (
@@ -26,10 +24,9 @@ from core.attacks.inversion.shipped import (
     shipped_held_out,
     text_mark,
 )
-from core.corpora.documents import digest_fields
 from core.encoders import load_encoder
+from core.encoders.cache import CachedEncoder
 from core.encoders.transformer import TransformerEncoder
-from core.protocols import Vectors
 from core.specs import AttackSpec, EncoderSpec
 from core.training.record import hardware, versions
 
@@ -38,29 +35,10 @@ __all__ = ["SOURCES", "main", "taught_by"]
 SOURCES = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
 """Of the pool: those whose licences let weights ship that learned from them."""
 
-_CHUNK = 8192
-
 
 def taught_by(rows: Sequence[tuple[str, str]], held_out: frozenset[str]) -> list[str]:
     """Return the texts of (text, source) rows that weights may learn from, in their order."""
     return [text for text, source in rows if source in SOURCES and text_mark(text) not in held_out]
-
-
-def _vectors(encoder: TransformerEncoder, texts: Sequence[str], path: Path) -> Vectors:
-    """Return the vectors of texts, float16, kept in a file whose name says of which."""
-    path.mkdir(parents=True, exist_ok=True)
-    path /= f"vectors-{digest_fields([encoder.fingerprint, *texts])[:12]}.npy"
-    if not path.exists():
-        quick, begun = encoder.quick(), path.with_suffix(".part")
-        kept = np.lib.format.open_memmap(
-            begun, mode="w+", dtype=np.float16, shape=(len(texts), encoder.dimension)
-        )
-        for start in range(0, len(texts), _CHUNK):
-            kept[start : start + _CHUNK] = quick.encode(texts[start : start + _CHUNK])
-            print(f"{start / len(texts):.0%} encoded", flush=True)
-        kept.flush()
-        begun.rename(path)
-    return np.load(path, mmap_mode="r")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -93,12 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seed=given.seed,
     )
     n = len(texts) if given.epochs else min(given.effects, len(texts))
+
+    def say(fraction: float, message: str) -> None:
+        print(f"{fraction:.1%} {message}", end="\r", flush=True)
+
+    vectors = CachedEncoder(encoder.quick(), given.work / "embeddings").encode(texts[:n], say)
     attack.fit_on(
         encoder,
         base,
         texts,
-        _vectors(encoder, texts[:n], given.work),
-        lambda f, m: print(f"{f:.1%} {m}", end="\r", flush=True),
+        vectors,
+        say,
         checkpoint_dir=str(given.work),
     )
     training = {

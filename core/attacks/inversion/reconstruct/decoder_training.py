@@ -68,7 +68,6 @@ def train_decoder(
     plan: DecoderPlan,
     *,
     tell: Callable[[Vectors], Told] | None = None,
-    begun: Decoder | None = None,
     identity: dict[str, Any] | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
@@ -85,8 +84,6 @@ def train_decoder(
     vectors : float32 array of shape (n, d)
     tell : callable, optional
         What a classifier reads from vectors, such as `Evidence.of`.
-    begun : Decoder, optional
-        To go on from, of the same shape.
     identity : dict, optional
         What makes this run this run: a checkpoint of another one is refused.
 
@@ -110,8 +107,6 @@ def train_decoder(
         plan.size, vectors.shape[1], width=plan.width, n_layers=plan.n_layers,
         longest=plan.longest, dropout=plan.dropout,
     ).to(device)  # fmt: skip
-    if begun is not None:
-        network.load_state_dict(begun.network.state_dict())
     lesson = _Lesson(network, sentences, vectors, plan, tell)
     lengths = np.array([len(sentences[i]) for i in known])
     loop = _schedule(plan, lengths, identity or {}, checkpoint_dir)

@@ -39,11 +39,10 @@ class Evidence:
     """A classifier's words as tokens of a lexicon, of which a decoder knows the first `size`."""
 
     def __init__(self, base: ProbeMLCAttack, lexicon: Lexicon, size: int) -> None:
-        words = base.vocabulary_.words
-        index = {token: i for token, i in lexicon.index.items() if i < size}
+        places = lexicon.places(base.vocabulary_.words)
         self._model: Any = base.model_
-        self._known = np.array([i for i, word in enumerate(words) if word in index], dtype=np.int64)
-        self._tokens = np.array([index[words[i]] for i in self._known], dtype=np.int64)
+        self._known = np.flatnonzero((places >= 0) & (places < size))
+        self._tokens = places[self._known]
         self._usual = base.vocabulary_.log_odds[self._known].astype(np.float32)
 
     def of(self, vectors: Vectors) -> Told:

@@ -68,8 +68,7 @@ def heard_in(likely: NDArray[np.floating], words: Sequence[str], lexicon: Lexico
     likely : float array of shape (n, |words|)
         The probability that a text holds each word.
     """
-    index = lexicon.index
-    places = np.array([index.get(w, -1) for w in words])
+    places = lexicon.places(words)
     known = np.flatnonzero(places >= 0)
     found = []
     for whole, row in zip(likely, likely[:, known], strict=True):

@@ -92,6 +92,11 @@ class Lexicon:
         index = self.index
         return np.array([index.get(token, UNKNOWN) for token in tokens], dtype=np.int32)
 
+    def places(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return which token each word is, -1 where it is none: shape (m,)."""
+        index = self.index
+        return np.array([index.get(word, -1) for word in words], dtype=np.int64)
+
     def text(self, ids: Iterable[int]) -> str:
         """Return what numbers say, as a text."""
         return joined([self.tokens[i] for i in ids])
