@@ -35,6 +35,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 _IS_DARK = """() => getComputedStyle(document.querySelector('.stApp')).backgroundColor
   .match(/\\d+/g).slice(0, 3).every(part => part < 60)"""
+_IS_AT_REST = """() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+  .then(() => document.getAnimations().every(each => !(each instanceof CSSTransition)))"""
 
 
 def give_up(reason: str) -> None:
@@ -216,6 +218,7 @@ class Visit:
         assert not self.is_dark
         self.page.emulate_media(color_scheme="dark")
         self.page.wait_for_function(_IS_DARK)
+        self.page.wait_for_function(_IS_AT_REST)  # colours fade from theme to theme
 
     def fits_both(self) -> None:
         """Look at the page as it stands, then on a telephone and in the dark: it has to fit.
