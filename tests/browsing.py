@@ -35,7 +35,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 _IS_DARK = """() => getComputedStyle(document.querySelector('.stApp')).backgroundColor
   .match(/\\d+/g).slice(0, 3).every(part => part < 60)"""
-_IS_AT_REST = """() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+_IS_AT_REST = """() => new Promise(on => requestAnimationFrame(() => requestAnimationFrame(on)))
   .then(() => document.getAnimations().every(each => !(each instanceof CSSTransition)))"""
 
 

@@ -22,7 +22,7 @@ ROUNDED = 0.56
 
 def opened(app: AppTest, view: str, slide: Slide, asked: dict[str, str]) -> AppTest:
     """Return the page as the slide opens it live."""
-    app.session_state[measured.OPEN_KEY] = view in ("news", "unnamed")
+    app.session_state[measured.OPEN_KEY] = view in measured.VIEWS
     app.switch_page(str(ROOT / "pages" / f"{VIEWS[view].page}.py"))
     for name, value in (dict(slide.live) or asked).items():
         app.query_params[name] = value

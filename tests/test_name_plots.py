@@ -5,7 +5,7 @@ import re
 import pytest
 
 from core.figures.names import _INK, _SHADES, name_map
-from core.names.rates import rate_of
+from core.rates import rate_of
 
 BACKGROUND = ("#FFFFFF", "#12161B")
 """Of the page, as in dashboard/.streamlit/config.toml."""

@@ -17,10 +17,10 @@ from core.names.experiment import MOST_NAMES, run_experiment
 from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
 from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.rates import mean_rate, rate_by_document, rate_of
 from core.names.sentences import NamedSentence, documents_of, read_sentences, sentences_of
 from core.names.substitution import first_candidate, substitute_names
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.rates import mean_rate, rate_by_document, rate_of
 from core.results import Interval, RecoveredWord, Recovery
 from core.store import write_json
 from core.studies.domains import Domain

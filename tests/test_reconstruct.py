@@ -364,6 +364,18 @@ def test_means_have_intervals_and_leave_out_what_is_unknown():
     assert found["kendall_tau"].n == 1
 
 
+def test_no_match_of_a_few_is_no_proof_that_none_can_match():
+    true, read = ["one two"] * 12, ["three"] * 12
+    alone = score_sentences(true, read)["exact"]
+    assert alone.value == alone.ci95.low == 0 and alone.ci95.high == pytest.approx(24.25, abs=0.01)
+    four = score_sentences(true, read, groups=[i // 3 for i in range(12)])["exact"]
+    assert four.n == 12 and four.ci95.high == pytest.approx(48.99, abs=0.01)  # 1.96² / (4 + 1.96²)
+    mixed = score_sentences(true, ["one two"] * 3 + ["three"] * 9)["exact"]
+    assert mixed.value == 25 and (mixed.ci95.low, mixed.ci95.high) == pytest.approx(
+        (8.89, 53.23), abs=0.01
+    )
+
+
 def test_the_attack_that_ships_reads_a_sentence_in_order(minilm: TransformerEncoder):
     spec = AttackSpec.of("reconstruct", {"n_queries": 300})
     vectors = minilm.encode(["The doctor lost his violin in London."])

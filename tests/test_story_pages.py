@@ -91,7 +91,7 @@ def check_defences(slide: Slide, page: AppTest) -> None:
     assert slide.table is not None and pinned.table == slide.table
 
 
-BESIDE = {"shipped", "news", "unnamed", "names", "pages", "remedies"}
+BESIDE = {"shipped", "news", "sentences", "unnamed", "names", "pages", "remedies"}
 """Views of what a page shows beside its own finding: of them, its pin tells another n."""
 
 
@@ -131,6 +131,21 @@ def check_news(slide: Slide, page: AppTest) -> None:
     values = sorted(round(value) for trace in bars for value in trace["x"])
     assert values == sorted(int(numbers(f1)[0]) for _, f1, *_ in slide.table.rows)
     assert slide.body.replace("*", "") in text_of(page)
+
+
+def check_sentences(slide: Slide, page: AppTest) -> None:
+    """The page tells the slide; its lines end where the table is, which is the tables' own."""
+    check_unnamed(slide, page)
+    assert slide.figure is not None and slide.table is not None
+    assert drawn(slide.figure) == drawn(figure_of(page, "many-sentences-figure"))
+    ends = [trace["y"][-1] for trace in slide.figure["data"]]
+    own = [row for row in slide.table.rows if row[0].startswith("Wikipedia")]
+    assert [round(end) for end in ends] == [round(numbers(row[3])[0]) for row in own]
+    exact = [numbers(row[5]) for row in own]
+    assert slide.title == f"Of short sentences {exact[0][0]:.0f} % come back word for word"
+    for _, _, _, reads, guess, match in slide.table.rows:
+        assert all(low <= value <= high and high > 0 for value, low, high in
+                   map(numbers, (reads, guess, match)))  # fmt: skip
 
 
 def check_unnamed(slide: Slide, page: AppTest) -> None:
@@ -242,6 +257,7 @@ def check_words(slide: Slide, page: AppTest) -> None:
 CHECKS: dict[str, Callable[[Slide, AppTest], None]] = {
     "shipped": check_shipped,
     "news": check_news,
+    "sentences": check_sentences,
     "unnamed": check_unnamed,
     "names": check_whole,
     "encoders": check_encoders,

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from core.defences.told import read_defence
-from core.figures.style import BASELINE, error_bars
+from core.figures.style import BASELINE, error_bars, style
 from core.results import Score
 from core.studies.reconstruct_tables import by_reader
 from core.studies.rows import Row
 from core.studies.tradeoff_point import strength
 from core.studies.tradeoff_setting import entry_shown
 
-__all__ = ["curves", "defended", "defended_figure", "reconstruct_figure"]
+__all__ = ["curves", "defended", "defended_figure", "grown_figure", "reconstruct_figure"]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
 _SHAPES = ("circle", "diamond", "square", "cross", "star")
 _BLIND = "without the vector"
+_APART = 0.04
+"""Between the points of neighbouring lines, in steps of queries."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -39,23 +41,47 @@ def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
     """Return ROUGE-L with its 95 % interval over the queries allowed, or over the defences."""
     if len({row["guarded_by"] for row in rows if not row.error}) > 1:
         return defended_figure(rows)
+    figure = _by_queries(curves(rows))
+    figure.update_layout(
+        title="Sentences read back, by the queries that the attacker may make"
+        "<br><sup>ROUGE-L ×100 with 95 % intervals; 100 is the sentence word for word</sup>",
+        template="plotly_white",
+        margin={"l": 60, "r": 30, "t": 80, "b": 80},
+    )
+    return figure
+
+
+def grown_figure(rows: Sequence[Row]) -> go.Figure:
+    """Return ROUGE-L over the queries allowed as pages show it; dotted: without the vector."""
+    figure = _by_queries(curves(rows))
+    guessed = [row.scores["rouge_l"].value for row in rows if row["reader"] == "blind"]
+    if guessed:
+        label = f"{_BLIND}: at most {max(guessed):.0f}"
+        said = {"text": label, "showarrow": False, "yanchor": "bottom"}
+        figure.add_hline(max(guessed), line={"color": BASELINE, "dash": "dot"}, annotation=said)
+    style(figure, height=400)
+    figure.update_yaxes(title="ROUGE-L, 100: word for word", range=[0, 100])
+    return figure
+
+
+def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
+    """Return a line each curve; side by side, so that their intervals are told apart."""
     figure = go.Figure()
-    found = curves(rows)
     budgets = sorted({budget for curve in found.values() for budget, _ in curve})
     for i, (name, curve) in enumerate(found.items()):
         n = len(_COLOURS)
         figure.add_scatter(
-            x=[budgets.index(budget) for budget, _ in curve],
+            x=[budgets.index(budget) + _APART * i for budget, _ in curve],
             y=[score.value for _, score in curve],
             name=name,
             mode="lines+markers",
             line={"color": _COLOURS[i % n], "width": 2, "dash": _DASHES[i % n]},
             marker={"symbol": _SHAPES[i % n], "size": 9},
             error_y=error_bars([score for _, score in curve]),
+            customdata=[[f"{budget:,}", score.said()] for budget, score in curve],
+            hovertemplate=f"%{{customdata[0]}} queries: %{{customdata[1]}}<extra>{name}</extra>",
         )
     figure.update_layout(
-        title="Sentences read back, by the queries that the attacker may make"
-        "<br><sup>ROUGE-L ×100 with 95 % intervals; 100 is the sentence word for word</sup>",
         xaxis={
             "title": "queries for each sentence",
             "tickvals": list(range(len(budgets))),
@@ -63,8 +89,6 @@ def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
         },
         yaxis={"title": "ROUGE-L", "rangemode": "tozero"},
         legend={"orientation": "h", "y": -0.25},
-        template="plotly_white",
-        margin={"l": 60, "r": 30, "t": 80, "b": 80},
     )
     return figure
 

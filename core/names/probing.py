@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import rate_by_document
 from core.names.sentences import NamedSentence, documents_of
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.rates import rate_by_document
 from core.results import Recovery, Score
 from core.vectors import dot, unit
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.rates import mean_rate, rate_by_document
 from core.names.sentences import NamedSentence, documents_of
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.rates import mean_rate, rate_by_document
 from core.results import Recovery, Score
 from core.text import word_set
 

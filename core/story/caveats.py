@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["CAVEATS"]
+__all__ = ["CAVEATS", "LOWER"]
 
-_LOWER = (
+LOWER = (
     "What these attackers miss is not thereby safe: another attack, or more texts, may read more."
 )
+"""What holds of every attack."""
 _UNSCORED = "Stop words, and words outside an attack's vocabulary, are not scored."
 
 CAVEATS: Mapping[str, str] = {
-    "overview": f"{_LOWER} {_UNSCORED} Words are read, not their order. One encoder, English.",
-    "inversion": f"{_LOWER} One sentence is an example, not a measurement. {_UNSCORED} "
+    "overview": f"{LOWER} {_UNSCORED} Words are read, not their order. One encoder, English.",
+    "inversion": f"{LOWER} One sentence is an example, not a measurement. {_UNSCORED} "
     "One encoder, English.",
     "names": "A surname that is an everyday word, too, counts as read. An attacker who is after a "
     "name can train for it, or probe.",
     "projection": "A map draws near things near; it proves no classes.",
-    "representations": f"{_LOWER} Useful means sorting news by topic: an encoder that does badly "
+    "representations": f"{LOWER} Useful means sorting news by topic: an encoder that does badly "
     "at it may serve well for searching.",
     "attributes": "Which part of it is topic and which is style depends on the texts. A control "
     "with shuffled labels stands beside it.",

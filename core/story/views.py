@@ -57,6 +57,11 @@ VIEWS: Mapping[str, View] = {
         "inversion", "What the strongest attacks read of news, strange to them", f"{_MANY}:news"
     ),
     "unnamed": View("inversion", "Which words no figure counts", f"{_MANY}:unnamed"),
+    "sentences": View(
+        "inversion",
+        "How much of whole sentences is read back, words in order",
+        "core.story.views_sentences:sentences",
+    ),
     "names": View("names", "How often surnames are read from news", f"{_READ}:names"),
     "encoders": View(
         "representations",

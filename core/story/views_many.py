@@ -9,7 +9,7 @@ from typing import Any
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.errors import ArtifactError
 from core.figures.inversion import shipped_scores
-from core.names.rates import rate_of
+from core.rates import rate_of
 from core.results import Score
 from core.said import guess_said, instead_said, leak_said
 from core.story.caveats import CAVEATS

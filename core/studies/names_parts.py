@@ -15,10 +15,10 @@ from core.names.discovery import find_names, names_of_column
 from core.names.matching import put_name
 from core.names.person import PersonName, parse_names
 from core.names.probing import probe_names
-from core.names.rates import rate_by_document
 from core.names.sentences import NamedSentence, sentences_of
 from core.names.substitution import substitute_names
 from core.protocols import Encoder, InversionAttack
+from core.rates import rate_by_document
 from core.results import Score
 from core.studies.domains import Domain
 from core.studies.rows import Cell, Row

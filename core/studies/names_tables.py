@@ -90,7 +90,7 @@ def counted_said(rate: Score, of: str) -> str:
 
     Examples
     --------
-    >>> from core.names.rates import rate_of
+    >>> from core.rates import rate_of
     >>> counted_said(rate_of(8, 15), "sentences")
     '**8 of 15 sentences** (53 %, 95 % interval 30 to 75)'
     """

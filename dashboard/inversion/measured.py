@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.errors import CoreError
 from core.story.views import told
 from dashboard import markup
 from dashboard.calm import show_error
+from dashboard.charts import chart_config
 from dashboard.state import is_presenting
 
-__all__ = ["OPEN_KEY", "many_sentences"]
+__all__ = ["OPEN_KEY", "VIEWS", "many_sentences"]
 
 OPEN_KEY = "many-sentences"
 
-_VIEWS = ("news", "unnamed")
+VIEWS = ("news", "sentences", "unnamed")
 """The views of a story that open live on this page without a sentence."""
 
 
@@ -28,7 +30,7 @@ def many_sentences() -> None:
     if not shown.open:
         return
     with shown:
-        for view in _VIEWS:
+        for view in VIEWS:
             try:
                 slide = told(view, {})
             except CoreError as error:
@@ -36,6 +38,13 @@ def many_sentences() -> None:
                 continue
             st.subheader(slide.title, anchor=False)
             st.markdown(slide.body)
+            if view == "sentences":
+                st.plotly_chart(
+                    go.Figure(dict(slide.figure or {})),
+                    key="many-sentences-figure",
+                    config=chart_config("leakscope-sentences"),
+                    alt=slide.alt,
+                )
             if slide.table is not None:
                 rows = [
                     dict(zip(slide.table.columns, row, strict=True)) for row in slide.table.rows

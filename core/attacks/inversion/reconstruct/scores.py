@@ -10,9 +10,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.tokens import tokens_of
 from core.intervals import bootstrap_interval
+from core.rates import rate_by_document
 from core.results import Score
 
 __all__ = ["MEASURES", "order_of", "score_sentence", "score_sentences", "spoken"]
@@ -108,7 +110,8 @@ def score_sentences(
 ) -> dict[str, Score]:
     """Return the mean of every measure, its interval of sentences, or of documents in `groups`.
 
-    No end of an interval lies beyond what the measure can be.
+    No end of an interval lies beyond what the measure can be. Exact matches are a share of trials:
+    Wilson's interval, or of documents `core.rates.mean_rate`, which stays open where none matched.
     """
     each = [score_sentence(a, b) for a, b in zip(true, read, strict=True)]
     found = {}
@@ -116,9 +119,18 @@ def score_sentences(
         values = np.array([one[measure] for one in each])
         known = np.flatnonzero(np.isfinite(values))
         own = None if groups is None else [groups[int(i)] for i in known]
+        if measure == "exact":
+            found[measure] = _rate(values == 100, own, seed)
+            continue
         least = -100.0 if measure == "kendall_tau" else 0.0
         found[measure] = _mean(values[known], own, seed, least)
     return found
+
+
+def _rate(hits: NDArray[np.bool_], groups: Sequence[Hashable] | None, seed: int) -> Score:
+    if not len(hits):
+        return Score(math.nan)
+    return rate_by_document(hits, None if groups is None else list(map(str, groups)), seed=seed)
 
 
 def _mean(
