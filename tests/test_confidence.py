@@ -10,8 +10,11 @@ import pytest
 from core.attacks.inversion.reconstruct.confidence import (
     Answer,
     Confidence,
-    calibration_error,
     right_words,
+)
+from core.attacks.inversion.reconstruct.sureness import (
+    calibration_error,
+    calibration_interval,
     sureness,
 )
 from core.errors import InvalidInputError
@@ -113,4 +116,28 @@ def test_sureness_counts_words_and_sentences() -> None:
     assert found["calibration_words"].value == pytest.approx(100 * (2 * 0.1 + 2 * 0.2) / 4)
     assert found["right_sentences"].value == pytest.approx(50)
     assert found["calibration_sentences"].value == pytest.approx(30)
+    for name in ("told_words", "right_words", "calibration_words", "right_sentences"):
+        score = found[name]
+        assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 100, name
+    assert found["right_sentences"].ci95.high > 90  # one of two: nearly anything
     assert sureness(["a"], [Recovery(())]) == {}
+
+
+def test_the_interval_of_the_calibration_error_holds_what_is_true_of_all() -> None:
+    rng = np.random.default_rng(0)
+    n_held, widths = 0, []
+    for seed in range(60):  # each of 80 sentences of ten words, all right or all wrong: 0.6 are
+        right = np.repeat(rng.random(80) < 0.6, 10)
+        own = calibration_interval([0.85] * 800, right, np.repeat(np.arange(80), 10), seed=seed)
+        n_held += own.low <= 25 <= own.high
+        widths.append(own.high - own.low)
+    assert n_held >= 53
+    assert np.mean(widths) == pytest.approx(2 * 196 * math.sqrt(0.6 * 0.4 / 80), rel=0.1)
+    assert math.isnan(calibration_interval([0.5, 0.5], [True, False], ["a", "a"]).low)
+
+
+def test_words_that_were_told_as_they_are_leave_an_interval_that_begins_near_nothing() -> None:
+    rng = np.random.default_rng(1)
+    told = rng.random(2000)
+    own = calibration_interval(told.tolist(), rng.random(2000) < told, range(2000))
+    assert own.low < 2 and own.high < 6

@@ -13,8 +13,8 @@ import numpy as np
 
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.reconstruct.blind import sentences_between
-from core.attacks.inversion.reconstruct.confidence import sureness
 from core.attacks.inversion.reconstruct.scores import score_sentences, spoken
+from core.attacks.inversion.reconstruct.sureness import sureness
 from core.attacks.inversion.shipped import (
     open_attack,
     shipped_digest,
@@ -140,6 +140,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         for reader, budget, said in _answers(cell, encoder, reading, texts)
     ]  # fmt: skip
     chance = {name: score.value for name, score in scores[0][3].items()}
+    sure = sureness(texts, reading.answers, groups=apart.documents, seed=cell["seed"])
 
     def is_last(reader: str, budget: int) -> bool:
         return reader == "reconstruct" and budget == max(cell["budgets"])
@@ -152,7 +153,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
                 if reader == "reconstruct"
                 else {}
             )
-            | (sureness(texts, reading.answers) if is_last(reader, budget) else {}),
+            | (sure if is_last(reader, budget) else {}),
             facts={
                 "reader": reader,
                 "budget": budget,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.scores import spoken
 from core.errors import InvalidInputError
-from core.results import RecoveredWord, Recovery, Score, Sentence, SentenceStep
+from core.results import RecoveredWord, Sentence, SentenceStep
 from core.text import STOP_WORDS
 
-__all__ = ["Answer", "Confidence", "calibration_error", "right_words", "sureness"]
+__all__ = ["Answer", "Confidence", "right_words"]
 
 _FLOOR = 1e-3
 """Of a word's probability, and of 1 − cosine."""
@@ -163,50 +163,3 @@ def right_words(true: str, said: str) -> NDArray[np.bool_]:
         found.append(left[word] > 0)
         left[word] -= 1
     return np.array(found, dtype=bool)
-
-
-def calibration_error(
-    told: Sequence[float], is_right: Sequence[bool] | NDArray[np.bool_], n_bins: int = 10
-) -> float:
-    """Return the expected calibration error, in points of a hundred; NaN of nothing.
-
-    Implements Eq. 3 of Guo et al. (2017), "On Calibration of Modern Neural Networks": the mean
-    distance of confidence and share of right ones over bins of equal width, each weighted by how
-    many fall into it.
-    Differs from the paper: nothing.
-
-    Examples
-    --------
-    >>> calibration_error([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
-    0.0
-    """
-    p, right = np.asarray(told, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
-    if not len(p):
-        return math.nan
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    gaps = [abs(float((p - right)[bins == b].sum())) for b in np.unique(bins)]
-    return 100 * sum(gaps) / len(p)
-
-
-def sureness(true: Sequence[str], answers: Sequence[Recovery]) -> dict[str, Score]:
-    """Return, in per cent, how sure answers were, how many right, and the calibration error.
-
-    Of words and of whole sentences; nothing where the answers tell no confidence.
-    """
-    told: dict[str, list[float]] = {"words": [], "sentences": []}
-    right: dict[str, list[bool]] = {"words": [], "sentences": []}
-    for text, answer in zip(true, answers, strict=True):
-        found = answer.sentence
-        if found is None or not found.words:
-            continue
-        told["words"] += [word.score for word in found.words]
-        right["words"] += right_words(text, found.text).tolist()
-        told["sentences"].append(found.confidence)
-        right["sentences"].append(spoken(text) == spoken(found.text))
-    scores = {}
-    for part, n in ((part, len(each)) for part, each in told.items() if each):
-        error = calibration_error(told[part], right[part])
-        scores[f"calibration_{part}"] = Score(error, n=n)
-        scores[f"told_{part}"] = Score(100 * float(np.mean(told[part])), n=n)
-        scores[f"right_{part}"] = Score(100 * float(np.mean(right[part])), n=n)
-    return scores
