@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from core.attacks.inversion.reconstruct.sureness import (
 )
 from core.errors import InvalidInputError
 from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+from tools.confidence import drawn
 
 
 def test_the_calibration_error_is_as_worked_by_hand() -> None:
@@ -141,3 +143,19 @@ def test_words_that_were_told_as_they_are_leave_an_interval_that_begins_near_not
     told = rng.random(2000)
     own = calibration_interval(told.tolist(), rng.random(2000) < told, range(2000))
     assert own.low < 2 and own.high < 6
+
+
+def test_sentences_to_learn_from_are_of_each_length_alike_and_the_hardest_first() -> None:
+    def of(source: str, n_words: int, n: int) -> list[tuple[str, str]]:
+        return [(" ".join([f"{source[0]}{i}", *["w"] * (n_words - 1)]), source) for i in range(n)]
+
+    rows = [*of("wikipedia", 12, 9), *of("wikipedia", 20, 9), *of("tatoeba_tanaka", 12, 9),
+            *of("novels_other_books", 6, 2), *of("tatoeba_tanaka", 6, 5)]  # fmt: skip
+    found = drawn(rows, 12)
+    lengths = [len(text.split()) for text in found]
+    assert [lengths.count(n) for n in (6, 12, 20)] == [4, 4, 4]
+    by_source = Counter((text[0], n) for text, n in zip(found, lengths, strict=True))
+    assert by_source == {("w", 12): 4, ("w", 20): 4, ("n", 6): 2, ("t", 6): 2}
+    longer = [text for text in found if len(text.split()) > 6]
+    assert drawn([r for r in rows if len(r[0].split()) > 6], 8) == longer
+    assert drawn(rows[::-1], 12) == found != drawn(rows, 12, seed=8)

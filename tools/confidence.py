@@ -1,26 +1,25 @@
 """How sure the shipped reconstruction may be: learned from sentences that were held out.
 
-`python -m tools.confidence --texts pool.parquet` reads sentences that no shipped attack was trained
-on, of each source and length alike, none of those in the table of Wikipedia among them, and writes
-what was learned into the weights' `model.json`. The arrays stay as they are.
+`python -m tools.confidence --texts pool.parquet --work FILE` reads sentences that no shipped attack
+was trained on and that repeat none that it was trained on, each length alike, none of those in the
+table of Wikipedia among them, and writes what was learned into the weights' `model.json`. The
+arrays stay as they are. FILE holds what was read: a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 from collections.abc import Sequence
-
-import numpy as np
+from pathlib import Path
 
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
 from core.attacks.inversion.reconstruct.scores import spoken
-from core.attacks.inversion.shipped import (
-    open_attack,
-    shipped_folder,
-    shipped_held_out,
-    text_mark,
-)
+from core.attacks.inversion.shipped import open_attack, shipped_folder
 from core.encoders import load_encoder
+from core.encoders.transformer import TransformerEncoder
+from core.results import Recovery, Sentence, SentenceStep
 from core.specs import AttackSpec, EncoderSpec
 from core.store import read_json, write_json
 from core.studies.reconstruct import ReconstructStudy, targets
@@ -29,50 +28,94 @@ __all__ = ["drawn", "main"]
 
 LENGTHS = ((4, 8), (9, 16), (17, 32))
 
+SOURCES = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
+"""Hardest first: what was learned of the easier ones is too sure of other texts, not too little."""
+
 _MOST = 170
 """Sentences of Wikipedia of each length that tables may attack: none of them is learned from."""
 
+_BLOCK = 16
+
 
 def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
-    """Return n of the texts in (text, source) rows, from each source and length in turn."""
-    kinds: dict[tuple[str, int], list[str]] = {}
-    for text, source in rows:
-        length = len(spoken(text))
-        for low, high in LENGTHS:
-            if low <= length <= high:
-                kinds.setdefault((source, low), []).append(text)
-    rng = np.random.default_rng(seed)
-    for texts in kinds.values():
-        rng.shuffle(texts)
-    turns = range(max(map(len, kinds.values()), default=0))
-    lined = [kinds[kind][i] for i in turns for kind in sorted(kinds) if i < len(kinds[kind])]
-    return lined[:n]
+    """Return n of the texts in (text, source) rows, as many of each length.
+
+    Of each length those of the first of `SOURCES`, then of the next, each in an order by digest,
+    which other rows leave as it is.
+    """
+
+    def order(row: tuple[str, str]) -> tuple[int, str]:
+        text, source = row
+        return SOURCES.index(source), hashlib.sha256(f"{seed} {text}".encode()).hexdigest()
+
+    lined: list[list[str]] = []
+    ordered = [(text, len(spoken(text))) for text, _ in sorted(rows, key=order)]
+    for low, high in LENGTHS:
+        lined.append([text for text, length in ordered if low <= length <= high])
+    turns = range(max(map(len, lined), default=0))
+    return [each[i] for i in turns for each in lined if i < len(each)][:n]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Calibrate the weights that ship for MiniLM."""
-    import pandas as pd
-
     parser = argparse.ArgumentParser(prog="tools.confidence", description=__doc__)
     parser.add_argument("--texts", required=True, help="the pool: a table of text and source")
-    parser.add_argument("--n", type=int, default=482, help="sentences to learn from")
+    parser.add_argument("--n", type=int, default=240, help="sentences to learn from")
+    parser.add_argument("--queries", type=int, default=2000, help="that each may take")
+    parser.add_argument("--work", type=Path, required=True, help="where it keeps what it read")
     given = parser.parse_args(arguments)
     encoder = load_encoder(EncoderSpec())
-    table = ReconstructStudy(
-        target=given.texts, auxiliary="held-out", where="source=wikipedia", n=_MOST
-    )
-    taken = {text for cell in table.cells() for text in targets(cell, encoder).sentences.texts}
-    marks, pool = frozenset(shipped_held_out(encoder)), pd.read_parquet(given.texts)
-    pairs = zip(pool["text"], pool["source"], strict=True)
-    rows = [(t, s) for t, s in pairs if text_mark(t) in marks and t not in taken]
-    attack = open_attack(AttackSpec.of("reconstruct"), encoder)
+    assert isinstance(encoder, TransformerEncoder)
+    attack = open_attack(AttackSpec.of("reconstruct", {"n_queries": given.queries}), encoder)
     assert isinstance(attack, ReconstructAttack)
-    attack.calibrate(encoder, drawn(rows, given.n), lambda f, m: print(f"{f:.0%} {m}", end="\r"))
+    texts = drawn(_apart(given.texts, encoder), given.n)
+    attack.calibrate(encoder, texts, _read(attack, encoder, texts, given.work))
     assert attack.confidence_ is not None
     path = shipped_folder(encoder, "reconstruct") / "model.json"
     meta = read_json(path)
     meta["state"]["confidence"] = attack.confidence_.to_dict()
     write_json(path, meta)
+
+
+def _apart(texts: str, encoder: TransformerEncoder) -> list[tuple[str, str]]:
+    """Return what was held out, is no near-duplicate of what was not, and is in no table."""
+
+    def held_out(source: str, n: int) -> list[str]:
+        study = ReconstructStudy(target=texts, auxiliary="held-out", where=f"source={source}", n=n)
+        cells = study.cells()
+        return [text for cell in cells for text in targets(cell, encoder).sentences.texts]
+
+    attacked = set(held_out(SOURCES[0], _MOST))
+    every = [(text, source) for source in SOURCES for text in held_out(source, 10**6)]
+    return [row for row in every if row[0] not in attacked]
+
+
+def _read(
+    attack: ReconstructAttack, encoder: TransformerEncoder, texts: Sequence[str], work: Path
+) -> list[Recovery]:
+    """Return what the attack reads of each text; `work` holds, and is told, what it read."""
+    lines = work.read_text(encoding="utf-8").splitlines() if work.exists() else []
+    whole = [line for line in lines if line.endswith("}")]  # the last may have been cut off
+    known = {told["text"]: told for told in map(json.loads, whole)}
+    missing = [text for text in texts if text not in known]
+    with work.open("a", encoding="utf-8") as file:
+        for start in range(0, len(missing), _BLOCK):
+            print(f"{start} of {len(missing)} sentences read", end="\r", flush=True)
+            block = missing[start : start + _BLOCK]
+            for text, answer in zip(
+                block, attack.invert(encoder, encoder.encode(block)), strict=True
+            ):
+                assert answer.sentence is not None
+                steps = [[s.n_queries, s.text, s.cosine] for s in answer.sentence.steps]
+                known[text] = {"text": text, "n": answer.n_queries, "steps": steps}
+                file.write(json.dumps(known[text]) + "\n")
+            file.flush()
+    return [_recalled(known[text]["n"], known[text]["steps"]) for text in texts]
+
+
+def _recalled(n: int, steps: Sequence[tuple[int, str, float]]) -> Recovery:
+    found = tuple(SentenceStep(*step) for step in steps)
+    return Recovery((), n, sentence=Sentence(found[-1].text, found[-1].cosine, steps=found))
 
 
 if __name__ == "__main__":

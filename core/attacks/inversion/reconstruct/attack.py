@@ -195,18 +195,17 @@ class ReconstructAttack:
         return DecoderPlan(size=size, epochs=self.decoder_epochs, seed=self.seed)
 
     def calibrate(
-        self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
+        self, encoder: Encoder, texts: Sequence[str], found: Sequence[Recovery] | None = None
     ) -> Self:
         """Learn how often its words and sentences are right, from texts that it never saw.
 
-        Each is read once; what stood there after a tenth and a third of the queries, and before
-        any, is learned from too.
+        Each is read once, unless `found` holds what was read; what stood there after a twentieth,
+        a sixth and half of the queries, and before any, is learned from too.
         """
         vectors = check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
-        found = self.invert(encoder, vectors, on_progress)
-        budgets = (0, self.n_queries // 10, self.n_queries // 3, self.n_queries)
-        answers, true = [], []
-        for text, answer, heard in zip(texts, found, self._heard(vectors), strict=True):
+        budgets = (0, *(self.n_queries // share for share in (20, 6, 2, 1)))
+        read, answers, true = found or self.invert(encoder, vectors), [], []
+        for text, answer, heard in zip(texts, read, self._heard(vectors), strict=True):
             assert answer.sentence is not None
             answers += [Answer(answer.sentence.after(n), self._believed(heard)) for n in budgets]
             true += [text] * len(budgets)
