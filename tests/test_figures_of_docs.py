@@ -163,6 +163,12 @@ def test_sources_that_are_worked_out() -> None:
     mean = score_of("mean of attributes-novels top1 attribute_attack=majority n_labels=20 "
                     "n_per_label=10")  # fmt: skip
     assert mean.value == pytest.approx(0.05, abs=0.001) and mean.has_interval and mean.n_seeds == 5
+    both = score_of("pooled up to 16 of reconstruct-wikipedia reader=reconstruct budget=2000 exact")
+    rows = json.loads((ROOT / "docs/results/reconstruct-wikipedia.json").read_text("utf-8"))["rows"]
+    short = [(row["n"], row["exact"]) for row in rows if row["length"] in ("4-8", "9-16")
+             and (row["reader"], row["budget"]) == ("reconstruct", 2000)]  # fmt: skip
+    assert len(short) == 2 and both.n == sum(n for n, _ in short) and both.has_interval
+    assert both.value == pytest.approx(sum(n * exact for n, exact in short) / both.n)
     told = score_of('bench jobs "another visitor\'s page with a job / without" note 1')
     assert told.value == 1.78
 

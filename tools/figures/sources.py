@@ -8,6 +8,7 @@ of its note
 greatest of SOURCE · least of SOURCE                of all rows that fit, not of the only one
 mean of SOURCE · mean of the same SOURCE            over seeds, with its interval; tested on other
 texts each, or all on the same ones
+pooled up to N of SOURCE                            sentences of all lengths up to N words together
 SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
 ratio of SOURCE to SOURCE                           how many times as much
 size of SOURCE                                      without its sign
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from core.results import Interval, Score
+from core.studies.reconstruct_tables import ends_of, pooled
 from core.studies.rows import mean_row_score
 from core.studies.tables import rows_of
 
@@ -72,6 +74,8 @@ def score_of(source: str) -> Score:
         return (max if kind == "greatest" else min)(found, key=lambda score: score.value)
     if kind == "mean":
         return _mean(rest.removeprefix("of "))
+    if kind == "pooled":
+        return _pooled(rest.removeprefix("up to "))
     if kind == "file":
         path, _, entry = rest.partition(" ")
         return Score(float(_entry(_read(path), entry)))
@@ -117,6 +121,17 @@ def _mean(source: str) -> Score:
     if len(rows) < 2:
         raise LookupError(f"{len(rows)} rows fit, which is none to take a mean of")
     return mean_row_score(rows, measure, is_same_sample=is_same)
+
+
+def _pooled(source: str) -> Score:
+    """Return what the table of sentences says of all lengths up to so many words together."""
+    most, _, rest = source.partition(" of ")
+    path, asked, measure = _asked(rest)
+    rows = [row for row in rows_of(_read(path)) if _fits(row, asked)]
+    short = [row for row in rows if ends_of(row["length"])[1] <= int(most)]
+    if len(short) < 2 or len({row["length"] for row in short}) < len(short):
+        raise LookupError(f"{len(short)} rows fit, which are not one of each length")
+    return pooled(short, measure)
 
 
 def _inner(row: Mapping[str, Any], path: str) -> Any:
