@@ -124,8 +124,8 @@ def sureness(
         if part == "words":
             scores["right_words"] = _mean(right[part], of[part], seed)
         else:
-            hits, units = np.array(right[part]), list(map(str, of[part]))
-            scores["right_sentences"] = rate_by_document(hits, units, seed=seed)
+            hits, sources = np.array(right[part]), list(map(str, of[part]))
+            scores["right_sentences"] = rate_by_document(hits, sources, seed=seed)
     return scores
 
 
