@@ -20,6 +20,7 @@ FLOORS = (
         "core.durable",
         "core.tensor_file",
         "core.intervals",
+        "core.rates",
         "core.metrics",
         "core.rank_correlation",
     ),
