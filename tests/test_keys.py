@@ -310,8 +310,8 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of an attack": (
         change_defaults("attack"),
         # A cell of the attacks gives each setting; that of reconstruct those of its weights, which
-        # are older than the decoder's.
-        {"attacks", "classification", "deniability", "audit", *OWN_ATTACKS},
+        # are as new as the code.
+        {"attacks", "classification", "deniability", "audit", "reconstruct", *OWN_ATTACKS},
     ),
     "a default of an encoder": (
         change_defaults("encoder"),

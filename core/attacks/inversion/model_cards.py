@@ -39,7 +39,7 @@ def model_card(folder: Path) -> str:
         f"- **Seed**: {record['seed']}. **Seconds**: {record['seconds']:,.0f} on "
         f"{_hardware(record['hardware'])}, vectors computed before in bfloat16.",
         f"- **Settings**: {_settings(meta['settings'])}",
-        f"- **Held-out scores**: {_scores(name, record.get('held_out'))}",
+        f"- **Held-out scores**: {_scores(record.get('held_out'), name)}",
         "- **Rebuild**: see [assets/weights/README.md](../../README.md).",
         "- **Limits**: English; words outside the vocabulary cannot be recovered. A research "
         "tool to measure leakage; what it misses is not thereby safe.",
@@ -63,7 +63,7 @@ def _settings(settings: dict[str, Any]) -> str:
     return ", ".join(f"`{key}={value}`" for key, value in sorted(settings.items()))
 
 
-def _scores(name: str, held_out: dict[str, Any] | None) -> str:
+def _scores(held_out: dict[str, Any] | None, name: str = "") -> str:
     if held_out is None:
         table = "reconstruct-wikipedia" if name == "reconstruct" else "inversion-bbc"
         return f"none in training; see docs/results/{table}.md."
