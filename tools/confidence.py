@@ -23,13 +23,11 @@ from core.results import Recovery, Sentence, SentenceStep
 from core.specs import AttackSpec, EncoderSpec
 from core.store import read_json, write_json
 from core.studies.reconstruct import ReconstructStudy, targets
+from tools.reconstruction import SOURCES
 
 __all__ = ["drawn", "main"]
 
 LENGTHS = ((4, 8), (9, 16), (17, 32))
-
-SOURCES = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
-"""Hardest first: what was learned of the easier ones is too sure of other texts, not too little."""
 
 _MOST = 170
 """Sentences of Wikipedia of each length that tables may attack: none of them is learned from."""
@@ -41,7 +39,8 @@ def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
     """Return n of the texts in (text, source) rows, as many of each length.
 
     Of each length those of the first of `SOURCES`, then of the next, each in an order by digest,
-    which other rows leave as it is.
+    which other rows leave as it is. The first is the hardest: what was learned of the easier ones
+    is too sure of other texts, not too little.
     """
 
     def order(row: tuple[str, str]) -> tuple[int, str]:

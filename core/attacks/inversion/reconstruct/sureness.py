@@ -39,9 +39,14 @@ def calibration_error(
     p, right = np.asarray(told, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
     if not len(p):
         return math.nan
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    bins = _bins(p, n_bins)
     gaps = [abs(float((p - right)[bins == b].sum())) for b in np.unique(bins)]
     return 100 * sum(gaps) / len(p)
+
+
+def _bins(told: NDArray[np.float64], n_bins: int) -> NDArray[np.int64]:
+    """Return which of so many bins of equal width each confidence falls into."""
+    return np.minimum((told * n_bins).astype(np.int64), n_bins - 1)
 
 
 def calibration_interval(
@@ -77,15 +82,13 @@ def calibration_interval(
     n_groups = int(rows.max()) + 1
     if n_groups < 2:
         return NO_INTERVAL
-    bins = np.minimum((p * _BINS).astype(int), _BINS - 1)
     gaps = np.zeros((n_groups, _BINS))
-    np.add.at(gaps, (rows, bins), p - right)
+    np.add.at(gaps, (rows, _bins(p, _BINS)), p - right)
     sizes = np.bincount(rows).astype(np.float64)
     rng = np.random.default_rng(seed)
     times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=_RESAMPLES)
     drawn = 100 * np.abs(times @ gaps).sum(axis=1) / (times @ sizes)
-    centre = 100 * np.abs(gaps.sum(axis=0)).sum() / sizes.sum()
-    low, high = 2 * centre - np.quantile(drawn, [0.975, 0.025])
+    low, high = 2 * calibration_error(told, is_right) - np.quantile(drawn, [0.975, 0.025])
     return Interval(max(0.0, float(low)), min(100.0, float(high)))
 
 
