@@ -36,7 +36,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _IS_DARK = """() => getComputedStyle(document.querySelector('.stApp')).backgroundColor
   .match(/\\d+/g).slice(0, 3).every(part => part < 60)"""
 _IS_AT_REST = """() => new Promise(on => requestAnimationFrame(() => requestAnimationFrame(on)))
-  .then(() => document.getAnimations().every(each => !(each instanceof CSSTransition)))"""
+  .then(() => document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
+    && document.querySelector('[data-stale=true]:not([data-retained])') === null
+    && document.getAnimations().every(each => !(each instanceof CSSTransition)))"""
 
 
 def give_up(reason: str) -> None:
@@ -218,7 +220,8 @@ class Visit:
         assert not self.is_dark
         self.page.emulate_media(color_scheme="dark")
         self.page.wait_for_function(_IS_DARK)
-        self.page.wait_for_function(_IS_AT_REST)  # colours fade from theme to theme
+        # Colours fade from theme to theme, and what a run of the script will replace fades out.
+        self.page.wait_for_function(_IS_AT_REST)
 
     def fits_both(self) -> None:
         """Look at the page as it stands, then on a telephone and in the dark: it has to fit.
