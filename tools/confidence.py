@@ -29,7 +29,7 @@ __all__ = ["drawn", "main"]
 
 LENGTHS = ((4, 8), (9, 16), (17, 32))
 
-_MOST = 170
+_MOST = 220
 """Sentences of Wikipedia of each length that tables may attack: none of them is learned from."""
 
 _BLOCK = 16
