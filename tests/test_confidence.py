@@ -19,7 +19,7 @@ from core.attacks.inversion.reconstruct.sureness import (
     sureness,
 )
 from core.errors import InvalidInputError
-from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+from core.results import RecoveredWord, Sentence, SentenceStep
 from tools.confidence import drawn
 
 
@@ -111,8 +111,8 @@ def test_kept_and_restored_it_is_the_same_and_damage_is_named() -> None:
 
 def test_sureness_counts_words_and_sentences() -> None:
     words = (RecoveredWord("the", 0.9), RecoveredWord("cat", 0.7))
-    said = Recovery((), sentence=Sentence("the cat.", 0.9, 0.2, words=words))
-    found = sureness(["the cat", "the dog", "unread"], [said, said, Recovery(())])
+    said = Sentence("the cat.", 0.9, 0.2, words=words)
+    found = sureness(["the cat", "the dog", "unread"], [said, said, None])
     assert found["told_words"].value == pytest.approx(80) and found["told_words"].n == 4
     assert found["right_words"].value == pytest.approx(75)
     assert found["calibration_words"].value == pytest.approx(100 * (2 * 0.1 + 2 * 0.2) / 4)
@@ -122,7 +122,7 @@ def test_sureness_counts_words_and_sentences() -> None:
         score = found[name]
         assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 100, name
     assert found["right_sentences"].ci95.high > 90  # one of two: nearly anything
-    assert sureness(["a"], [Recovery(())]) == {}
+    assert sureness(["a"], [None]) == sureness(["a"], []) == {}
 
 
 def test_the_interval_of_the_calibration_error_holds_what_is_true_of_all() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from core.attacks.inversion.reconstruct.scores import MEASURES, score_sentences
+from core.attacks.inversion.reconstruct.blind import likeliest_sentence, sentences_between
+from core.attacks.inversion.reconstruct.scores import MEASURES, rouge_l, score_sentences, spoken
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.figures.reconstruct import reconstruct_figure
@@ -52,9 +55,16 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
         assert row["n"] == 2 and row.scores["rouge_l"].n == 2
     sure = [row for row in rows if "calibration_words" in row.scores]
     told = [(r["guarded_by"], r["reader"], r["budget"]) for r in sure]
-    assert told == [("none", "reconstruct", 40)], "behind a defence cosines mean less"
+    assert told == [("none", "reconstruct", n) for n in (0, 40)], "behind a defence nothing is"
     assert sure[0].scores["calibration_sentences"].n == 2
-    assert "| none | 4-8 | sentences | 2 |" in markdown(rows)
+    assert sure[0].scores["told_words"].value != sure[1].scores["told_words"].value
+    assert "| none | 4-8 | 40 | sentences | 2 |" in markdown(rows)
+    assert {row["words_outside"] for row in rows} == {0.0}
+    assert all(
+        row.scores["rouge_l_inside"] == replace(row.scores["rouge_l"], chance=math.nan)
+        for row in rows
+        if row["reader"] == "reconstruct"
+    ), "of all words the attack can write each"
     read = {(r["guarded_by"], r["reader"], r["budget"]): r.scores["rouge_l"].value for r in rows}
     assert read["none", "reconstruct", 40] > read["none", "blind", rows[0]["budget"]]
     cosine = {r["budget"]: r.scores["cosine"].value for r in rows if r["guarded_by"] == "none"
@@ -77,6 +87,39 @@ def test_short_sentences_of_every_document_are_attacked(target: str) -> None:
     )
     assert sorted(few) == sorted(short)
     assert sorted(all_of_them) == sorted(SENTENCES)
+    (none,) = ReconstructStudy(target=target, lengths=("20-30",)).cells()
+    with pytest.raises(InvalidInputError, match="20 to 30 words"):
+        targets(none, reconstruct._encoder("float32"))
+
+
+def test_intervals_are_of_what_sentences_come_from(target: str, tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    rows = [f'"{text}",{i // 8}' for i, text in enumerate(SENTENCES)]
+    path.write_text("\n".join(["text,review", *rows]), encoding="utf-8")
+    given = {"target": f"{path}#text", "n": 100, "near": 1.0, "lengths": ("4-8",)}
+    for column, n_groups in (("review", 5), ("", None)):
+        study = ReconstructStudy(**given, group_column=column)
+        found = targets(study.cells()[0], reconstruct._encoder("float32"))
+        assert len(found.sentences.texts) == len(SENTENCES)
+        documents = found.documents
+        assert (None if documents is None else len(set(documents))) == n_groups
+        assert study.columns == ((column,) if column else ())
+
+
+def test_without_the_vector_one_sentence_is_answered_for_all() -> None:
+    short = sentences_between(4, 8, 500)
+    assert {len(spoken(text)) for text in short} == {4, 5, 6, 7, 8}
+    best = likeliest_sentence(tuple(short))
+    others = [text for text in short[400:500] if text != best]
+
+    def near(guess: str) -> float:
+        return fmean(rouge_l(text, guess) for text in others)
+
+    assert near(best) > fmean(near(guess) for guess in short[:40])
+    with pytest.raises(InvalidInputError, match="60 to 70 words"):
+        sentences_between(60, 70, 5)
+    with pytest.raises(InvalidInputError, match="no sentence"):
+        likeliest_sentence(())
 
 
 def test_no_interval_leaves_what_a_measure_can_be() -> None:

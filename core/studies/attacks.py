@@ -147,11 +147,12 @@ def _encoder(precision: str) -> Encoder:
 
 
 @lru_cache(maxsize=2)
-def _corpus(target: str, where: str) -> Corpus:
-    """Return the file under attack, or some of its rows."""
+def _corpus(target: str, where: str, group: str = "") -> Corpus:
+    """Return the file under attack, or some of its rows; what they come from as their author."""
     path, column = split_reference(target)
     label, _, value = where.partition("=")
-    corpus = load_corpus(Path(path), columns=Columns(text=column, label=label or None))
+    columns = Columns(text=column, label=label or None, author=group or None)
+    corpus = load_corpus(Path(path), columns=columns)
     return corpus.only([value]) if label else corpus
 
 
@@ -206,13 +207,14 @@ def parted(
     marks: frozenset[str],
     contents: tuple[str, ...],
     is_held_out: bool,
+    group: str = "",
 ) -> tuple[Sequence[str], Apart]:
     """Return what an attacker learns from here, and the sentences that repeat nothing known.
 
     Held out: no text, and the marked ones. Else: the sentences of nine documents of ten, and those
-    of the others.
+    of the others. `group`: a column of what rows come from, told as their author.
     """
-    corpus, shipped = _corpus(target, where), _shipped_texts(shipped_texts, marks)
+    corpus, shipped = _corpus(target, where, group), _shipped_texts(shipped_texts, marks)
     if is_held_out:
         rest = _unmarked([d.text for d in _corpus(target, "").documents], marks)
         return (), keep_apart(_marked(corpus, marks), chain(rest, shipped), near)
@@ -230,9 +232,10 @@ def all_apart(
     near: float,
     marks: frozenset[str],
     contents: tuple[str, ...],
+    group: str = "",
 ) -> Apart:
     """Return all sentences of a collection, of any length, that repeat no text of the pool."""
-    sentences = _corpus(target, where).sentences(1, _MOST_WORDS)
+    sentences = _corpus(target, where, group).sentences(1, _MOST_WORDS)
     return keep_apart(sentences, _shipped_texts(shipped_texts, marks), near)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
-from core.attacks.inversion.reconstruct.blind import sentences_between
+from core.attacks.inversion.reconstruct.attack import ReconstructAttack
+from core.attacks.inversion.reconstruct.blind import likeliest_sentence, sentences_between
 from core.attacks.inversion.reconstruct.scores import score_sentences, spoken
 from core.attacks.inversion.reconstruct.sureness import sureness
 from core.attacks.inversion.shipped import (
@@ -26,9 +27,11 @@ from core.defences.registry import entry_of, make_defence
 from core.defences.told import read_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
+from core.encoders.transformer import TransformerEncoder
+from core.errors import InvalidInputError
 from core.intervals import bootstrap_interval
 from core.protocols import Encoder, Vectors
-from core.results import Recovery, Score
+from core.results import Recovery, Score, Sentence
 from core.specs import REQUIRED, AttackSpec, EncoderSpec, setting
 from core.studies.apart import Apart, near_setting
 from core.studies.attacks import all_apart, parted
@@ -57,6 +60,9 @@ class ReconstructStudy:
         choices=("cross", "held-out"),
     )
     where: str = setting("", "COLUMN=VALUE: attack these rows alone")
+    group_column: str = setting(
+        "", "column of what rows come from, such as a review: intervals are of those"
+    )
     n: int = setting(100, "sentences of each length", low=1)
     lengths: tuple[str, ...] = setting(("4-8", "9-16", "17-32"), "words of a sentence, FROM-TO")
     budgets: tuple[int, ...] = setting((0, 100, 500, 2000), "queries for each sentence", low=0)
@@ -73,7 +79,7 @@ class ReconstructStudy:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the table has to have, besides that of the texts."""
-        return (self.where.partition("=")[0],) if self.where else ()
+        return tuple(filter(None, (self.where.partition("=")[0], self.group_column)))
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured.
@@ -96,6 +102,7 @@ class ReconstructStudy:
                 "shipped_texts": self.shipped_texts,
                 "contents": [content_of(name) for name in read],
                 "where": self.where,
+                "group": self.group_column,
                 "near": self.near,
                 "encoder": encoder.name,
                 "encoder_fingerprint": encoder.fingerprint,
@@ -134,45 +141,68 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     apart = targets(cell, encoder)
     texts = list(apart.sentences.texts)
     reading = _Reading.of(cell, encoder, texts)
-    scores = [
-        (reader, budget, said, score_sentences(texts, said, groups=apart.documents,
-                                               seed=cell["seed"]))
-        for reader, budget, said in _answers(cell, encoder, reading, texts)
-    ]  # fmt: skip
-    chance = {name: score.value for name, score in scores[0][3].items()}
-    sure = sureness(texts, reading.answers, groups=apart.documents, seed=cell["seed"])
-
-    def is_last(reader: str, budget: int) -> bool:
-        return reader == "reconstruct" and budget == max(cell["budgets"])
-
-    return [
-        Row(
-            scores={name: Score(s.value, s.ci95, s.n, chance[name]) for name, s in found.items()}
-            | (
-                {"cosine": reading.cosine(budget, apart.documents, cell["seed"])}
-                if reader == "reconstruct"
-                else {}
-            )
-            | (sure if is_last(reader, budget) else {}),
-            facts={
-                "reader": reader,
-                "budget": budget,
-                **({"n_asked": reading.spent(budget)} if reader == "reconstruct" else {}),
-                "n": len(texts),
-                "unit": "sentence" if apart.documents is None else "document",
-                "n_near_duplicates": apart.n_near_duplicates,
-                "encoder_backend": str(getattr(encoder, "backend", "torch")),
-            },
-        )
-        for reader, budget, said, found in scores
+    shared = {
+        "n": len(texts),
+        "unit": "sentence" if apart.documents is None else "document",
+        "n_near_duplicates": apart.n_near_duplicates,
+        "encoder_backend": str(getattr(encoder, "backend", "torch")),
+        "query_precision": reading.precision,
+        "words_outside": round(100 * _outside(texts, reading.lexicon), 2),
+    }
+    scored = partial(score_sentences, groups=apart.documents, seed=cell["seed"])
+    rows = [
+        Row(scores=scored(texts, said), facts={"reader": reader, "budget": asked, **shared})
+        for reader, asked, said in _simpler(cell, encoder, reading, texts)
     ]
+    for budget in cell["budgets"]:
+        said = reading.said(budget)
+        more = {"cosine": reading.cosine(budget, apart.documents, cell["seed"])}
+        more |= _written(texts, said, reading.lexicon, apart.documents, cell["seed"])
+        more |= sureness(
+            texts, reading.sentences(budget), groups=apart.documents, seed=cell["seed"]
+        )
+        facts = {"reader": "reconstruct", "budget": budget, "n_asked": reading.spent(budget)}
+        rows.append(Row(scores=scored(texts, said) | more, facts={**facts, **shared}))
+    blind = rows[0].scores
+    return [replace(row, scores=_beside(row.scores, blind)) for row in rows]
+
+
+def _beside(scores: Mapping[str, Score], blind: Mapping[str, Score]) -> dict[str, Score]:
+    """Return scores with what the reader without the vector has of each."""
+    return {
+        name: replace(score, chance=blind[name].value) if name in blind else score
+        for name, score in scores.items()
+    }
+
+
+def _written(
+    texts: Sequence[str],
+    said: Sequence[str],
+    known: Container[str],
+    groups: Sequence[Hashable] | None,
+    seed: int,
+) -> dict[str, Score]:
+    """Return ROUGE-L of those texts of which the attack can write every word; nothing of none."""
+    rows = [i for i, text in enumerate(texts) if all(word in known for word in spoken(text))]
+    if not rows:
+        return {}
+    own = None if groups is None else [groups[i] for i in rows]
+    found = score_sentences([texts[i] for i in rows], [said[i] for i in rows],
+                            groups=own, seed=seed)  # fmt: skip
+    return {"rouge_l_inside": found["rouge_l"]}
+
+
+def _outside(texts: Sequence[str], known: Container[str]) -> float:
+    """Return the share of words of texts that the attack cannot write."""
+    words = [word for text in texts for word in spoken(text)]
+    return sum(word not in known for word in words) / len(words)
 
 
 def targets(cell: Cell, encoder: Encoder) -> Apart:
     """Return the sentences under attack: of the length asked for, none that repeats a known one."""
     is_held_out = cell["auxiliary"] == "held-out"
     marks = shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else frozenset()
-    names = ("target", "where", "shipped_texts", "near")
+    names = ("target", "where", "group", "shipped_texts", "near")
     given = {name: cell[name] for name in names} | {
         "marks": frozenset(marks),
         "contents": tuple(cell["contents"]),
@@ -183,28 +213,56 @@ def targets(cell: Cell, encoder: Encoder) -> Apart:
         apart = all_apart(**given)
     low, high = ends_of(cell["length"])
     fit = [i for i, t in enumerate(apart.sentences.texts) if low <= len(spoken(t)) <= high]
+    if not fit:
+        raise InvalidInputError(
+            f"{cell['target']} holds no sentence of {low} to {high} words that may be attacked. "
+            "Ask for other lengths, or for another file."
+        )
     order = np.random.default_rng([cell["seed"], 31]).permutation(len(fit))[: cell["n_targets"]]
-    return apart.take(sorted(fit[int(i)] for i in order))
+    apart = apart.take(sorted(fit[int(i)] for i in order))
+    if not cell["group"]:
+        return apart
+    return replace(apart, documents=tuple(map(str, apart.sentences.authors)))
 
 
 @dataclass(frozen=True)
 class _Reading:
     """What the attack read of the vectors of texts."""
 
+    attack: ReconstructAttack
     vectors: Vectors
     answers: list[Recovery]
+    precision: str
+    """Of the encoder as it is asked."""
+    is_sure: bool
+    """Whether the attack may say how sure it is: behind a defence cosines mean less."""
 
     @classmethod
     def of(cls, cell: Cell, encoder: Encoder, texts: Sequence[str]) -> _Reading:
         """Attack the vectors, behind a defence where the cell has one."""
         spec = AttackSpec.of("reconstruct", {"n_queries": max(cell["budgets"])})
         attack = open_attack(spec, encoder)
+        assert isinstance(attack, ReconstructAttack)
         if cell["guarded_by"] == "none":
             vectors = encoder.encode(texts)
-            return cls(vectors, attack.invert(encoder, vectors))
+            asked = encoder.quick() if isinstance(encoder, TransformerEncoder) else encoder
+            return cls(attack, vectors, attack.invert(encoder, vectors), _precision(asked), True)
         lifted = _behind(attack, encoder, cell)
         vectors = lifted.changed.encode(texts)
-        return cls(lifted.lift(vectors), lifted.invert(lifted.changed, vectors))
+        answers, precision = lifted.invert(lifted.changed, vectors), _precision(encoder)
+        return cls(attack, lifted.lift(vectors), answers, precision, False)
+
+    @property
+    def lexicon(self) -> Container[str]:
+        """What the attack can write."""
+        found: Container[str] = self.attack.model_.lexicon.index
+        return found
+
+    def sentences(self, budget: int) -> list[Sentence | None]:
+        """Return what stood there after so many queries, with how sure that was; else nothing."""
+        if not self.is_sure:
+            return []
+        return self.attack.after(self.vectors, self.answers, budget)
 
     def said(self, budget: int) -> list[str]:
         """Return what stood there after so many queries."""
@@ -240,19 +298,20 @@ def _behind(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
     return LiftedAttack(attack, lift, queried, changed)
 
 
-def _answers(
+def _precision(encoder: Encoder) -> str:
+    return str(getattr(encoder, "precision", "float32"))
+
+
+def _simpler(
     cell: Cell, encoder: Encoder, reading: _Reading, texts: Sequence[str]
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield what each reader says, the one without the vector first."""
+    """Yield what each simpler reader says, with its queries, the one without the vector first."""
     low, high = ends_of(cell["length"])
     known = sentences_between(low, high, _N_PAIRS)
-    drawn = np.random.default_rng([cell["seed"], 32]).integers(len(known), size=len(texts))
-    yield "blind", 0, [known[int(i)] for i in drawn]
+    yield "blind", 0, [likeliest_sentence(tuple(known), seed=cell["seed"])] * len(texts)
     beside = CachedEncoder(encoder).encode(known)
     nearest = np.argmax(reading.vectors @ beside.T, axis=1)
     yield "nearest", 0, [known[int(i)] for i in nearest]
     bags = open_attack("search", encoder).invert(encoder, reading.vectors)
     n_asked = round(float(np.mean([bag.n_queries for bag in bags])))
     yield "bag", n_asked, [" ".join(w.word for w in bag.words) for bag in bags]
-    for budget in cell["budgets"]:
-        yield "reconstruct", budget, reading.said(budget)

@@ -19,7 +19,7 @@ from core.studies.tables import markdown_table
 __all__ = ["READERS", "by_reader", "ends_of", "markdown", "pooled"]
 
 READERS = {
-    "blind": "without the vector: any sentence of that length",
+    "blind": "without the vector: one sentence for all",
     "nearest": "the nearest bundled sentence",
     "bag": "the words of `search`, as they come",
     "reconstruct": "`reconstruct`",
@@ -74,22 +74,27 @@ def by_reader(rows: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown: all lengths of a reader, and those up to 16 and 32 together."""
-    columns = ("vectors", "reader", "queries", "words", "n", *MEASURES.values(), "cosine")
+    columns = ("vectors", "reader", "queries", "made", "words", "n", *MEASURES.values(), "cosine")
     lines: list[Sequence[object]] = []
     for (defence, reader, _), own in by_reader(rows).items():
         head = ("as they are" if defence == "none" else f"`{defence}`", READERS[reader])
         asked = f"{round(np.mean([row.facts['budget'] for row in own])):,}"
-        lines += [(*head, asked, row["length"], row["n"], *_cells(row)) for row in own]
+        lines += [(*head, asked, _made(row), row["length"], row["n"], *_cells(row)) for row in own]
         for most in _TOGETHER:
             short = [row for row in own if ends_of(row["length"])[1] <= most]
             # No line twice where nothing is longer.
             if len(short) > 1 and max(ends_of(row["length"])[1] for row in short) == most:
                 n = sum(row["n"] for row in short)
                 words = f"up to {most}, together"
-                lines.append((*head, asked, words, n, *_pooled_cells(short)))
+                lines.append((*head, asked, "", words, n, *_pooled_cells(short)))
     failed = [f"- failed: {row.cell.get('length')}: {row.error}" for row in rows if row.error]
     table = [*markdown_table(columns, lines), *_sure(rows), *_odds(rows)]
     return "\n".join([*table, *failed]) + "\n"
+
+
+def _made(row: Row) -> str:
+    """Return the mean number of queries that were made: a search ends where nothing gains."""
+    return f"{round(row.facts.get('n_asked', row['budget'])):,}"
 
 
 def _pooled_cells(rows: Sequence[Row]) -> Iterator[str]:
@@ -115,8 +120,10 @@ def _sure(rows: Sequence[Row]) -> list[str]:
             error = row.scores.get(f"calibration_{part}")
             if error is not None:
                 told = (row.said(f"{name}_{part}") for name in ("told", "right"))
-                lines.append((row["guarded_by"], row["length"], part, error.n, *told, error.said()))
-    columns = ("vectors behind", "words", "confidence in", "n", "told", "right", "expected error")
+                head = (row["guarded_by"], row["length"], f"{row['budget']:,}", part)
+                lines.append((*head, error.n, *told, error.said()))
+    columns = ("vectors behind", "words", "queries", "confidence in", "n", "told", "right",
+               "expected error")  # fmt: skip
     return ["", *markdown_table(columns, lines)] if lines else []
 
 

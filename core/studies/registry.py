@@ -97,7 +97,7 @@ STUDIES: dict[str, StudyEntry] = {
         "sentences read back in order, by their length and by how many queries are allowed",
         "of this project; measures as in vec2text (Morris et al. 2023)",
         "core.studies.reconstruct:ReconstructStudy",
-        version=2,
+        version=3,
         figures=(("", "core.figures.reconstruct:reconstruct_figure"),),
         beside=("search", "probe_mlc"),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -252,6 +252,30 @@ class ReconstructAttack:
                 raise StoppedSearch(str(stopped) or "Stopped.", answers) from stopped
             recoveries += [self._answer(quest) for quest in quests]
         return recoveries
+
+    def after(
+        self, vectors: Vectors, answers: Sequence[Recovery], n_queries: int
+    ) -> list[Sentence | None]:
+        """Return what stood in each answer after so many queries, with how sure that was.
+
+        Parameters
+        ----------
+        vectors : ndarray of float32, shape (n, d)
+            Of which `answers` were read.
+        answers : sequence of n Recovery
+            Of `invert`.
+        """
+        found: list[Sentence | None] = []
+        for heard, answer in zip(self._heard(vectors), answers, strict=True):
+            sentence = answer.sentence
+            if sentence is not None:
+                last = sentence.after(n_queries)
+                sentence = replace(sentence, text=last.text, cosine=last.cosine)
+                if self.confidence_ is not None:
+                    told = Answer(last, self._believed(heard))
+                    sentence = self.confidence_.told(sentence, told)
+            found.append(sentence)
+        return found
 
     def _text(self, tokens: NDArray[np.int32]) -> str:
         return self.model_.lexicon.text(tokens)

@@ -17,7 +17,7 @@ from core.intervals import bootstrap_interval
 from core.rates import rate_by_document
 from core.results import Score
 
-__all__ = ["MEASURES", "order_of", "score_sentence", "score_sentences", "spoken"]
+__all__ = ["MEASURES", "order_of", "rouge_l", "score_sentence", "score_sentences", "spoken"]
 
 MEASURES = {
     "rouge_l": "ROUGE-L",
@@ -63,17 +63,28 @@ def _bleu(order: int) -> Any:
     return BLEU(lowercase=True, max_ngram_order=order, effective_order=True)
 
 
+def rouge_l(true: str, read: str) -> float:
+    """Return the F-measure of rouge-score over words without marks, in [0, 100].
+
+    Examples
+    --------
+    >>> rouge_l("The cat sat.", "the cat sat")
+    100.0
+    """
+    return 100 * float(_rouge().score(true, read)["rougeL"].fmeasure)
+
+
 def score_sentence(true: str, read: str) -> dict[str, float]:
     """Return every measure of one sentence, in [0, 100]; τ in [-100, 100] or NaN.
 
-    ROUGE-L is the F-measure of rouge-score over words without marks, BLEU-n that of sacrebleu
+    ROUGE-L is that of `rouge_l`, BLEU-n that of sacrebleu
     (its own cut, lower-cased, effective order), exact match that of words without marks, token F1
     that of words with their repetitions, τ that of `order_of`.
     """
     a, b = spoken(true), spoken(read)
     n_common = sum((Counter(a) & Counter(b)).values())
     return {
-        "rouge_l": 100 * float(_rouge().score(true, read)["rougeL"].fmeasure),
+        "rouge_l": rouge_l(true, read),
         "bleu_2": float(_bleu(2).sentence_score(read, [true]).score),
         "bleu_4": float(_bleu(4).sentence_score(read, [true]).score),
         "exact": 100.0 * (a == b),

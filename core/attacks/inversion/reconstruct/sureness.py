@@ -12,7 +12,7 @@ from core.attacks.inversion.reconstruct.confidence import right_words
 from core.attacks.inversion.reconstruct.scores import spoken
 from core.intervals import percent_interval
 from core.rates import rate_by_document
-from core.results import NO_INTERVAL, Interval, Recovery, Score
+from core.results import NO_INTERVAL, Interval, Score, Sentence
 from core.units import unit_rows
 
 __all__ = ["calibration_error", "calibration_interval", "sureness"]
@@ -94,22 +94,21 @@ def calibration_interval(
 
 def sureness(
     true: Sequence[str],
-    answers: Sequence[Recovery],
+    answers: Sequence[Sentence | None],
     *,
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
     """Return, in per cent, how sure answers were, how many right, and the calibration error.
 
-    Of words and of whole sentences; nothing where the answers tell no confidence. Intervals are of
-    whole sentences, or of the documents in `groups`.
+    Of words and of whole sentences; nothing of no answers, or where they tell no confidence.
+    Intervals are of whole sentences, or of the documents in `groups`.
     """
     told: dict[str, list[float]] = {"words": [], "sentences": []}
     right: dict[str, list[bool]] = {"words": [], "sentences": []}
     of: dict[str, list[Hashable]] = {"words": [], "sentences": []}
     units = range(len(true)) if groups is None else groups
-    for text, answer, unit in zip(true, answers, units, strict=True):
-        found = answer.sentence
+    for text, found, unit in zip(true, answers or [None] * len(true), units, strict=True):
         if found is None or not found.words:
             continue
         told["words"] += [word.score for word in found.words]
