@@ -7,6 +7,7 @@ same in words.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -147,17 +148,19 @@ def ordered_words(reading: Reading) -> str:
 def written(said: str, true: str) -> str:
     """Return a sentence that an attack wrote, right words marked, and how many they are.
 
-    Right words stand in the true text; whether they also follow each other as there is told by
-    the line below a run of them, and counted in the line below the sentence.
+    Right words stand in the true text, each as often as there. Whether one also begins it, or
+    follows the same word as there, is told by a line below it, and counted below the sentence.
     """
     known = [word for _, word in mark_words(true) if word is not None]
-    pairs = set(pairwise(known))
+    pairs, left = set(pairwise(["", *known])), Counter(known)
     pieces, before, n, n_right, n_in_order = [], "", 0, 0, 0
     for piece, word in mark_words(said):
         if word is None:
             pieces.append(escape(piece))
             continue
-        is_right, is_in_order = word in known, (before, word) in pairs
+        is_right = left[word] > 0
+        is_in_order = is_right and (before, word) in pairs
+        left[word] -= 1
         kind = "in the text, after the same word" if is_in_order else "in the text"
         hit = f'<mark class="ls-hit" title="{kind}">{escape(piece)}</mark>'
         hit = f"<u>{hit}</u>" if is_in_order else hit
@@ -180,7 +183,9 @@ def read_sentence(reading: Reading) -> str:
 def written_from(found: Sentence, true: str, head: str) -> str:
     """Return a sentence that was written from a vector, and above it how near it came."""
     near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
-    return label(f"{head}{near}; underlined: also in the right order") + written(found.text, true)
+    return label(
+        f"{head}{near}; underlined: after the same word as in the text, or its first"
+    ) + written(found.text, true)
 
 
 def _sureness(found: Sentence) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,6 +24,8 @@ from core.attacks.inversion.reconstruct.sureness import (
 )
 from core.errors import InvalidInputError
 from core.results import RecoveredWord, Sentence, SentenceStep
+from core.studies.rows import Cell
+from tools import confidence
 from tools.confidence import drawn
 
 
@@ -159,3 +165,23 @@ def test_sentences_to_learn_from_are_of_each_length_alike_and_the_hardest_first(
     longer = [text for text in found if len(text.split()) > 6]
     assert drawn([r for r in rows if len(r[0].split()) > 6], 8) == longer
     assert drawn(rows[::-1], 12) == found != drawn(rows, 12, seed=8)
+
+
+def test_nothing_is_learned_from_what_the_tables_of_wikipedia_attack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def held(cell: Cell, encoder: Any) -> Any:
+        source = cell["where"].partition("=")[2]
+        texts = [f"{source} {cell['length']} {i}" for i in range(min(cell["n_targets"], 300))]
+        return SimpleNamespace(sentences=SimpleNamespace(texts=tuple(texts)))
+
+    monkeypatch.setattr(confidence, "sentences_of", held)
+    left = [text for text, _ in confidence._apart("lee", cast(Any, None))]
+    most = confidence._MOST
+    for length in ("4-8", "9-16", "17-32"):
+        own = [text for text in left if text.startswith(f"wikipedia {length} ")]
+        assert own == [f"wikipedia {length} {i}" for i in range(most, 300)]
+    for path in (Path(__file__).parents[1] / "docs" / "results").glob("reconstruct-*.spec.json"):
+        spec = json.loads(path.read_text(encoding="utf-8"))
+        if spec.get("auxiliary") == "held-out":
+            assert spec["n"] <= most, f"{path.name} attacks what was learned from"

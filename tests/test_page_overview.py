@@ -67,10 +67,11 @@ def test_a_first_opening_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:
-    def told(**training: Any) -> str:
-        return cost_in_words(
-            cast(Any, SimpleNamespace(seconds=0.4, training=training, is_unfinished=False))
+    def told(attack: str = "search", **training: Any) -> str:
+        reading = SimpleNamespace(
+            attack=attack, seconds=0.4, training=training, is_unfinished=False
         )
+        return cost_in_words(cast(Any, reading))
 
     alone = "trained once on 1,200 example sentences, answered in 400 ms"
     assert told(n_texts=1200) == alone
@@ -80,6 +81,8 @@ def test_the_cost_of_an_attack_names_the_one_that_it_is_built_on() -> None:
     corrects = told(n_texts=1200, built_on="probe_mlc", corpus=corpus)
     n = cache.shipped_records(ENCODER)["probe_mlc"]["n_texts"]
     assert f"taught by {n:,} example sentences, and to correct itself by 1,200" in corrects
+    writes = told("reconstruct", n_texts=1200, built_on="probe_mlc", corpus=corpus)
+    assert f"taught by {n:,} example sentences, its language model by 1,200" in writes
     assert told() == "not trained, answered in 400 ms"
 
 

@@ -1,9 +1,9 @@
 """How sure the shipped reconstruction may be: learned from sentences that were held out.
 
-`python -m tools.confidence --texts pool.parquet --work FILE` reads sentences that no shipped attack
-was trained on and that repeat none that it was trained on, each length alike, none of those in the
-table of Wikipedia among them, and writes what was learned into the weights' `model.json`. The
-arrays stay as they are. FILE holds what was read: a run that was stopped goes on.
+`python -m tools.confidence --texts sentences.parquet --work FILE` reads sentences that no shipped
+attack was trained on and that repeat none that it was trained on, each length alike, none of those
+in the tables of Wikipedia among them, and writes what was learned into the weights' `model.json`.
+The arrays stay as they are. FILE holds what was read: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.encoders.transformer import TransformerEncoder
 from core.results import Recovery, Sentence, SentenceStep
 from core.specs import AttackSpec, EncoderSpec
 from core.store import read_json, write_json
-from core.studies.reconstruct import ReconstructStudy, targets
+from core.studies.reconstruct import ReconstructStudy, sentences_of
 from tools.reconstruction import SOURCES
 
 __all__ = ["drawn", "main"]
@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = shipped_folder(encoder, "reconstruct") / "model.json"
     meta = read_json(path)
     meta["state"]["confidence"] = attack.confidence_.to_dict()
+    meta["training"]["confidence"] = {"n_texts": len(texts), "n_queries": given.queries}
     write_json(path, meta)
 
 
@@ -82,7 +83,7 @@ def _apart(texts: str, encoder: TransformerEncoder) -> list[tuple[str, str]]:
     def held_out(source: str, n: int) -> list[str]:
         study = ReconstructStudy(target=texts, auxiliary="held-out", where=f"source={source}", n=n)
         cells = study.cells()
-        return [text for cell in cells for text in targets(cell, encoder).sentences.texts]
+        return [text for cell in cells for text in sentences_of(cell, encoder).sentences.texts]
 
     attacked = set(held_out(SOURCES[0], _MOST))
     every = [(text, source) for source in SOURCES for text in held_out(source, 10**6)]

@@ -15,7 +15,7 @@ from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from core.attacks.inversion.reconstruct.attack import ReconstructAttack
 from core.attacks.inversion.reconstruct.blind import likeliest_sentence, sentences_between
 from core.attacks.inversion.reconstruct.scores import score_sentences, spoken
-from core.attacks.inversion.reconstruct.sureness import sureness
+from core.attacks.inversion.reconstruct.sureness import sentences_after, sureness
 from core.attacks.inversion.shipped import (
     open_attack,
     shipped_digest,
@@ -39,7 +39,7 @@ from core.studies.domains import check_contents, content_of
 from core.studies.reconstruct_tables import ends_of, markdown
 from core.studies.rows import Cell, Row
 
-__all__ = ["ReconstructStudy", "markdown", "measure", "targets", "uses"]
+__all__ = ["ReconstructStudy", "markdown", "measure", "sentences_of", "targets", "uses"]
 
 _N_PAIRS = 2000
 """Bundled sentences: of which an attacker learns how a defence changes vectors, and that the
@@ -199,7 +199,25 @@ def _outside(texts: Sequence[str], known: Container[str]) -> float:
 
 
 def targets(cell: Cell, encoder: Encoder) -> Apart:
-    """Return the sentences under attack: of the length asked for, none that repeats a known one."""
+    """Return the sentences under attack: of the length asked for, none that repeats a known one.
+
+    Raises
+    ------
+    InvalidInputError
+        There is none.
+    """
+    found = sentences_of(cell, encoder)
+    if not found.sentences.texts:
+        low, high = ends_of(cell["length"])
+        raise InvalidInputError(
+            f"{cell['target']} holds no sentence of {low} to {high} words that may be attacked. "
+            "Ask for other lengths, or for another file."
+        )
+    return found
+
+
+def sentences_of(cell: Cell, encoder: Encoder) -> Apart:
+    """Return what `targets` does, or nothing where there is no such sentence."""
     is_held_out = cell["auxiliary"] == "held-out"
     marks = shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else frozenset()
     names = ("target", "where", "group", "shipped_texts", "near")
@@ -213,11 +231,6 @@ def targets(cell: Cell, encoder: Encoder) -> Apart:
         apart = all_apart(**given)
     low, high = ends_of(cell["length"])
     fit = [i for i, t in enumerate(apart.sentences.texts) if low <= len(spoken(t)) <= high]
-    if not fit:
-        raise InvalidInputError(
-            f"{cell['target']} holds no sentence of {low} to {high} words that may be attacked. "
-            "Ask for other lengths, or for another file."
-        )
     order = np.random.default_rng([cell["seed"], 31]).permutation(len(fit))[: cell["n_targets"]]
     apart = apart.take(sorted(fit[int(i)] for i in order))
     if not cell["group"]:
@@ -262,7 +275,8 @@ class _Reading:
         """Return what stood there after so many queries, with how sure that was; else nothing."""
         if not self.is_sure:
             return []
-        return self.attack.after(self.vectors, self.answers, budget)
+        beliefs = self.attack.beliefs(self.vectors)
+        return sentences_after(self.answers, beliefs, budget, self.attack.confidence_)
 
     def said(self, budget: int) -> list[str]:
         """Return what stood there after so many queries."""

@@ -20,7 +20,7 @@ def needs(reading: Reading) -> None:
     n_queries = reading.recovery.n_queries
     rows = {
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
-        "Training pairs": _pairs(training),
+        "Training pairs": _pairs(reading),
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} "
         + ("until it was stopped" if reading.is_unfinished else "to answer"),
@@ -33,15 +33,23 @@ def needs(reading: Reading) -> None:
     st.html(markup.label("What the attacker needed") + markup.facts(rows))
 
 
-def _pairs(training: dict[str, Any]) -> str:
+def _pairs(reading: Reading) -> str:
     """Return on how many pairs of text and vector an attack was trained, of its base the first."""
+    training = reading.training
     if not training.get("n_texts"):
         return "none"
     n_texts = f"{training['n_texts']:,}"
     if n_first := _taught_first(training):
         base = INVERSION_ATTACKS[training["built_on"]].title.lower()
-        return f"{n_first:,} for the {base}, {n_texts} to correct its answers"
+        return f"{n_first:,} for the {base}, {_own_lesson(reading.attack, n_texts)}"
     return f"{n_texts}{_beside(training)}"
+
+
+def _own_lesson(attack: str, n_texts: str) -> str:
+    """Return what an attack learns beside the one that it is built on."""
+    if INVERSION_ATTACKS[attack].writes_sentences:
+        return f"and {n_texts} sentences without vectors for a language model"
+    return f"{n_texts} to correct its answers"
 
 
 def _taught_first(training: dict[str, Any]) -> int | None:
@@ -82,7 +90,11 @@ def cost_in_words(reading: Reading) -> str:
     n_texts = reading.training.get("n_texts")
     trained = "not trained"
     if n_texts and (n_first := _taught_first(reading.training)):
-        trained = f"taught by {n_first:,} example sentences, and to correct itself by {n_texts:,}"
+        trained = f"taught by {n_first:,} example sentences, "
+        if INVERSION_ATTACKS[reading.attack].writes_sentences:
+            trained += f"its language model by {n_texts:,}"
+        else:
+            trained += f"and to correct itself by {n_texts:,}"
     elif n_texts:
         trained = f"trained once on {n_texts:,} example sentences{_beside(reading.training)}"
     did = "stopped after" if reading.is_unfinished else "answered in"

@@ -40,12 +40,21 @@ def model_card(folder: Path) -> str:
         f"{_hardware(record['hardware'])}, vectors computed before in bfloat16.",
         f"- **Settings**: {_settings(meta['settings'])}",
         f"- **Held-out scores**: {_scores(record.get('held_out'), name)}",
+        *_sure(record),
         "- **Rebuild**: see [assets/weights/README.md](../../README.md).",
         "- **Limits**: English; words outside the vocabulary cannot be recovered. A research "
         "tool to measure leakage; what it misses is not thereby safe.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _sure(record: dict[str, Any]) -> list[str]:
+    if (learned := record.get("confidence")) is None:
+        return []
+    return [f"- **How sure it is**: learned from {learned['n_texts']:,} held-out sentences, each "
+            f"with up to {learned['n_queries']:,} queries, of 4 to 32 words; of other lengths, and "
+            "of other languages, nobody looked."]  # fmt: skip
 
 
 def _behind(record: dict[str, Any]) -> list[str]:

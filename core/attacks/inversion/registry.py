@@ -192,7 +192,8 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "ours",
         access=Access.QUERIES,
         is_live=False,
-        score="cosine between the vector and that of the sentence with the word",
+        score="how often such a word is right; of an encoder without weights that ship, the cosine "
+        "of the sentence",
         path=f"{_HERE}.reconstruct.attack:ReconstructAttack",
         formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda\big(\log P(x') + "
         r"\ell(n)\big),\quad "

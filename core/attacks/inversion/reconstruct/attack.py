@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -253,29 +253,9 @@ class ReconstructAttack:
             recoveries += [self._answer(quest) for quest in quests]
         return recoveries
 
-    def after(
-        self, vectors: Vectors, answers: Sequence[Recovery], n_queries: int
-    ) -> list[Sentence | None]:
-        """Return what stood in each answer after so many queries, with how sure that was.
-
-        Parameters
-        ----------
-        vectors : ndarray of float32, shape (n, d)
-            Of which `answers` were read.
-        answers : sequence of n Recovery
-            Of `invert`.
-        """
-        found: list[Sentence | None] = []
-        for heard, answer in zip(self._heard(vectors), answers, strict=True):
-            sentence = answer.sentence
-            if sentence is not None:
-                last = sentence.after(n_queries)
-                sentence = replace(sentence, text=last.text, cosine=last.cosine)
-                if self.confidence_ is not None:
-                    told = Answer(last, self._believed(heard))
-                    sentence = self.confidence_.told(sentence, told)
-            found.append(sentence)
-        return found
+    def beliefs(self, vectors: Vectors) -> list[dict[str, float]]:
+        """Return for each vector the words that the classifier underneath reads, with P(word)."""
+        return [self._believed(heard) for heard in self._heard(vectors)]
 
     def _text(self, tokens: NDArray[np.int32]) -> str:
         return self.model_.lexicon.text(tokens)

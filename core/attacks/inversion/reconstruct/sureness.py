@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.confidence import right_words
+from core.attacks.inversion.reconstruct.confidence import Answer, Confidence, right_words
 from core.attacks.inversion.reconstruct.scores import spoken
 from core.intervals import percent_interval
 from core.rates import rate_by_document
-from core.results import NO_INTERVAL, Interval, Score, Sentence
+from core.results import NO_INTERVAL, Interval, Recovery, Score, Sentence
 from core.units import unit_rows
 
-__all__ = ["calibration_error", "calibration_interval", "sureness"]
+__all__ = ["calibration_error", "calibration_interval", "sentences_after", "sureness"]
 
 _BINS = 10
 _RESAMPLES = 2000
@@ -90,6 +91,32 @@ def calibration_interval(
     drawn = 100 * np.abs(times @ gaps).sum(axis=1) / (times @ sizes)
     low, high = 2 * calibration_error(told, is_right) - np.quantile(drawn, [0.975, 0.025])
     return Interval(max(0.0, float(low)), min(100.0, float(high)))
+
+
+def sentences_after(
+    answers: Sequence[Recovery],
+    beliefs: Sequence[Mapping[str, float]],
+    n_queries: int,
+    confidence: Confidence | None,
+) -> list[Sentence | None]:
+    """Return what stood in each answer after so many queries, with how sure that was.
+
+    Parameters
+    ----------
+    answers : sequence of n Recovery
+    beliefs : sequence of n mappings
+        What the classifier underneath read, with P(word).
+    """
+    found: list[Sentence | None] = []
+    for answer, believed in zip(answers, beliefs, strict=True):
+        sentence = answer.sentence
+        if sentence is not None:
+            last = sentence.after(n_queries)
+            sentence = replace(sentence, text=last.text, cosine=last.cosine)
+            if confidence is not None:
+                sentence = confidence.told(sentence, Answer(last, believed))
+        found.append(sentence)
+    return found
 
 
 def sureness(
