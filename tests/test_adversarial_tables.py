@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.results import Interval, Score
-from core.studies.adversarial_tables import settings_in
+from core.studies.adversarial_tables import markdown, settings_in
 from core.studies.rows import Row
 
 
@@ -41,3 +41,26 @@ def test_a_weight_that_is_none_is_refused_on_the_command_line(
     (refused,) = [line for line in told.err.splitlines() if "error: " in line]
     assert told.status == 2 and "weights" in refused and weight in refused
     assert "Traceback" not in told.out + told.err and not list(tmp_path.glob("found*"))
+
+
+def test_how_often_the_right_label_is_among_the_first_five_is_told() -> None:
+    shared = {
+        "encoder": "minilm",
+        "hides": "attribute",
+        "defence_kind": "none",
+        "weight": 0.0,
+        "seed": 0,
+        "n_defence": 40,
+        "n_known": 40,
+        "n_targets": 100,
+        "n_labels": 20,
+    }
+    first, five = (Score(v, Interval(v - 3, v + 3), 100, 5.0) for v in (30.0, 70.0))
+    facts = {"when": "after", "attacker": "knn"}
+    rows = [Row(shared, {"read": first, "read_top5": five}, facts)]
+    assert settings_in(rows)[0].after_top5 == {"knn": five}
+    head, row = (
+        line for line in markdown(rows).splitlines() if line.startswith(("| enc", "| min"))
+    )
+    place = head.split("|").index(" in the first five: knn ")
+    assert row.split("|")[place].strip() == "70.0 [67.0, 73.0]"

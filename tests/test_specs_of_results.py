@@ -81,6 +81,10 @@ def test_its_table_has_the_rows_that_it_asks_for(
     module = STUDIES[name].kind.__module__
     monkeypatch.setattr(f"{module}.content_of", lambda *of: "", raising=False)
     monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
+    monkeypatch.setattr(f"{module}.corpus_content", lambda corpus: "", raising=False)
+    for asks in (module, "core.studies.tradeoff_cells", "core.studies.constrained"):
+        for asked_of in ("table_digest", "content_of"):
+            monkeypatch.setattr(f"{asks}.{asked_of}", lambda *of: "", raising=False)
     monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
     for asks in (module, "core.studies.tradeoff_cells"):
         monkeypatch.setattr(

@@ -278,6 +278,19 @@ def test_trained_and_unknown_defences_are_named_and_say_why_they_cannot_be_tried
     assert names[1:] == ["Adversarial training", "LEACE, then 8-bit quantising", "old"]
 
 
+def test_what_is_no_strength_parts_the_lines_of_a_defence() -> None:
+    hides = [("words", 0.3), ("words", 1.0), ("attribute", 1.0)]
+    found = study(
+        *(point("adversarial", (70, 1), (20, 1), against=of, weight=w) for of, w in hides), GOOD
+    )
+    lines = {trace.name: trace for trace in tradeoff_figure(found, "MR").data[1:]}
+    words = lines["Adversarial training, against words"]
+    assert len(words.x) == 2 and len(lines["Adversarial training, against attribute"].x) == 1
+    assert lines.keys() - {words.name} == {
+        "Adversarial training, against attribute", "Gaussian noise"
+    }  # fmt: skip
+
+
 def test_cost_is_told_where_it_is_known() -> None:
     timed = replace(GOOD, training_minutes=12.4, milliseconds=3.14)
     assert minutes_said(timed) == "12 min" and milliseconds_said(timed) == "3.1 ms"

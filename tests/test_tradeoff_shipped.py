@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from core.corpora.near_duplicates import THRESHOLD
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 from core.studies.tradeoff_choice import choose, keeps
 from core.studies.tradeoff_point import Point
-from core.studies.tradeoff_summary import Tradeoff, load_tradeoff, summarise
+from core.studies.tradeoff_summary import Tradeoff, load_tradeoff, summarise, use_said
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ROOT / "assets" / "tradeoff" / "minilm.json"
@@ -42,6 +43,13 @@ def test_without_a_defence_it_reads_what_the_strongest_that_ships_reads(shipped:
     assert beside.attacker == "shipped", "of the same texts"
     assert shipped.undefended.leakage.n == beside.leakage.n
     assert shipped.undefended.leakage.value >= beside.leakage.value - MOST_POINTS
+
+
+def test_it_says_on_what_usefulness_was_tested(shipped: Tradeoff, rows: list[Row]) -> None:
+    assert {row["task_near"] for row in rows if row["part"] == "use"} == {THRESHOLD}
+    told = "No text is tested on that nearly repeats a training text."
+    assert told in use_said(shipped.facts)
+    assert told in (RESULTS / "tradeoff.md").read_text(encoding="utf-8")
 
 
 def test_more_texts_would_give_the_attacker_little(shipped: Tradeoff) -> None:

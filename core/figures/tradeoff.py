@@ -79,10 +79,14 @@ def tradeoff_figure(
     figure = go.Figure()
     shown = {id(point) for point in attacked(found, task, reads)}
     points = [(i, p) for i, p in enumerate(found.points) if id(p) in shown]
-    for name in dict.fromkeys(p.defence for _, p in points):
+    lines: dict[tuple[str, str], list[tuple[int, Point]]] = {}
+    for i, point in points:
+        lines.setdefault((point.defence, point.kind), []).append((i, point))
+    for (name, kind), own in lines.items():
         if not defences or name in defences or entry_shown(name).is_baseline:
-            own = [each for each in points if each[1].defence == name]
-            _line(figure, own, task, reads, is_timed=is_timed, has_names=bool(defences))
+            is_one = sum(other == name for other, _ in lines) == 1
+            title = ", ".join(filter(None, (entry_shown(name).title, "" if is_one else kind)))
+            _line(figure, own, (task, reads), title, is_timed=is_timed, has_names=bool(defences))
     _guessing(figure, found.undefended, task, reads)
     if edge is not None:
         _draw_edge(figure, edge)
@@ -184,13 +188,13 @@ def _look(name: str) -> Look:
 def _line(
     figure: go.Figure,
     members: list[tuple[int, Point]],
-    task: str,
-    reads: str,
+    axes: tuple[str, str],
+    title: str,
     *,
     is_timed: bool,
     has_names: bool,
 ) -> None:
-    name = members[0][1].defence
+    (task, reads), name = axes, members[0][1].defence
     colour, symbol = _look(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
@@ -199,7 +203,7 @@ def _line(
     symbols: str | list[str] = symbol
     if is_timed and any(point.milliseconds is None for _, point in members):
         symbols = [symbol if p.milliseconds is not None else f"{symbol}-open" for _, p in members]
-    title, size = entry.title, 15 if entry.is_baseline else 10
+    size = 15 if entry.is_baseline else 10
     figure.add_scatter(
         x=[score.value for score in useful],
         y=[score.value for score in leaks],

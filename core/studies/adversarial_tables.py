@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.encoders.registry import ENCODERS
@@ -32,6 +32,8 @@ class Setting:
         What the adversary in training read of held-out texts after each epoch.
     after : dict
         Fresh attacker to what it reads.
+    after_top5 : dict
+        Of an attribute: fresh attacker to how often the right label is among its first five.
     changes : dict
         Task, or `mean`, to by how many points its accuracy differs from that without a defence.
     """
@@ -46,6 +48,7 @@ class Setting:
     minutes: float
     milliseconds: float
     stopped: str = ""
+    after_top5: dict[str, Score] = field(default_factory=dict)
 
     @property
     def said(self) -> str:
@@ -99,6 +102,8 @@ def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
         minutes=_mean(row["training_minutes"] for row in use),
         milliseconds=_mean(row["milliseconds_a_text"] for row in use),
         stopped=str(stopped[0]["stopped"]) if stopped else "",
+        after_top5={name: mean_row_score(own, "read_top5", is_same_sample=is_grouped)
+                    for name, own in after.items() if "read_top5" in own[0].scores},
     )  # fmt: skip
 
 
@@ -216,7 +221,11 @@ def markdown(rows: Sequence[Row]) -> str:
         parts += [f"## {hides.capitalize()}: {_READ[hides]}\n", _table(own), _epochs(own)]
     told = verdicts(rows)
     if told:
-        parts += ["## Half as much, at two points?\n", *(f"- {verdict}" for verdict in told), ""]
+        parts += [
+            "## Was half of it hidden for two points?\n",
+            *(f"- {verdict}" for verdict in told),
+            "",
+        ]
     for row in failures(rows):
         parts.append(f"- {row['encoder']}, {row['hides']}, seed {row['seed']} failed: {row.error}")
     return "\n".join(parts).rstrip() + "\n"
@@ -240,9 +249,11 @@ def _head(rows: Sequence[Row]) -> str:
 
 def _table(settings: Sequence[Setting]) -> str:
     attackers = list(dict.fromkeys(name for s in settings for name in s.after))
+    first_five = list(dict.fromkeys(name for s in settings for name in s.after_top5))
     tasks = list(dict.fromkeys(name for s in settings for name in s.changes))
     columns = ["encoder", "defence", "in training", "guessing",
                *(f"fresh: {name}" for name in attackers), "guessing",
+               *(f"in the first five: {name}" for name in first_five),
                *(f"{task}, points" for task in tasks), "minutes", "ms a text"]  # fmt: skip
     lines: list[list[str]] = []
     for s in settings:
@@ -256,6 +267,7 @@ def _table(settings: Sequence[Setting]) -> str:
             "" if last is None else last.said(), "" if last is None else f"{last.chance:.1f}",
             *(s.after[name].said() if name in s.after else "" for name in attackers),
             f"{chance:.1f}",
+            *(s.after_top5[name].said() if name in s.after_top5 else "" for name in first_five),
             *(s.changes[task].said() if task in s.changes else "" for task in tasks),
             f"{s.minutes:.2f}", f"{s.milliseconds:.2f}",
         ])  # fmt: skip

@@ -107,6 +107,16 @@ class Point:
         return DefenceSpec.of(self.defence, dict(self.settings))
 
     @property
+    def kind(self) -> str:
+        """What tells it from others of its defence besides its strength, such as `against words`.
+
+        Empty where nothing does. One line of a figure holds one kind.
+        """
+        entry = known_entry(self.defence)
+        known = entry.strengths if entry else {}
+        return strength(self.defence, {k: v for k, v in self.settings if k not in known})
+
+    @property
     def label(self) -> str:
         """The strength in words, such as `η 75`."""
         return strength(self.defence, dict(self.settings))

@@ -59,7 +59,8 @@ ALL_WORDS = "all_words_f1"
 _FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
           "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
           "machine", "attributes", "attribute", "n_labels", "n_attribute_known",
-          "n_attribute_targets", "task", "n_attacked", "n_shadows", "n_timed")  # fmt: skip
+          "n_attribute_targets", "task", "task_near", "n_attacked", "n_shadows",
+          "n_timed")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
 _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP, ALL_WORDS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from core.figures.tradeoff import attacker_said
@@ -14,14 +17,21 @@ from dashboard.origin import show_origin
 __all__ = ["caveats", "how_it_is_computed"]
 
 
+def _stay_in(facts: Mapping[str, Any]) -> str:
+    """Return what becomes of test texts that repeat training texts, where `use_said` does not."""
+    if "task_near" in facts:
+        return ""
+    return " Test texts that nearly repeat a training text stay in, unlike those under attack."
+
+
 def how_it_is_computed(found: Tradeoff) -> None:
     """Draw on what the figure rests."""
     facts = found.facts
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
             f"- **Useful**: the encoder stays as it is, under {len(facts['seeds'])} seeds. "
-            f"{use_said(facts)} Every defence is trained and tested on the same texts. Test texts "
-            "that nearly repeat a training text stay in, unlike those under attack.\n"
+            f"{use_said(facts)} Every defence is trained and tested on the same texts."
+            f"{_stay_in(facts)}\n"
             f"- **Leaks**: what the strongest attacker reads, {_named(found)}; "
             f"{attack_said(facts)}\n"
             "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "

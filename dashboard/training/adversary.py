@@ -47,7 +47,7 @@ def show(slot: Any, found: Adversarial) -> None:
     _picture(found, settings)
     _tables(found, settings)
     if len(found.verdicts) > 1:
-        st.header("Half as much, at two points?", anchor=False)
+        st.header("Was half of it hidden for two points?", anchor=False)
         _all(found)
 
 
@@ -66,7 +66,7 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
     slot.title(
         sprung
         if trap.is_sprung
-        else "What training hid from its own adversary was not surely left to others",
+        else "Fresh attackers did not surely read more than training promised",
         anchor=False,
     )  # fmt: skip
     name, _ = trap.setting.strongest
@@ -206,6 +206,8 @@ def _row(found: Adversarial, setting: Setting) -> dict[str, Any]:
     for name, family in found.families.items():
         if name in setting.after:
             row[f"fresh: {family}"] = setting.after[name].said()
+    for name, score in setting.after_top5.items():
+        row[f"fresh: {found.families.get(name, name)}, in the first five"] = score.said()
     if setting.after:
         row["guessing afterwards"] = f"{setting.strongest[1].chance:.1f}"
     for task, change in setting.changes.items():
