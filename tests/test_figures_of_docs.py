@@ -154,6 +154,15 @@ def test_an_interval_keeps_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sources_that_are_worked_out() -> None:
     rows = json.loads((ROOT / "docs/results/learning.json").read_text("utf-8"))["rows"]
     f1 = {row["n_auxiliary"]: row["token_set_f1"] for row in rows}
+    wiki, news = (
+        f"reconstruct-{of} reader=reconstruct budget=2000 length=9-16 rouge_l"
+        for of in ("wikipedia", "bbc")
+    )
+    first, second, both = score_of(wiki), score_of(news), score_of(f"{wiki} minus {news} apart")
+    assert both.value == pytest.approx(first.value - second.value)
+    wide = both.ci95.high - both.ci95.low
+    ends = [score.ci95.high - score.ci95.low for score in (first, second)]
+    assert max(ends) < wide < sum(ends), "wider than either, narrower than both laid together"
     half = score_of("learning n_auxiliary=128000 minus learning n_auxiliary=32000 over 2")
     assert half.value == pytest.approx((f1[128000] - f1[32000]) / 2)
     ratio = score_of("ratio of learning n_auxiliary=128000 to learning n_auxiliary=32000")

@@ -10,6 +10,7 @@ mean of SOURCE · mean of the same SOURCE            over seeds, with its interv
 texts each, or all on the same ones
 pooled up to N of SOURCE                            sentences of all lengths up to N words together
 SOURCE minus SOURCE · SOURCE minus SOURCE over 2    a difference, the half of it
+SOURCE minus SOURCE apart                           with its interval: of samples that share nothing
 ratio of SOURCE to SOURCE                           how many times as much
 size of SOURCE                                      without its sign
 paper … · setting … · recorded …                    not rendered: of a paper, a setting, or
@@ -19,6 +20,7 @@ written down once, and no command repeats it
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -37,7 +39,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("paper", "setting", "recorded")
 """What begins the source of a figure that stays as it stands."""
 
-_DIFFERENCE = re.compile(r'(?P<first>[^"]*) minus (?P<second>[^"]*?)(?: over (?P<parts>\d+))?')
+_DIFFERENCE = re.compile(
+    r'(?P<first>[^"]*) minus (?P<second>[^"]*?)(?: over (?P<parts>\d+)|(?P<apart> apart))?'
+)
 _RATIO = re.compile(r'ratio of (?P<first>[^"]*) to (?P<second>[^"]*)')
 _SAME = "the same "
 _NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -60,6 +64,8 @@ def score_of(source: str) -> Score:
         No such file, row or entry, or several rows that differ.
     """
     difference = _DIFFERENCE.fullmatch(source)
+    if difference and difference["apart"]:
+        return _apart(score_of(difference["first"]), score_of(difference["second"]))
     if difference:
         taken = score_of(difference["first"]).value - score_of(difference["second"]).value
         return Score(taken / float(difference["parts"] or 1))
@@ -85,6 +91,15 @@ def score_of(source: str) -> Score:
     if len(found) != 1:
         raise LookupError(f"{len(found)} different rows fit")
     return found[0]
+
+
+def _apart(first: Score, second: Score) -> Score:
+    """Return the difference of independent scores with its interval (Zou & Donner 2008)."""
+    a, b = first.ci95, second.ci95
+    value = first.value - second.value
+    down = math.hypot(first.value - a.low, b.high - second.value)
+    up = math.hypot(a.high - first.value, second.value - b.low)
+    return Score(value, Interval(value - down, value + up))
 
 
 def _entry(data: Any, path: str) -> Any:
