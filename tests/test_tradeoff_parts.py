@@ -25,7 +25,7 @@ from core.studies.registry import cells_of, run_study
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tradeoff import TradeoffStudy, measure
-from core.studies.tradeoff_attack import ATTACKERS
+from core.studies.tradeoff_attack import ATTACKERS, N_COPIES
 from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
 from core.studies.tradeoff_setting import promises
 from core.studies.tradeoff_summary import markdown, summarise
@@ -75,8 +75,10 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
     assert {*plain.leaks} == {"tuned"} and {*leace.leaks} == {*chain.leaks} == {
         "tuned",
         "retrieval",
+        "probe_mlc",
     }
-    assert leace.leaks["retrieval"].chance == leace.leaks["tuned"].chance, "of the same words"
+    chances = {each.chance for each in leace.leaks.values()}
+    assert len(chances) == 1, "of the same words"
     assert private.leaks == plain.leaks and private.attribute == plain.attribute
     assert private.change["first"].value == pytest.approx(
         private.utility["first"].value - plain.utility["first"].value
@@ -216,13 +218,19 @@ def test_attackers_on_an_attribute_see_defended_vectors_and_never_a_target(
     seen: list[tuple[Any, Any]] = []
     attack = tradeoff_attribute.attribute_scores
 
-    def watched(cell: Cell, protected: Any, sides: Any) -> Any:
+    copies: list[int] = []
+
+    def watched(cell: Cell, protected: Any, sides: Any, *, n_copies: int) -> Any:
         seen.append((protected, sides))
-        return attack(cell, protected, sides)
+        copies.append(n_copies)
+        return attack(cell, protected, sides, n_copies=n_copies)
 
     monkeypatch.setattr(tradeoff_attribute, "attribute_scores", watched)
     measure(cell, tmp_path)
     ((protected, sides),) = seen
+    noisy = cells_in(replace(study, defences=("gaussian:sigma=0.1",)))["attribute"]
+    measure(noisy, tmp_path / "noisy")
+    assert copies == [1, N_COPIES], "noise is drawn anew for who can draw it too"
     encoder = encoder_of(study)
     guard = guard_of(cell, encoder, tmp_path)
     assert protected.fingerprint == guard.protect(encoder).fingerprint != encoder.fingerprint

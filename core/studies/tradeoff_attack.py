@@ -16,7 +16,9 @@ All are judged by `evaluate` on the same targets and words:
   the defence as the search is; only where it is named, and of fewer texts, which its n says;
 - `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
   defences that are trained, whose adversary is a classifier, as one of another family that begins
-  with nothing but protected vectors.
+  with nothing but protected vectors;
+- `probe_mlc`: the classifier trained anew on protected vectors as they are. It comes to them too:
+  what they do to vectors may be out of reach of every linear map.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
 from core.intervals import wilson_interval
-from core.protocols import Encoder, InversionAttack, Vectors
-from core.results import Score
+from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from core.results import Recovery, Score
 from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
@@ -73,8 +75,9 @@ __all__ = [
 ATTACKERS = ("tuned", "search", *OF_TOKENS)
 """In the order in which they are met; the last two attack what releases tokens."""
 
-FRESH = "retrieval"
-"""Of another family than the adversary of any defence; read of what was defended alone."""
+FRESH = ("retrieval", "probe_mlc")
+"""Who comes to defences that are trained: both read of what was defended alone, and the first is of
+another family than the adversary of any defence."""
 
 AS_SHIPPED = "shipped"
 """Learns nothing of a defence but the way back from its vectors."""
@@ -158,8 +161,11 @@ def _ready(
             yield AS_SHIPPED, scene.on_protected(search, scene.queried), *seen
         if SENTENCES in asked:
             yield SENTENCES, _reconstruct(scene, vocabulary), *seen
-        if FRESH in asked:
-            yield FRESH, _fresh(scene, vocabulary), *seen
+        if FRESH[0] in asked:
+            yield FRESH[0], _neighbours(scene, vocabulary), *seen
+        if FRESH[1] in asked:
+            anew = attack_of(cell).fit(scene.protected, scene.texts.known)
+            yield FRESH[1], _JudgedBy(anew, vocabulary), *seen
     if releases_tokens(cell["defence"]):
         for name in OF_TOKENS:
             if name in asked:
@@ -257,12 +263,30 @@ def _reconstruct(scene: _Scene, vocabulary: Vocabulary) -> LiftedAttack:
     return scene.on_protected(attack, scene.queried)
 
 
-def _fresh(scene: _Scene, vocabulary: Vocabulary) -> InversionAttack:
+@dataclass(frozen=True)
+class _JudgedBy:
+    """A fitted attack that is judged by other words than those of its own texts."""
+
+    attack: InversionAttack
+    vocabulary_: Vocabulary
+
+    def fit(self, *_: Any, **__: Any) -> _JudgedBy:
+        """Return itself: it is fitted already."""
+        return self
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return what the attack reads."""
+        return self.attack.invert(encoder, vectors, on_progress)
+
+
+def _neighbours(scene: _Scene, vocabulary: Vocabulary) -> InversionAttack:
     """Return an attacker that begins with nothing but protected vectors of known texts.
 
     It answers the words that all are judged by, not those of its own texts.
     """
-    fresh: Any = make_attack(AttackSpec(name=FRESH)).fit(scene.protected, scene.texts.known)
+    fresh: Any = make_attack(AttackSpec(name=FRESH[0])).fit(scene.protected, scene.texts.known)
     bind(fresh, scene.protected, vocabulary)
     fresh.words_ = vocabulary.matrix(scene.texts.known)
     attack: InversionAttack = fresh

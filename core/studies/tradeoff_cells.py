@@ -150,7 +150,7 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
         raise InvalidInputError(
             f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
         )
-    known = (*ATTACKERS, AS_SHIPPED, SENTENCES, FRESH)
+    known = (*ATTACKERS, AS_SHIPPED, SENTENCES, *FRESH)
     for name in asked.attackers:
         if name not in known:
             raise InvalidInputError(
@@ -163,8 +163,8 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
             f"{asked.encoder} and --auxiliary {asked.auxiliary or 'none'}."
         )
     attackers = list(asked.attackers)
-    if trained_stage(spec.name) and FRESH not in attackers and attackers != [POSTERIOR]:
-        attackers.append(FRESH)
+    if trained_stage(spec.name) and attackers != [POSTERIOR]:
+        attackers += [name for name in FRESH if name not in attackers]
     return {**_shared(asked, "attack"), "attack": asked.attack, **_reads_sentences(asked),
             "attackers": attackers, "auxiliary": asked.auxiliary,
             "contents": auxiliary_digest(asked.auxiliary), "start": _start(asked),

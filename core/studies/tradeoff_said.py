@@ -39,6 +39,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
     "posterior": ("reader of tokens", "what is released, the mechanism and texts of its own"),
     "retrieval": ("neighbours", Access.PAIRS.needs),
+    "probe_mlc": ("probe-started classifier, trained anew", Access.PAIRS.needs),
     "linear": ("linear classifier", Access.PAIRS.needs),
     "mlp": ("network of one hidden layer", Access.PAIRS.needs),
     "knn": ("neighbours", Access.PAIRS.needs),

@@ -96,7 +96,7 @@ class ReconstructAttack:
     n_beams: int = setting(8, "Sentences that the decoder writes for each vector", low=1, high=100)
     base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
     base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
-    seed: int = setting(0, "Of the split, the start and the order", low=0)
+    seed: int = setting(0, "Of training the classifier underneath, and the decoder", low=0)
 
     answers_in_order = True
 
