@@ -70,7 +70,7 @@ def caveats() -> None:
         st.markdown(
             "- A point that leaks little *to this attacker* may leak more to a better one. What a "
             "mechanism promises is a ratio of odds, not a score.\n"
-            "- Words are counted here. Who writes whole sentences back is on the page of inversion, "
+            "- Words are counted here. Who writes whole sentences is on the page of inversion, "
             "and comes to this study where it is named (`--attackers reconstruct`).\n"
             "- The encoder is frozen, and what sorts its vectors a small classifier. A network "
             "that is trained on what is released can win some usefulness back. Networks fine-tuned "
