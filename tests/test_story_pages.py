@@ -142,7 +142,10 @@ def check_sentences(slide: Slide, page: AppTest) -> None:
     own = [row for row in slide.table.rows if row[0].startswith("Wikipedia")]
     assert [round(end) for end in ends] == [round(numbers(row[3])[0]) for row in own]
     exact = [numbers(row[5]) for row in own]
-    assert slide.title == f"Of short sentences {exact[0][0]:.0f} % come back word for word"
+    assert (
+        slide.title
+        == f"Of short sentences of Wikipedia {exact[0][0]:.0f} % come back word for word"
+    )
     for _, _, _, reads, guess, match in slide.table.rows:
         assert all(low <= value <= high and high > 0 for value, low, high in
                    map(numbers, (reads, guess, match)))  # fmt: skip

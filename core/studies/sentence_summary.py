@@ -19,7 +19,7 @@ SHIPPED = ASSETS / "inversion"
 """Where copies of the tables of `python -m core study reconstruct` lie, a file each kind."""
 
 KINDS: Mapping[str, str] = {
-    "wikipedia": "Wikipedia sentences that it was not trained on",
+    "wikipedia": "Wikipedia (other sentences of it were trained on)",
     "bbc": "BBC News",
     "reviews": "reviews on the web",
 }
