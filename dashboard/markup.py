@@ -161,13 +161,14 @@ def written(said: str, true: str) -> str:
         is_right = left[word] > 0
         is_in_order = is_right and (before, word) in pairs
         left[word] -= 1
-        kind = "in the text, after the same word" if is_in_order else "in the text"
+        kind = "in the text, first or after the same word" if is_in_order else "in the text"
         hit = f'<mark class="ls-hit" title="{kind}">{escape(piece)}</mark>'
         hit = f"<u>{hit}</u>" if is_in_order else hit
         pieces.append(hit if is_right else escape(piece))
         n, n_right, n_in_order = n + 1, n_right + is_right, n_in_order + is_in_order
         before = word
-    told = f"{n_right} of its {n} words are in the text, {n_in_order} of them after the same word"
+    told = f"{n_right} of its {n} words are in the text, {n_in_order} of them first or after "
+    told += "the same word"
     return f'<p class="ls-sentence" dir="auto">{"".join(pieces)}</p><p class="ls-label">{told}</p>'
 
 
@@ -184,7 +185,7 @@ def written_from(found: Sentence, true: str, head: str) -> str:
     """Return a sentence that was written from a vector, and above it how near it came."""
     near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} with the vector"
     return label(
-        f"{head}{near}; underlined: after the same word as in the text, or its first"
+        f"{head}{near}; underlined: first, or after the same word, as in the text"
     ) + written(found.text, true)
 
 

@@ -16,7 +16,7 @@ from core.defences.trained.adversarial import AdversarialAdapter
 from core.errors import InvalidInputError
 from core.results import Interval, Score
 from core.store import read_json
-from core.studies import adversarial, adversarial_attack, adversarial_use, trained_defences
+from core.studies import adversarial, adversarial_use, trained_defences
 from core.studies.adversarial import AdversarialStudy
 from core.studies.adversarial_attack import ATTRIBUTE_ATTACKERS, attribute_scores
 from core.studies.adversarial_tables import markdown, settings_in, verdicts
@@ -128,24 +128,6 @@ def test_attackers_read_the_vectors_that_they_are_given(files: tuple[Path, Path]
             assert top.n == 40 and told["family"]
             # Chance is 50 of 40 texts: four standard deviations are 32 points.
             assert (top.value < 82) if is_blind else (top.value > 95), name
-
-
-def test_attackers_on_an_attribute_learn_from_each_text_as_often_as_they_may_draw(
-    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sides = part_texts(examples_of(files), Sizes(2, 120, 150, 40), 0, near=1.0)
-    learnt: list[tuple[int, int]] = []
-
-    def noted(known: Any, labels: Any, held: Any, seed: int) -> Any:
-        learnt.append((len(known), len(labels)))
-        return np.zeros((len(held), 2), np.float32)
-
-    monkeypatch.setitem(adversarial_attack.ATTRIBUTE_ATTACKERS, "linear", ("linear", noted))
-    cell = {"attackers": ["linear"], "seed": 0}
-    for n_copies in (1, 3):
-        attribute_scores(cell, Seen(is_blind=True), sides, n_copies=n_copies)
-    n = len(sides.known)
-    assert learnt == [(n, n), (3 * n, 3 * n)]
 
 
 def test_the_time_of_a_text_is_of_texts_that_nothing_is_remembered_of() -> None:

@@ -185,3 +185,6 @@ def test_nothing_is_learned_from_what_the_tables_of_wikipedia_attack(
         spec = json.loads(path.read_text(encoding="utf-8"))
         if spec.get("auxiliary") == "held-out":
             assert spec["n"] <= most, f"{path.name} attacks what was learned from"
+            known = {"study", "target", "auxiliary", "where", "n", "budgets"}
+            assert spec.keys() <= known, "drawn otherwise than what was kept apart"
+            assert (spec["target"], spec["where"]) == ("sentences.parquet", "source=wikipedia")

@@ -286,6 +286,7 @@ def test_what_is_no_strength_parts_the_lines_of_a_defence() -> None:
     lines = {trace.name: trace for trace in tradeoff_figure(found, "MR").data[1:]}
     words = lines["Adversarial training, against words"]
     assert len(words.x) == 2 and len(lines["Adversarial training, against attribute"].x) == 1
+    assert words.line.dash != lines["Adversarial training, against attribute"].line.dash
     assert lines.keys() - {words.name} == {
         "Adversarial training, against attribute", "Gaussian noise"
     }  # fmt: skip

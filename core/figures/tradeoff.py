@@ -86,7 +86,9 @@ def tradeoff_figure(
         if not defences or name in defences or entry_shown(name).is_baseline:
             is_one = sum(other == name for other, _ in lines) == 1
             title = ", ".join(filter(None, (entry_shown(name).title, "" if is_one else kind)))
-            _line(figure, own, (task, reads), title, is_timed=is_timed, has_names=bool(defences))
+            dash = _DASHES[[k for n, k in lines if n == name].index(kind) % len(_DASHES)]
+            look = (title, dash)
+            _line(figure, own, (task, reads), look, is_timed=is_timed, has_names=bool(defences))
     _guessing(figure, found.undefended, task, reads)
     if edge is not None:
         _draw_edge(figure, edge)
@@ -117,6 +119,9 @@ def _unit(found: Tradeoff, task: str) -> str:
     measure = found.measures.get(task, "")
     return _UNITS.get(measure, measure)
 
+
+_DASHES = ("solid", "dash", "dot", "dashdot")
+"""Of the kinds of one defence, such as what is hidden."""
 
 _UNITS = {
     "accuracy": "accuracy, per cent",
@@ -189,12 +194,12 @@ def _line(
     figure: go.Figure,
     members: list[tuple[int, Point]],
     axes: tuple[str, str],
-    title: str,
+    shown: tuple[str, str],
     *,
     is_timed: bool,
     has_names: bool,
 ) -> None:
-    (task, reads), name = axes, members[0][1].defence
+    (task, reads), (title, dash), name = axes, shown, members[0][1].defence
     colour, symbol = _look(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
     useful = [point.utility[task] for _, point in members]
@@ -213,7 +218,7 @@ def _line(
         text=[point.label for _, point in members] if has_names else None,
         textposition="bottom right",
         name=title,
-        line={"color": colour, "width": 1.5},
+        line={"color": colour, "width": 1.5, "dash": dash},
         marker={"symbol": symbols, "size": size, "color": colour},
         customdata=[[i, point.label or title, *_told(point, reads)] for i, point in members],
         hovertemplate=f"{title}, %{{customdata[1]}}<br>useful %{{x:.1f}}, leaks %{{y:.1f}}"

@@ -42,7 +42,7 @@ def sentences() -> Slide:
         f"compare, an attacker writes the sentence. Of {_words(short)}, **{exact.value:.0f} %** "
         f"come back word for word (95 % interval {exact.ci95.said(0)}). "
         f"{_order_said(own)} Sentences of {_words(longest)} come back word for word in "
-        f"{longest.scores['exact'].said(0)} % of the cases. Capitals and marks do not count.",
+        f"{longest.scores['exact'].said(0)} % of the cases. Capitals and punctuation do not count.",
         figure=plain_figure(grown_figure(own.rows)),
         alt="ROUGE-L by the queries that the attacker may make, a line each length of sentences: "
         + ", ".join(f"{_words(row)} {_rouge(row).value:.0f}" for row in own.read)

@@ -62,22 +62,15 @@ ATTRIBUTE_ATTACKERS: Mapping[str, tuple[str, Callable[..., Scored]]] = {
 
 
 def attribute_scores(
-    cell: Cell, protected: Encoder, sides: Sides, *, n_copies: int = 1
+    cell: Cell, protected: Encoder, sides: Sides
 ) -> dict[str, tuple[dict[str, Score], dict[str, Any]]]:
-    """Return the top-1 and top-5 accuracy of each fresh attacker in per cent, beside guessing.
-
-    Parameters
-    ----------
-    n_copies : int
-        Times that each known text is encoded to learn from: several where noise is drawn anew.
-    """
+    """Return the top-1 and top-5 accuracy of each fresh attacker in per cent, beside guessing."""
     places = {name: i for i, name in enumerate(sides.names)}
     labels, truth = (
         np.array([places[label] for label in each], np.int64)
         for each in (sides.known_labels, sides.target_labels)
     )
-    known = np.concatenate([protected.encode(sides.known) for _ in range(n_copies)])
-    labels, held = np.tile(labels, n_copies), protected.encode(sides.targets)
+    known, held = protected.encode(sides.known), protected.encode(sides.targets)
     found = {}
     for name in cell["attackers"]:
         family, answer = ATTRIBUTE_ATTACKERS[name]

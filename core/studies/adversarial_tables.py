@@ -222,7 +222,7 @@ def markdown(rows: Sequence[Row]) -> str:
     told = verdicts(rows)
     if told:
         parts += [
-            "## Was half of it hidden for two points?\n",
+            "## Was half of it hidden at a cost of two points?\n",
             *(f"- {verdict}" for verdict in told),
             "",
         ]

@@ -235,7 +235,10 @@ def sentences_of(cell: Cell, encoder: Encoder) -> Apart:
     apart = apart.take(sorted(fit[int(i)] for i in order))
     if not cell["group"]:
         return apart
-    return replace(apart, documents=tuple(map(str, apart.sentences.authors)))
+    documents = (
+        f"row {i}" if author is None else author for i, author in enumerate(apart.sentences.authors)
+    )
+    return replace(apart, documents=tuple(documents))
 
 
 @dataclass(frozen=True)
@@ -258,11 +261,11 @@ class _Reading:
         assert isinstance(attack, ReconstructAttack)
         if cell["guarded_by"] == "none":
             vectors = encoder.encode(texts)
-            asked = encoder.quick() if isinstance(encoder, TransformerEncoder) else encoder
-            return cls(attack, vectors, attack.invert(encoder, vectors), _precision(asked), True)
+            answers = attack.invert(encoder, vectors)
+            return cls(attack, vectors, answers, _precision(encoder), True)
         lifted = _behind(attack, encoder, cell)
         vectors = lifted.changed.encode(texts)
-        answers, precision = lifted.invert(lifted.changed, vectors), _precision(encoder)
+        answers, precision = lifted.invert(lifted.changed, vectors), _precision(lifted.queried)
         return cls(attack, lifted.lift(vectors), answers, precision, False)
 
     @property
@@ -312,7 +315,9 @@ def _behind(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
     return LiftedAttack(attack, lift, queried, changed)
 
 
-def _precision(encoder: Encoder) -> str:
+def _precision(asked: Encoder) -> str:
+    """Return how exactly an encoder is asked, which the attack turns to its quickest."""
+    encoder = asked.quick() if isinstance(asked, TransformerEncoder) else asked
     return str(getattr(encoder, "precision", "float32"))
 
 

@@ -19,7 +19,7 @@ from core.studies.tables import markdown_table
 __all__ = ["READERS", "by_reader", "ends_of", "markdown", "pooled"]
 
 READERS = {
-    "blind": "without the vector: one sentence for all",
+    "blind": "without the vector: one sentence for all of a length",
     "nearest": "the nearest bundled sentence",
     "bag": "the words of `search`, as they come",
     "reconstruct": "`reconstruct`",

@@ -8,14 +8,13 @@ import numpy as np
 
 from core.attacks.attributes.answers import Answers, ranks_of
 from core.attacks.attributes.words import WordsAttack
-from core.defences.registry import entry_of
 from core.protocols import Encoder
 from core.results import Interval, Score
 from core.studies.adversarial_attack import attribute_scores
 from core.studies.adversarial_texts import Sides
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
-from core.studies.tradeoff_attack import N_COPIES, released_texts
+from core.studies.tradeoff_attack import released_texts
 from core.studies.tradeoff_guards import Guard, sides_of
 from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import ATTRIBUTE
@@ -32,8 +31,7 @@ def inferred_scores(
     """Return how often each attacker names the attribute first, in per cent, beside the prior.
 
     Each learns from what the defence makes of known texts, whose groups may be those of targets
-    and whose texts are not; where noise is drawn, of each several times. Where a text or its
-    tokens are released, one reads these.
+    and whose texts are not. Where a text or its tokens are released, one reads these.
 
     Raises
     ------
@@ -42,10 +40,7 @@ def inferred_scores(
     """
     sides = sides_of(cell)
     fresh = [name for name in cell["attackers"] if name != READER]
-    entry = entry_of(cell["defence"])
-    n_copies = N_COPIES if entry.draws_noise and entry.acts_on == "vector" else 1
-    asked = {**cell, "attackers": fresh}
-    found = attribute_scores(asked, guard.over(encoder), sides, n_copies=n_copies)
+    found = attribute_scores({**cell, "attackers": fresh}, guard.over(encoder), sides)
     scores = {f"{ATTRIBUTE}: {name}": own["top1"] for name, (own, _) in found.items()}
     if READER in cell["attackers"]:
         scores[f"{ATTRIBUTE}: {READER}"] = _read_off(cell, encoder, sides)

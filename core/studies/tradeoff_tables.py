@@ -133,7 +133,7 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
     if any(point.milliseconds is not None for point in points):
         found.append(
             f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
-            "short texts. Minutes: of the defence's own training, without the encoding."
+            "texts. Minutes: of the defence's own training, without the encoding."
         )
     if odds := odds_note([point.spec for point in points], str(facts.get("encoder", ""))):
         found.append(f"Odds: {odds}")

@@ -47,7 +47,7 @@ def show(slot: Any, found: Adversarial) -> None:
     _picture(found, settings)
     _tables(found, settings)
     if len(found.verdicts) > 1:
-        st.header("Was half of it hidden for two points?", anchor=False)
+        st.header("Was half of it hidden at a cost of two points?", anchor=False)
         _all(found)
 
 

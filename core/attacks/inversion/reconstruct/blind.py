@@ -45,10 +45,10 @@ def sentences_between(low: int, high: int, most: int) -> list[str]:
 
 @lru_cache(maxsize=8)
 def likeliest_sentence(known: tuple[str, ...], *, seed: int = 0) -> str:
-    """Return the sentence of n known ones that is nearest to the others, by mean ROUGE-L.
+    """Return the sentence of at most 200 drawn from n that is nearest to others, by mean ROUGE-L.
 
-    Who has no vector can do no better, as far as n tells, than to answer it for every text. It is
-    drawn from at most 200, and held against as many others.
+    Who has no vector may answer it for every text of that length: likelier than any sentence.
+    It is held against as many others.
 
     Raises
     ------
