@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -170,8 +171,21 @@ def entry_of(name: str, kind: type[MemoryAttack]) -> AttackEntry:
     )  # fmt: skip
 
 
+class Everything:
+    """A lexicon that holds every word."""
+
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
 class SentencesByHeart:
     """Reads the sentence of a vector that it meets again, and of others nothing."""
+
+    model_ = SimpleNamespace(lexicon=SimpleNamespace(index=Everything()))
+    confidence_ = None
+
+    def beliefs(self, vectors: Vectors) -> list[dict[str, float]]:
+        return [{} for _ in vectors]
 
     def __init__(self, encoder: Encoder, texts: Sequence[str], kind: type[MemoryAttack]) -> None:
         self.texts, self.attack = texts, kind().fit(encoder, texts)
