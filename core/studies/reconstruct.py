@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -277,8 +277,13 @@ class _Reading:
         """Return what stood there after so many queries, with how sure that was; else nothing."""
         if not self.is_sure:
             return []
-        beliefs = self.attack.beliefs(self.vectors)
-        return sentences_after(self.answers, beliefs, budget, self.attack.confidence_)
+        return sentences_after(self.answers, self._beliefs, budget, self.attack.confidence_)
+
+    @cached_property
+    def _beliefs(self) -> list[dict[str, float]]:
+        """What the classifier underneath reads: the same whatever the budget."""
+        found: list[dict[str, float]] = self.attack.beliefs(self.vectors)
+        return found
 
     def said(self, budget: int) -> list[str]:
         """Return what stood there after so many queries."""
