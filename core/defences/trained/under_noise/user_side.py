@@ -9,13 +9,17 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
+from core.defences.metric_dp.noise_torch import draw_noise_there
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
+from core.training.devices import pick_device
 
 __all__ = ["MECHANISMS", "TOKEN_MECHANISMS", "UserSide"]
 
@@ -28,6 +32,8 @@ MECHANISMS = ("none", "sequence_representation", *TOKEN_MECHANISMS)
 
 class UserSide:
     """The user's embedding layer and the mechanism behind it.
+
+    Noise is drawn, and the nearest token found, on the GPU where there is one.
 
     Parameters
     ----------
@@ -61,7 +67,25 @@ class UserSide:
 
     @cached_property
     def _nearest(self) -> NearestCandidate:
-        return NearestCandidate(self.table[self._candidates])
+        return NearestCandidate(self.table[self._candidates], device=self._device)
+
+    @cached_property
+    def _device(self) -> str:
+        return "cuda" if pick_device().type == "cuda" else "cpu"
+
+    @cached_property
+    def _table_there(self) -> Tensor:
+        return torch.from_numpy(self.table).to(self._device)
+
+    def _moved(self, ids: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return the vectors of tokens, each under noise of its own (Eq. 3)."""
+        if self._device == "cpu":
+            return self.table[ids] + draw_noise(len(ids), self.dimension, self.eta, rng=rng)
+        noise = draw_noise_there(len(ids), self.dimension, self.eta, rng=rng, device=self._device)
+        moved: NDArray[np.float32] = (
+            (self._table_there[torch.from_numpy(ids)] + noise).cpu().numpy()
+        )
+        return moved
 
     def vectors(
         self, ids: NDArray[np.int64], rng: np.random.Generator
@@ -77,7 +101,7 @@ class UserSide:
         """
         if self.mechanism == "none":
             return self.table[ids], ids
-        moved = self.table[ids] + draw_noise(len(ids), self.dimension, self.eta, rng=rng)
+        moved = self._moved(ids, rng)
         if self.mechanism == "token_representation":
             return moved, None
         changed = self.nearest(moved)
@@ -93,9 +117,7 @@ class UserSide:
         """Return what each of (m,) tokens becomes in n perturbations, as (m, n) tokens (Eq. 4)."""
         if self.mechanism == "none":
             return np.repeat(ids[:, None], n, axis=1)
-        every = np.repeat(ids, n)
-        moved = self.table[every] + draw_noise(len(every), self.dimension, self.eta, rng=rng)
-        return self.nearest(moved).reshape(len(ids), n)
+        return self.nearest(self._moved(np.repeat(ids, n), rng)).reshape(len(ids), n)
 
     def any_tokens(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return n tokens drawn alike from those that a text can hold."""
