@@ -24,11 +24,13 @@ from core.figures.training import trap_figure
 from core.figures.training_noise import adapted_figure, loss_figure, utility_figure
 from core.figures.training_private import exposure_figure, private_figure
 from core.results import Interval
+from core.store import write_json
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, MATCHED, NULL
 from core.studies.private_points import PrivateTraining
 from core.studies.registry import STUDIES
 from core.studies.rows import Row
-from core.studies.training_points import Adversarial, Pretrained, UnderNoise
+from core.studies.tables import table_of
+from core.studies.training_points import Adapted, Adversarial, Pretrained, UnderNoise
 from core.studies.training_summary import FILES, load_part
 
 
@@ -96,6 +98,27 @@ def test_cells_that_failed_are_left_out_and_none_left_is_no_measurement(
     ship(tmp_path, study, rows=[failed])
     with pytest.raises(ArtifactError, match="Make it anew"):
         load_part(study, tmp_path)
+
+
+def test_rows_of_other_settings_lie_beside_and_none_counts_twice(tmp_path: Path) -> None:
+    whole = MADE["adaptive"]()
+    one, other = ([row for row in whole if row.cell["seed"] == seed] for seed in (0, 1))
+    assert one and other
+    ship(tmp_path, "adaptive", rows=one)
+    path = tmp_path / FILES["adaptive"]
+    beside = path.with_name("adaptive-other.json")
+    assert {p.n_seeds for p in _points(tmp_path)} == {1}
+    write_json(beside, table_of("adaptive", other))
+    assert {p.n_seeds for p in _points(tmp_path)} == {2}
+    write_json(beside, table_of("adaptive", one))
+    with pytest.raises(ArtifactError, match=beside.name):
+        load_part("adaptive", tmp_path)
+
+
+def _points(folder: Path) -> tuple[Adapted, ...]:
+    found = load_part("adaptive", folder)
+    assert isinstance(found, Pretrained)
+    return found.points
 
 
 @pytest.mark.parametrize("study", FILES)

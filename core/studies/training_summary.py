@@ -38,7 +38,8 @@ FILES = {
     "adaptive": "adaptive.json",
     "private-training": "private.json",
 }
-"""Where the page finds the rows of each study."""
+"""Where the page finds the rows of each study, and those of `NAME-*.json` beside: what was measured
+of other settings by a command of its own."""
 
 Summary = Adversarial | UnderNoise | Pretrained | PrivateTraining
 
@@ -49,11 +50,16 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
     Raises
     ------
     ArtifactError
-        Missing, damaged, of another study, or without a cell that was measured; the message names
-        the file.
+        Missing, damaged, of another study, the same rows twice, or without a cell that was
+        measured; the message names the file.
     """
     path = folder / FILES[study]
-    rows = [row for row in read_rows(path, study) if not row.error]
+    rows: list[Row] = []
+    for part in (path, *sorted(folder.glob(f"{path.stem}-*.json"))):
+        found = [row for row in read_rows(part, study) if not row.error]
+        if any(row in rows for row in found):
+            raise ArtifactError(f"{part} holds rows that come before it. Move it away.")
+        rows += found
     try:
         if not rows:
             raise ValueError("nothing was measured")

@@ -103,7 +103,9 @@ def _title(best: Adapted) -> str:
         return f"Pretraining under noise wins back {share.value:.0f} % of what the noise costs"
     if gain.ci95.low > 0:
         return f"Pretraining under noise wins {gain.value:.1f} points"
-    return "Pretraining under noise surely wins nothing back here"
+    if gain.ci95.high <= 0:
+        return "Pretraining under noise wins nothing back here"
+    return "Whether pretraining under noise wins anything back is not told here"
 
 
 def _table(points: Sequence[Adapted]) -> None:
