@@ -119,7 +119,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     from training_rows import ship
 
     folder = tmp_path_factory.mktemp("server")
-    rows = ship(folder / "rows", "adversarial", "constrained", "adaptive")
+    rows = ship(folder / "rows")
     with serving(folder, ["-c", WITH_ROWS, str(rows)]) as served:
         yield served
 

@@ -28,10 +28,25 @@ def test_each_part_fits_width_and_theme(fitting: Visit) -> None:
     sync_api.expect(headline(page)).to_contain_text("Replacing words")
     assert fitting.overflow <= 0
     page.get_by_role("radio", name="Differential privacy").click()
-    sync_api.expect(page.get_by_text("not measured yet")).to_be_visible()
+    drawn(page, "training-private")
+    drawn(page, "training-exposure")
+    assert fitting.overflow <= 0
     page.get_by_role("radio", name="Pretrained under noise").click()
     drawn(page, "training-adapted")
     drawn(page, "training-loss")
+    assert fitting.overflow <= 0
+
+
+def test_a_link_opens_what_private_training_costs(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open("/training", part="private").page
+    drawn(page, "training-private")
+    sync_api.expect(page.get_by_text("The goals").first).to_be_visible()
+    page.get_by_role("button", name="Save").first.click()
+    with page.expect_download() as download:
+        page.locator(".st-key-private-training-csv button").first.click()
+    download.value.save_as(tmp_path / "csv")
+    rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
+    assert {"∞", "8", "1"} <= {row["ε"] for row in rows}
 
 
 def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path) -> None:
