@@ -127,6 +127,15 @@ def test_the_text_that_is_shown_is_the_one_that_is_attacked(all_kinds: Open) -> 
     assert "Text to text, η 1e+06, not measured" in page.selectbox(key=state.AGAINST_KEY).options
 
 
+def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds: Open) -> None:
+    page = all_kinds(text=TEXT, point="adversarial:weight=1", against="adversarial+int8")
+    assert not page.error and "none ships" not in told(page)
+    shown = html(page)
+    assert shown.count("who knows this defence, and led the vector back by a map") == 2
+    page = all_kinds(text=TEXT, point="text_to_text:eta=60+adversarial")
+    assert "Put it first" in " ".join(each.value for each in page.warning)
+
+
 def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:
     page = all_kinds(text=TEXT, point="adversarial:against=words,weight=0.5")
     assert "Adversarial training is trained" in told(page) and not page.error

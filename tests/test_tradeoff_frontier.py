@@ -263,16 +263,18 @@ def test_a_chain_tells_what_can_follow() -> None:
 
 
 def test_trained_and_unknown_defences_are_named_and_say_why_they_cannot_be_tried() -> None:
-    assert why_not_tried("text_to_text+int8") == ""
+    assert why_not_tried(read_setting("text_to_text+int8"), "minilm") == ""
     assert training_command(read_setting("text_to_text+int8")) == ""
-    assert "Adversarial training is trained" in why_not_tried("adversarial+gaussian")
+    for told in ("adversarial:weight=0.3+gaussian", "leace"):
+        assert "none ships" in why_not_tried(read_setting(told), "minilm")
     settings = {"adversarial.against": "attribute", "adversarial.weight": 0.3}
     assert training_command(DefenceSpec.of("adversarial+gaussian", settings)) == (
         "python -m core defend --defence adversarial --set against=attribute --set weight=0.3 "
         "--texts FILE --label-column COLUMN --out DIR"
     )
     assert entry_shown("adversarial+gaussian").title == "Adversarial training, then Gaussian noise"
-    assert entry_shown("yesterdays").title == "yesterdays" and why_not_tried("yesterdays")
+    assert entry_shown("yesterdays").title == "yesterdays"
+    assert why_not_tried(DefenceSpec(name="yesterdays"), "minilm")
     found = study(*(point(n, (70, 1), (20, 1)) for n in ("adversarial", "leace+int8", "old")))
     names = [trace.name for trace in tradeoff_figure(found, "MR").data]
     assert names[1:] == ["Adversarial training", "LEACE, then 8-bit quantising", "old"]

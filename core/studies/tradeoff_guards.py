@@ -12,9 +12,8 @@ from typing import Any
 
 from core.attacks.inversion.shipped import shipped_held_out
 from core.corpora.near_duplicates import near_duplicates
-from core.defences.chain import Chain
-from core.defences.entries import ChainEntry, settings_by_stage
-from core.defences.registry import all_defences, entry_of, make_defence
+from core.defences.registry import entry_of, make_defence
+from core.defences.shipped import with_trained
 from core.encoders.cache import CachedEncoder
 from core.errors import InvalidInputError
 from core.protocols import Encoder
@@ -61,15 +60,7 @@ class Guard:
             return make_defence("none")
         if entry.takes_seed:
             settings["seed"] = self.cell["seed"]
-        if self.trained is None:
-            return make_defence(DefenceSpec.of(name, settings))
-        if not isinstance(entry, ChainEntry):
-            return self.trained
-        own = settings_by_stage(entry, settings)
-        later = {stage: make_defence(DefenceSpec.of(stage, own[stage]))
-                 for stage in entry.stages[1:]}  # fmt: skip
-        stages = {entry.stages[0]: self.trained, **later}
-        return Chain(tuple((all_defences()[name].acts_on, each) for name, each in stages.items()))
+        return with_trained(DefenceSpec.of(name, settings), self.trained)
 
     def protect(self, encoder: Encoder) -> Encoder:
         """Return an encoder behind the defence."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from core.defences.entries import DefenceEntry, chain_of, settings_by_stage
 from core.defences.registry import DEFENCES, ChainEntry, entry_of, guarantee_of, stages_of
+from core.defences.shipped import find_shipped
 from core.defences.told import read_defence
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
@@ -79,7 +80,14 @@ def read_setting(told: str, option: str = "defence") -> DefenceSpec:
     >>> read_setting("truncation:dimension=96")
     DefenceSpec(name='truncation', settings=(('dimension', 96),))
     """
-    return read_defence(told, option=option)
+    spec = read_defence(told, option=option, known={**DEFENCES, **TRAINED_DEFENCES})
+    late = [stage for stage in stages_of(spec.name)[1:] if stage in TRAINED_DEFENCES]
+    if late:
+        raise InvalidInputError(
+            f"{option}: {TRAINED_DEFENCES[late[0]].title} is trained on vectors as the encoder "
+            "gives them. Put it first."
+        )
+    return spec
 
 
 def entry_shown(defence: str) -> DefenceEntry:
@@ -106,7 +114,7 @@ def can_follow(stages: Sequence[str]) -> list[str]:
         if entry.is_baseline or name in stages:
             continue
         try:
-            chain_of((*stages, name), DEFENCES)
+            chain_of((*stages, name), {**DEFENCES, **TRAINED_DEFENCES})
         except InvalidInputError:
             continue
         found.append(name)
@@ -151,14 +159,17 @@ def promise_said(spec: DefenceSpec) -> str:
     return entry.guarantee and (guarantee_of(spec) or nothing)
 
 
-def why_not_tried(defence: str) -> str:
+def why_not_tried(spec: DefenceSpec, encoder: str) -> str:
     """Return why a sentence cannot be put through a defence here and now; empty where it can.
+
+    What is trained can be where it ships for the encoder of that name.
 
     Examples
     --------
-    >>> why_not_tried("gaussian+int8")
+    >>> why_not_tried(DefenceSpec(name="gaussian+int8"), "minilm")
     ''
     """
+    defence = spec.name
     unknown = [name for name in stages_of(defence) if name not in DEFENCES]
     if entry_shown(defence).acts_on == _MODEL:
         return (
@@ -171,11 +182,13 @@ def why_not_tried(defence: str) -> str:
             "What leaves is what its users' mechanism releases: choose that to try a sentence."
         )
     trained = [TRAINED_DEFENCES[name].title for name in unknown if name in TRAINED_DEFENCES]
-    if trained:
+    if trained and len(trained) == len(unknown):
+        if find_shipped(spec, encoder) is not None:
+            return ""
         return (
-            f"{' and '.join(trained)} is trained: without what a training made there is nothing to "
-            "protect a sentence with. Train it by the command below; `--encoder defended:DIR` then "
-            "reads through it."
+            f"{trained[0]} is trained, and none ships that was trained at this setting: without "
+            "one there is nothing to protect a sentence with. Train it by the command below; "
+            "`--encoder defended:DIR` then reads through it."
         )
     return "It is trained, or of another version: it cannot be tried here." if unknown else ""
 

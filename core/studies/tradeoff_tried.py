@@ -2,6 +2,7 @@
 
 Both are of the same draw: the vector is that of the text which is shown. What changes vectors alone
 is led back by a linear map, which an attacker learns from texts of their own behind the defence.
+What is trained is taken as it ships.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from core.attacks.inversion.lifted import Lift
 from core.defences.chain import Chain
 from core.defences.metric_dp.mechanisms import privatizer_of
 from core.defences.protected import generator_of
-from core.defences.registry import ChainEntry, entry_of, make_defence
+from core.defences.registry import ChainEntry, entry_of
+from core.defences.shipped import find_shipped, with_trained
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
@@ -59,7 +61,7 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
         A setting that does not fit the encoder, or noise that float32 has no room for.
     """
     entry = entry_of(spec.name)
-    made: Any = make_defence(_seeded(spec, seed))
+    made: Any = with_trained(_seeded(spec, seed), find_shipped(spec, encoder.name))
     stages = made.stages if isinstance(made, Chain) else ((entry.acts_on, made),)
     changing = [stage for kind, stage in stages if kind == "text"]
     rest = Chain(tuple(each for each in stages if each[0] != "text"))
@@ -89,7 +91,8 @@ def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> 
         return None
     noise = DefenceSpec.of(spec.name, {"seed": seed + 1} if entry.draws_noise else {})
     own = {**dict(_seeded(spec, seed).settings), **dict(noise.settings)}
-    protected = make_defence(DefenceSpec.of(spec.name, own)).protect(_Known(encoder, known))
+    made = with_trained(DefenceSpec.of(spec.name, own), find_shipped(spec, encoder.name))
+    protected = made.protect(_Known(encoder, known))
     changed = protected.encode([""] * len(known))
     return Lift.fit(changed, known)
 

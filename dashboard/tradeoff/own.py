@@ -6,10 +6,12 @@ import typing
 
 import streamlit as st
 
-from core.defences.registry import DEFENCES, entry_of
+from core.defences.registry import DEFENCES, all_defences, entry_of
+from core.defences.shipped import shipped_names
 from core.errors import InvalidInputError
 from core.studies.tradeoff_setting import can_follow, read_setting, setting_name
 from dashboard.calm import plain, show_error
+from dashboard.inversion.answers import ENCODER
 from dashboard.tradeoff import state
 
 __all__ = ["own_setting"]
@@ -22,12 +24,13 @@ def own_setting(side: str) -> str | None:
     state.remember_own(side, None)
     stages = st.multiselect(
         "Stages, in the order in which they act",
-        [name for name, entry in DEFENCES.items() if not entry.is_baseline],
+        [*shipped_names(ENCODER.name), *(n for n, e in DEFENCES.items() if not e.is_baseline)],
         default=[name for name in _START if name in DEFENCES],
         key=f"own_{side}_stages",
-        format_func=lambda name: DEFENCES[name].title,
+        format_func=_title,
         help="Each acts on what the one before leaves: first what changes texts, then what changes "
-        "the vectors of tokens, then what changes the vector of the whole text",
+        "the vectors of tokens, then what changes the vector of the whole text. What is trained "
+        "stands first, and ships at one strength",
     )
     if not stages:
         st.info("Pick a stage.", icon=":material/ads_click:")
@@ -50,9 +53,9 @@ def own_setting(side: str) -> str | None:
 def _strengths(side: str, stage: str) -> list[tuple[str, str]]:
     """Draw a line for the strength of a stage; return its setting and what was typed."""
     found = []
-    for name, strength in DEFENCES[stage].strengths.items():
+    for name, strength in all_defences()[stage].strengths.items():
         typed = st.text_input(
-            f"{DEFENCES[stage].title}: {strength.title}",
+            f"{_title(stage)}: {strength.title}",
             value=f"{strength.start:g}",
             key=f"own_{side}_{stage}_{name}",
             help="A number; what is allowed is said where it is not",
@@ -80,20 +83,24 @@ def _composed(side: str, stages: list[str], typed: dict[str, str]) -> str:
 
 def _number(key: str, told: str) -> float | int:
     stage, _, name = key.partition(".")
-    kind = typing.get_type_hints(DEFENCES[stage].kind)[name]
+    kind = typing.get_type_hints(all_defences()[stage].kind)[name]
     try:
         found: float | int = kind(told.strip())
     except ValueError as error:
         whole = "a whole number" if kind is int else "a number"
         raise InvalidInputError(
-            f"{name} of {DEFENCES[stage].title} must be {whole}, got {told!r}."
+            f"{name} of {_title(stage)} must be {whole}, got {told!r}."
         ) from error
     return found
 
 
+def _title(name: str) -> str:
+    return all_defences()[name].title
+
+
 def _say_what_can(stages: list[str]) -> None:
     """Say which defences can stand after these."""
-    titles = [DEFENCES[name].title for name in can_follow(stages)]
-    after = f"After {', '.join(DEFENCES[name].title for name in stages)}" if stages else "First"
+    titles = [_title(name) for name in can_follow(stages)]
+    after = f"After {', '.join(map(_title, stages))}" if stages else "First"
     told = f"can stand {', '.join(titles)}" if titles else "nothing more can stand"
     st.caption(plain(f"{after} {told}."))

@@ -44,7 +44,7 @@ def promised(spec: DefenceSpec, text: str = EXAMPLE) -> Promises | None:
         The text holds no token.
     """
     first = first_of(spec)
-    if why_not_tried(first.name) or not entry_shown(first.name).guarantee:
+    if not entry_shown(first.name).guarantee or why_not_tried(first, ENCODER.name):
         return None
     if is_promising(first.name):
         settings = dict(first.settings)

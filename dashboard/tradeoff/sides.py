@@ -27,6 +27,7 @@ from core.text import check_text
 from dashboard import markup
 from dashboard.calm import show_error
 from dashboard.deniability.state import draw_again
+from dashboard.inversion.answers import ENCODER
 from dashboard.inversion.views import vector_panel
 from dashboard.promise import show_promises
 from dashboard.tradeoff import controls, state
@@ -72,7 +73,7 @@ def _side(found: Tradeoff, task: str, reads: str, side: str, text: str | None) -
     spec = controls.spec_of(found, name)
     st.markdown(_about(spec))
     st.html(markup.facts(_facts(found, name, task, reads)))
-    if told := why_not_tried(spec.name):
+    if told := why_not_tried(spec, ENCODER.name):
         st.info(told, icon=":material/model_training:")
         if command := training_command(spec):
             st.code(command, language="sh", wrap_lines=True)

@@ -97,7 +97,7 @@ def _side(found: Tradeoff, name: str, side: str, default: str | None) -> Paramet
 
     def read(text: str) -> str:
         text = text.replace(" ", "+")  # a plus that was typed into an address arrives as a space
-        if text in measured:  # a trained one, too, which no visitor can make
+        if text in measured:  # by a former version, too, which read_setting may not know
             return text
         spec = read_setting(text, name)
         return setting_name(spec.name, dict(spec.settings))

@@ -1,0 +1,96 @@
+"""The trained defence that ships: found by its settings, chained, and tried on a sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.corpora import bundled_sentences
+from core.defences import shipped
+from core.defences.shipped import SHIPPED, find_shipped, shipped_names, with_trained
+from core.defences.trained.adversarial import AdversarialAdapter
+from core.encoders import load_encoder
+from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
+from core.protocols import Encoder
+from core.specs import EncoderSpec
+from core.studies.tradeoff_setting import read_setting, why_not_tried
+from core.studies.tradeoff_tried import defended, way_back
+
+CHAIN = "adversarial:weight=1+gaussian:sigma=0.05"
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Encoder:
+    return load_encoder(EncoderSpec(name="minilm"))
+
+
+def test_it_is_found_by_all_its_settings_and_by_no_other() -> None:
+    found = find_shipped(read_setting("adversarial:weight=1"), "minilm")
+    assert isinstance(found, AdversarialAdapter)
+    assert (found.against, found.weight, found.training_["n_texts"]) == ("words", 1.0, 20_000)
+    assert find_shipped(read_setting(CHAIN), "minilm") is found
+    assert find_shipped(read_setting("adversarial"), "minilm") is found, "1 is the usual weight"
+    for told in ("adversarial:weight=0.3", "adversarial:against=attribute", "leace", "gaussian"):
+        assert find_shipped(read_setting(told), "minilm") is None
+    assert find_shipped(read_setting("adversarial"), "lsa") is None
+    assert shipped_names("minilm") == ["adversarial"] and shipped_names("lsa") == []
+
+
+def test_what_ships_can_be_tried_and_what_does_not_says_so() -> None:
+    assert why_not_tried(read_setting(CHAIN), "minilm") == ""
+    assert "none ships" in why_not_tried(read_setting("adversarial:weight=3+int8"), "minilm")
+    assert "none ships" in why_not_tried(read_setting("adversarial"), "lsa")
+
+
+def test_what_is_trained_stands_first() -> None:
+    with pytest.raises(InvalidInputError, match="Put it first"):
+        read_setting("text_to_text:eta=60+adversarial", "point")
+
+
+def test_it_changes_vectors_stays_useful_and_is_one_stage_of_a_chain(minilm: Encoder) -> None:
+    texts = list(bundled_sentences()[:60])
+    spec = read_setting("adversarial:weight=1+binary")
+    trained = find_shipped(spec, "minilm")
+    assert trained is not None
+    plain, changed = minilm.encode(texts), trained.protect(minilm).encode(texts)
+    assert np.allclose(np.linalg.norm(changed, axis=1), 1, atol=1e-4)
+    assert np.abs(plain - changed).max() > 0.05
+    upper = np.triu_indices(len(texts), 1)
+    alike = np.corrcoef((plain @ plain.T)[upper], (changed @ changed.T)[upper])[0, 1]
+    assert alike > 0.5, "which texts belong together is kept"
+    chained = with_trained(spec, trained).protect(minilm).encode(texts)
+    assert np.allclose(chained, np.sign(changed) / np.sqrt(384), atol=1e-6)
+
+
+def test_a_sentence_goes_through_it_and_is_led_back(minilm: Encoder) -> None:
+    text, known = "The harbour master counted twelve ships.", list(bundled_sentences()[:1500])
+    vectors, spec = minilm.encode(known), read_setting("adversarial:weight=1")
+    (own,) = minilm.encode([text])
+    found = defended(minilm, spec, text, 7)
+    back = way_back(minilm, spec, vectors, 7)
+    assert found.text is None and back is not None
+    (led,) = back(found.vector)
+    nearer = np.linalg.norm(led - own) < np.linalg.norm(found.vector[0] - own)
+    assert nearer, "a linear map alone takes some of it back"
+
+
+def test_it_protects_no_other_encoder(minilm: Encoder) -> None:
+    trained = find_shipped(read_setting("adversarial"), "minilm")
+    other = load_encoder(EncoderSpec(name="minilm", layer=2))
+    assert trained is not None
+    with pytest.raises(EncoderMismatchError, match="Protect that encoder"):
+        trained.protect(other)
+
+
+def test_a_damaged_one_is_told(tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "minilm", tmp_path / "minilm")
+    path = tmp_path / "minilm" / "adversarial" / "model.json"
+    meta = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**meta, "defence": "nonsense"}), encoding="utf-8")
+    shipped._shipped.cache_clear()
+    with pytest.raises(ArtifactError):
+        find_shipped(read_setting("adversarial"), "minilm", tmp_path)
