@@ -26,6 +26,9 @@ from dashboard.training.state import offer
 
 __all__ = ["show"]
 
+_HALF = 50
+"""Per cent of what noise costs: the goal."""
+
 
 def show(slot: Any, found: Pretrained) -> None:
     """Draw the part: its finding in the slot, accuracy by η, the loss by tokens, and numbers."""
@@ -105,6 +108,8 @@ def _title(best: Adapted) -> str:
         return f"Pretraining under noise wins {gain.value:.1f} points"
     if gain.ci95.high <= 0:
         return "Pretraining under noise wins nothing back here"
+    if share.ci95.high < _HALF:
+        return "Pretraining under noise wins back less than half of what the noise costs"
     return "Whether pretraining under noise wins anything back is not told here"
 
 
