@@ -20,7 +20,7 @@ from core.studies import training_summary
 from core.studies.training_points import TrialRequest
 from core.studies.training_summary import FILES, SHIPPED
 from dashboard import cache
-from dashboard.training import state
+from dashboard.training import private, state
 from dashboard.training.missing import QUESTION, command_of
 from dashboard.training.state import PARTS, STUDIES, key_of
 
@@ -322,3 +322,12 @@ def test_the_command_of_a_part_names_the_specification_of_what_ships(part: str) 
     if shipped.exists():
         measured = spec.with_name(spec.name.replace(".spec", ""))
         assert json.loads(measured.read_text())["rows"] == json.loads(shipped.read_text())["rows"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(-1.0, 1.5, "surely met"), (2.5, 4.0, "surely missed"), (1.0, 2.6, "met by the mean"),
+     (1.9, 2.6, "missed by the mean")],
+)  # fmt: skip
+def test_a_goal_is_judged_by_the_interval(low: float, high: float, said: str) -> None:
+    assert private._met((low + high) / 2, low, high, 2.0).startswith(said)

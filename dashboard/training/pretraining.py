@@ -12,7 +12,7 @@ from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.figures.training_noise import adapted_figure, loss_figure
-from core.studies.in_order import goal_said, order_said
+from core.studies.in_order import ENOUGH, goal_said, order_said
 from core.studies.odds import ODDS
 from core.studies.training_points import Adapted, Pretrained
 from core.tasks.names import task_said
@@ -25,9 +25,6 @@ from dashboard.training.noise import NO_PAPER, PAPER, odds_at
 from dashboard.training.state import offer
 
 __all__ = ["show"]
-
-_HALF = 50
-"""Per cent of what noise costs: the goal."""
 
 
 def show(slot: Any, found: Pretrained) -> None:
@@ -108,7 +105,7 @@ def _title(best: Adapted) -> str:
         return f"Pretraining under noise wins {gain.value:.1f} points"
     if gain.ci95.high <= 0:
         return "Pretraining under noise wins nothing back here"
-    if share.ci95.high < _HALF:
+    if share.ci95.high < ENOUGH:
         return "Pretraining under noise wins back less than half of what the noise costs"
     return "Whether pretraining under noise wins anything back is not told here"
 
