@@ -206,8 +206,9 @@ def test_privacy_says_what_it_costs_what_it_leaves_and_what_was_spent(
     page = opened(rows, part="private", task="sst2")
     assert page.title[0].value.startswith("At ε = 1 accuracy changes by −2.4 points")
     said = told(page)
-    assert "at most 2 points at ε = 8: met" in said and "at most 5 points at ε = 1: met" in said
-    assert "an AUC of at most 55 at ε = 1: met" in said
+    assert "at most 2 points at ε = 8: surely met" in said
+    assert "at most 5 points at ε = 1: surely met" in said
+    assert "an AUC of at most 55 at ε = 1: surely met" in said
     assert "No promise: accuracy" in said and "ε = 8.0 where it is 1 of one text" in said
     assert "they differ by at most **0.3 %**" in said or "**0.4 %**" in said
     heads, models, spent = (frame.value for frame in page.dataframe)
