@@ -59,7 +59,7 @@ else:
         pretraining.show(headline, shown)
     else:
         private.show(headline, shown)
-    missing.say_if_former(part, shown.version)
+    missing.say_if_former(part, shown.versions)
     show_origin(shown.provenances)
 if part == "adversary":
     st.header("Spring the trap here", anchor=False)

@@ -15,8 +15,10 @@ from core.cli import build_parser
 from core.cli.spec_file import with_spec
 from core.defences.registry import DEFENCES
 from core.results import Interval, Score
+from core.store import write_json
 from core.story.format import RESTS_ON
 from core.studies import training_summary
+from core.studies.tables import table_of
 from core.studies.training_points import TrialRequest
 from core.studies.training_summary import FILES, SHIPPED
 from dashboard import cache
@@ -86,9 +88,18 @@ def test_figures_of_a_former_version_say_so_and_which_command_measures_them_anew
         row.cell["versions"] = {"study": 3}
     page = opened(ship(tmp_path / "former", "constrained", rows=former))
     assert "no longer" not in page.warning[0].value and "text by text" in page.warning[0].value
+    assert page.warning[0].value.startswith("These figures are older")
     page = opened(ship(tmp_path / "todays", "constrained"))
     assert not page.warning and page.get("plotly_chart")
     assert codes(page).count(command_of("noise")) == 1
+    beside = tmp_path / "todays" / "constrained-other.json"
+    write_json(beside, table_of("constrained", former))
+    page = opened(tmp_path / "todays")
+    told_of = "Some of these figures (constrained-other) are older"
+    assert page.warning[0].value.startswith(told_of)
+    command = command_of("noise", "constrained-other")
+    assert command in codes(page) and command.endswith(f"assets/training/{beside.name}")
+    assert "docs/results/constrained-other.spec.json" in command
 
 
 @pytest.mark.parametrize("part", PARTS)

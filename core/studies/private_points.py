@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from core.results import Score
 from core.studies.provenance import Provenance
@@ -92,6 +93,7 @@ class PrivateTraining:
     delta: float
     provenances: tuple[Provenance | None, ...]
     version: int = 1
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[str]:

@@ -6,7 +6,8 @@ Where Qu et al. (2021) print a figure, it stands beside ours as `theirs`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from core.results import Score
 from core.studies.adversarial_tables import Setting, Verdict
@@ -25,7 +26,8 @@ __all__ = [
 
 
 Provenances = tuple[Provenance | None, ...]
-"""Of each row; beside them stands the least version of the study that measured any."""
+"""Of each row; beside them stands the least version of the study that measured any, of all and by
+table."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class Adversarial:
     n_seeds: int
     provenances: Provenances
     version: int = 1
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def encoders(self) -> list[str]:
@@ -209,6 +212,7 @@ class UnderNoise:
     points: tuple[Constrained, ...]
     provenances: Provenances
     version: int = 1
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[str]:
@@ -285,6 +289,7 @@ class Pretrained:
     points: tuple[Adapted, ...]
     provenances: Provenances
     version: int = 1
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[str]:

@@ -55,15 +55,17 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
     """
     path = folder / FILES[study]
     rows: list[Row] = []
+    versions: dict[str, int] = {}
     for part in (path, *sorted(folder.glob(f"{path.stem}-*.json"))):
         found = [row for row in read_rows(part, study) if not row.error]
         if any(row in rows for row in found):
             raise ArtifactError(f"{part} holds rows that come before it. Move it away.")
         rows += found
+        versions[f"{study}{part.stem.removeprefix(path.stem)}"] = _version(found)
     try:
         if not rows:
             raise ValueError("nothing was measured")
-        return replace(_READERS[study](rows), version=_version(rows))
+        return replace(_READERS[study](rows), version=min(versions.values()), versions=versions)
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
         raise ArtifactError(
@@ -74,7 +76,9 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
 def _adversarial(rows: Sequence[Row]) -> Adversarial:
     after = [row for row in rows if row["when"] == "after"]
     first = rows[0]
-    sizes = {name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")}
+    sizes: dict[str, Any] = {
+        name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")
+    }
     # Asked for were so many; labels may have fewer, and near-duplicates are not attacked.
     for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
         found_here = [int(row[counted]) for row in after if counted in row]
@@ -265,7 +269,7 @@ def _mean(rows: Sequence[Row], measure: str) -> Score:
 
 def _version(rows: Sequence[Row]) -> int:
     """Return the least version of the study that measured any of the rows."""
-    return min(int(row.get("versions", {}).get("study", 1)) for row in rows)
+    return min((int(row.get("versions", {}).get("study", 1)) for row in rows), default=1)
 
 
 def _n_seeds(rows: Sequence[Row]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -28,14 +29,26 @@ _PRESETS = {"adaptive": "adaptive-small"}
 """What measures a part in hours, where the preset of its study's name takes days."""
 
 
-def command_of(part: str) -> str:
-    """Return the command that measures a part of the page, or anew by today's code what ships."""
+def command_of(part: str, table: str = "") -> str:
+    """Return the command that measures a part of the page, or anew by today's code what ships.
+
+    Parameters
+    ----------
+    table : str, optional
+        One of several that the part's figures come from.
+    """
     study = STUDIES[part]
-    is_shipped = (training_summary.SHIPPED / FILES[study]).exists()
-    folder, spec = ("results", study) if is_shipped else ("presets", _PRESETS.get(study, study))
+    stem, _, kind = FILES[study].rpartition(".")
+    if table:
+        folder, spec = "results", table
+        stem += table.removeprefix(study)
+    elif (training_summary.SHIPPED / FILES[study]).exists():
+        folder, spec = "results", study
+    else:
+        folder, spec = "presets", _PRESETS.get(study, study)
     return (
         f"python -m core study {study} --spec docs/{folder}/{spec}.spec.json --files DATA "
-        f"--out assets/training/{FILES[study]}"
+        f"--out assets/training/{stem}.{kind}"
     )
 
 
@@ -54,21 +67,32 @@ _SINCE = {
 """What each version of a study does otherwise than the one before."""
 
 
-def say_if_former(part: str, version: int) -> None:
-    """Say where figures were measured by a former version of their study, and what has changed."""
+def say_if_former(part: str, versions: Mapping[str, int]) -> None:
+    """Say where figures were measured by a former version of their study, and what has changed.
+
+    Parameters
+    ----------
+    versions : dict
+        Of each table that the figures come from, the least.
+    """
     study = STUDIES[part]
     now = registry.STUDIES[study].version
-    if version >= now:
+    former = [table for table, version in versions.items() if version < now]
+    if not former:
         return
+    version, which = min(versions[table] for table in former), "These figures are"
+    if len(former) < len(versions):
+        which = f"Some of these figures ({', '.join(former)}) are"
     told = [said for since, said in _SINCE.get(study, {}).items() if since > version]
     changed = f": {'; '.join(told)}" if told else ""
     st.warning(
-        f"These figures are older than the program that shows them: version {version} of the study "
+        f"{which} older than the program that shows them: version {version} of the study "
         f"measured them, and today's is version {now}{changed}. Measured anew they will differ. "
         "This command measures them anew; `DATA` is a folder with the collections:",
         icon=":material/history:",
     )
-    st.code(command_of(part), language="sh", wrap_lines=True)
+    for table in former:
+        st.code(command_of(part, table), language="sh", wrap_lines=True)
 
 
 def unmeasured(slot: Any, part: str) -> None:
