@@ -97,6 +97,7 @@ class Plain(nn.Module):
     def _begin_as(self, head: MaskedHead) -> None:
         """Let its head begin as ours: with the tokens' frequencies and the states as they are."""
         predictions = self.model.cls.predictions
+        predictions.transform.transform_act_fn = nn.Identity()
         predictions.transform.dense.load_state_dict(head.transform.state_dict())
         predictions.transform.LayerNorm.load_state_dict(head.norm.state_dict())
         predictions.decoder.bias.copy_(head.bias)

@@ -46,7 +46,7 @@ part = state.part_picker()
 if part in damaged:
     headline.title(missing.QUESTION, anchor=False)
     show_error(damaged[part], title="What was measured cannot be read")
-    st.code(missing.command_of(part), language="sh", wrap_lines=True)
+    missing.show_commands(part)
 elif part not in found:
     missing.unmeasured(headline, part)
 else:
@@ -65,6 +65,6 @@ if part == "adversary":
     st.header("Spring the trap here", anchor=False)
     live.trial()
 story_button("training", address.query(), headline, lambda _: pinned.seen(part, found.get(part)))
-how_much_leaks("training", *(missing.command_of(each) for each in found))
+how_much_leaks("training", *(c for each in found for c in missing.commands_of(each, found[each])))
 explain.how_it_is_computed(part)
 explain.caveats(part)

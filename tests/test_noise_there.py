@@ -8,6 +8,9 @@ import torch
 from scipy import stats
 
 from core.defences.metric_dp.noise_torch import draw_noise_there
+from core.defences.trained.under_noise import user_side
+from core.defences.trained.under_noise.user_side import UserSide, told_of_device
+from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 
 _N, _DIMENSION, _ETA = 4000, 24, 8.0
@@ -47,3 +50,46 @@ def test_the_generator_alone_decides_what_is_drawn() -> None:
 def test_a_parameter_that_is_none_is_refused(eta: float) -> None:
     with pytest.raises(InvalidInputError, match="positive"):
         _drawn(0, eta)
+
+
+def sides(encoder: TransformerEncoder, mechanism: str, eta: float) -> tuple[UserSide, UserSide]:
+    """Return one that draws as a processor does, and one that draws as a GPU does."""
+    here, there = (UserSide(encoder, mechanism, eta) for _ in range(2))
+    there.__dict__["_device"] = "cpu:0"
+    return here, there
+
+
+def test_vectors_are_moved_by_the_noise_of_eq_3(tiny_encoder: TransformerEncoder) -> None:
+    here, there = sides(tiny_encoder, "token_representation", 3.0)
+    ids = np.full(3000, 7)
+    law = stats.gamma(here.dimension, scale=1 / 3.0)
+    for side in (here, there):
+        moved, changed = side.vectors(ids, np.random.default_rng(1))
+        assert changed is None and moved.dtype == np.float32
+        norms = np.linalg.norm((moved - side.table[ids]).astype(np.float64), axis=1)
+        assert stats.kstest(norms, law.cdf).pvalue > 1e-3
+
+
+def test_tokens_are_exchanged_as_often_wherever_it_is_drawn(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    eta = 60.0
+    here, there = sides(tiny_encoder, "text_to_text", eta)
+    ids, n = np.full(4000, 7), 4000
+    counts = []
+    for side in (here, there):
+        vectors, changed = side.vectors(ids, np.random.default_rng(2))
+        assert changed is not None and np.array_equal(vectors, side.table[changed])
+        counts.append(int((changed == 7).sum()))
+    table = [[each, n - each] for each in counts]
+    assert 0 < counts[0] < n, "else nothing is told"
+    assert stats.chi2_contingency(table).pvalue > 1e-3
+    perturbed = there.perturbed(np.array([7, 9]), 50, np.random.default_rng(3))
+    assert perturbed.shape == (2, 50) and len(np.unique(perturbed)) > 1
+
+
+def test_a_run_tells_where_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cpu"))
+    assert told_of_device() == {}
+    monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cuda"))
+    assert told_of_device() == {"noise_device": "cuda"}

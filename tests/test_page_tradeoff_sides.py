@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from tradeoff_rows import ROWS, row, write
 
+from core.defences import shipped
+from core.studies import tradeoff_setting, tradeoff_tried
 from core.studies.tradeoff_summary import load_tradeoff
 from dashboard import cache
-from dashboard.tradeoff import state
+from dashboard.tradeoff import sides, state
 
 TEXT = "The harbour master counted twelve ships."
 CHAIN = "text_to_text:eta=60+int8"
@@ -132,8 +135,22 @@ def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds:
     assert not page.error and "none ships" not in told(page)
     shown = html(page)
     assert shown.count("who knows this defence, and led the vector back by a map") == 2
+    assert "trained on 20,000 sentences with seed 0" in told(page)
     page = all_kinds(text=TEXT, point="text_to_text:eta=60+adversarial")
-    assert "Put it first" in " ".join(each.value for each in page.warning)
+    assert "cannot stand with Text to text" in " ".join(each.value for each in page.warning)
+
+
+def test_one_that_is_damaged_costs_its_side_alone(
+    all_kinds: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copytree(shipped.SHIPPED / "minilm", tmp_path / "minilm")
+    next((tmp_path / "minilm" / "adversarial").glob("*.safetensors")).write_bytes(b"cut off")
+    find = shipped.find_shipped
+    for module in (tradeoff_setting, tradeoff_tried, sides):
+        monkeypatch.setattr(module, "find_shipped", lambda spec, on: find(spec, on, tmp_path))
+    page = all_kinds(text=TEXT, point="adversarial", against="int8")
+    assert "This cannot be tried on the sentence" in told(page)
+    assert "led the vector back by a map" in html(page), "the other side is drawn"
 
 
 def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:

@@ -331,9 +331,13 @@ def test_the_command_of_a_part_names_the_specification_of_what_ships(part: str) 
     assert study == STUDIES[part]
     shipped = SHIPPED / FILES[study]
     assert spec.parent.name == ("results" if shipped.exists() else "presets")
-    if shipped.exists():
-        measured = spec.with_name(spec.name.replace(".spec", ""))
-        assert json.loads(measured.read_text())["rows"] == json.loads(shipped.read_text())["rows"]
+    for table in [shipped, *SHIPPED.glob(f"{shipped.stem}-*.json")] if shipped.exists() else []:
+        name = f"{study}{table.stem.removeprefix(shipped.stem)}"
+        measured = ROOT / "docs" / "results" / f"{name}.json"
+        assert f"docs/results/{name}.spec.json" in command_of(part, name)
+        assert command_of(part, name).endswith(f"--out assets/training/{table.name}")
+        assert measured.with_suffix(".spec.json").exists()
+        assert json.loads(measured.read_text())["rows"] == json.loads(table.read_text())["rows"]
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,17 @@ def test_what_ships_can_be_tried_and_what_does_not_says_so() -> None:
     assert "none ships" in why_not_tried(read_setting("adversarial"), "lsa")
 
 
-def test_what_is_trained_stands_first() -> None:
-    with pytest.raises(InvalidInputError, match="Put it first"):
-        read_setting("text_to_text:eta=60+adversarial", "point")
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [("int8+adversarial", "Put it first"),
+     ("text_to_text:eta=60+adversarial", "cannot stand with Text to text. Take one"),
+     ("adversarial+text_to_text", "cannot stand with Text to text. Take one"),
+     ("leace+adversarial", "cannot stand with Adversarial training. Take one"),
+     ("adversarial+leace", "cannot stand with LEACE. Take one")],
+)  # fmt: skip
+def test_what_is_trained_stands_first_and_alone_of_its_kind(told: str, why: str) -> None:
+    with pytest.raises(InvalidInputError, match=why):
+        read_setting(told, "point")
 
 
 def test_it_changes_vectors_stays_useful_and_is_one_stage_of_a_chain(minilm: Encoder) -> None:
@@ -90,7 +98,11 @@ def test_a_damaged_one_is_told(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "minilm", tmp_path / "minilm")
     path = tmp_path / "minilm" / "adversarial" / "model.json"
     meta = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**meta, "defence": "nonsense"}), encoding="utf-8")
-    shipped._shipped.cache_clear()
+    path.write_text(json.dumps({**meta, "training": {"n_texts": 1}}), encoding="utf-8")
+    shipped._told.cache_clear()
     with pytest.raises(ArtifactError):
         find_shipped(read_setting("adversarial"), "minilm", tmp_path)
+    path.write_text("{", encoding="utf-8")
+    shipped._told.cache_clear()
+    assert find_shipped(read_setting("adversarial"), "minilm", tmp_path) is None
+    assert shipped_names("minilm", tmp_path) == []

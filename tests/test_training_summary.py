@@ -110,9 +110,11 @@ def test_rows_of_other_settings_lie_beside_and_none_counts_twice(tmp_path: Path)
     assert {p.n_seeds for p in _points(tmp_path)} == {1}
     write_json(beside, table_of("adaptive", other))
     assert {p.n_seeds for p in _points(tmp_path)} == {2}
-    write_json(beside, table_of("adaptive", one))
-    with pytest.raises(ArtifactError, match=beside.name):
-        load_part("adaptive", tmp_path)
+    for changed in ({}, {"minutes": 7.0}, {"tokens_seen": 99}):
+        again = [Row(row.cell, row.scores, {**row.facts, **changed}) for row in one]
+        write_json(beside, table_of("adaptive", again))
+        with pytest.raises(ArtifactError, match=beside.name):
+            load_part("adaptive", tmp_path)
 
 
 def _points(folder: Path) -> tuple[Adapted, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from core.defences.entries import ChainEntry, settings_by_stage
 from core.defences.registry import all_defences, entry_of, make_defence
 from core.defences.stored import load_defence
 from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
+from core.errors import CoreError
 from core.protocols import Defence, TrainedDefence
 from core.specs import DefenceSpec, settings_of
+from core.store import META, read_json
 
 __all__ = ["SHIPPED", "find_shipped", "shipped_names", "with_trained"]
 
@@ -37,14 +40,16 @@ def find_shipped(spec: DefenceSpec, encoder: str, folder: Path = SHIPPED) -> Tra
     if stage not in TRAINED_DEFENCES:
         return None
     wanted = _settings(make_trained_defence(DefenceSpec.of(stage, settings)))
-    same = (each for each in _shipped(folder / encoder) if _settings(each) == wanted)
-    return next((each for each in same if isinstance(each, TRAINED_DEFENCES[stage].kind)), None)
+    for name, stored, place in _told(folder / encoder):
+        if name == stage and {k: v for k, v in stored.items() if k not in _ASIDE} == wanted:
+            return _opened(place)
+    return None
 
 
 def shipped_names(encoder: str, folder: Path = SHIPPED) -> list[str]:
     """Return the names of the defences of which any ships for an encoder."""
-    kinds = tuple(type(each) for each in _shipped(folder / encoder))
-    return [name for name, entry in TRAINED_DEFENCES.items() if entry.kind in kinds]
+    there = {name for name, _, _ in _told(folder / encoder)}
+    return [name for name in TRAINED_DEFENCES if name in there]
 
 
 def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
@@ -68,9 +73,23 @@ def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
 
 
 @lru_cache(maxsize=4)
-def _shipped(folder: Path) -> tuple[TrainedDefence, ...]:
-    """Return what ships for an encoder, read once a process."""
-    return tuple(load_defence(each) for each in sorted(folder.glob("*")) if each.is_dir())
+def _told(folder: Path) -> tuple[tuple[str, dict[str, Any], Path], ...]:
+    """Return the name, settings and place of what ships for an encoder; what cannot be read is not.
+
+    Each is opened, and checked, where it is wanted.
+    """
+    found = []
+    for meta in sorted(folder.glob(f"*/{META}")):
+        with suppress(CoreError):
+            said = read_json(meta)
+            if isinstance(said, dict) and isinstance(said.get("settings"), dict):
+                found.append((str(said.get("defence")), said["settings"], meta.parent))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _opened(place: Path) -> TrainedDefence:
+    return load_defence(place)
 
 
 def _first(spec: DefenceSpec) -> tuple[str, dict[str, Any]]:

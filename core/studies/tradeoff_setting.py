@@ -21,6 +21,7 @@ from core.studies.tradeoff_point import Point
 __all__ = [
     "NO_PROMISE",
     "can_follow",
+    "check_order",
     "entry_shown",
     "first_of",
     "milliseconds_said",
@@ -80,23 +81,40 @@ def read_setting(told: str, option: str = "defence") -> DefenceSpec:
     >>> read_setting("truncation:dimension=96")
     DefenceSpec(name='truncation', settings=(('dimension', 96),))
     """
-    spec = read_defence(told, option=option, known={**DEFENCES, **TRAINED_DEFENCES})
-    late = [stage for stage in stages_of(spec.name)[1:] if stage in TRAINED_DEFENCES]
-    if late:
+    check_order([each.partition(":")[0] for each in stages_of(told)])
+    return read_defence(told, option=option, known=_KNOWN)
+
+
+def check_order(stages: Sequence[str]) -> None:
+    """Check that what is trained stands first: it learnt from vectors as the encoder gives them.
+
+    Raises
+    ------
+    InvalidInputError
+        It does not; the message says what can be done.
+    """
+    trained = [stage for stage in stages if stage in TRAINED_DEFENCES]
+    if not trained or any(stage not in _KNOWN for stage in stages):
+        return
+    why = f"{_KNOWN[trained[0]].title} was trained on vectors of texts as they are"
+    others = [s for s in stages if s in trained[1:] or _KNOWN[s].acts_on in ("text", "tokens")]
+    if others:
         raise InvalidInputError(
-            f"{option}: {TRAINED_DEFENCES[late[0]].title} is trained on vectors as the encoder "
-            "gives them. Put it first."
+            f"{why}: it cannot stand with {_KNOWN[others[0]].title}. Take one of them."
         )
-    return spec
+    if stages[0] != trained[0]:
+        raise InvalidInputError(f"{why}. Put it first.")
+
+
+_KNOWN: Mapping[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES}
 
 
 def entry_shown(defence: str) -> DefenceEntry:
     """Return what is known of a defence, a trained one or a chain; of an unknown one its name."""
-    known = {**DEFENCES, **TRAINED_DEFENCES}
     try:
-        if len(stages_of(defence)) > 1 and all(s in known for s in stages_of(defence)):
-            return chain_of(stages_of(defence), known)
-        return known[defence] if defence in known else entry_of(defence)
+        if len(stages_of(defence)) > 1 and all(s in _KNOWN for s in stages_of(defence)):
+            return chain_of(stages_of(defence), _KNOWN)
+        return _KNOWN[defence] if defence in _KNOWN else entry_of(defence)
     except InvalidInputError:  # rows of other versions may name what this one does not have
         return DefenceEntry(defence, "", "", "", "vector")
 
@@ -114,7 +132,7 @@ def can_follow(stages: Sequence[str]) -> list[str]:
         if entry.is_baseline or name in stages:
             continue
         try:
-            chain_of((*stages, name), {**DEFENCES, **TRAINED_DEFENCES})
+            chain_of((*stages, name), _KNOWN)
         except InvalidInputError:
             continue
         found.append(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +42,12 @@ FILES = {
 """Where the page finds the rows of each study, and those of `NAME-*.json` beside: what was measured
 of other settings by a command of its own."""
 
+_PLACE = (
+    "encoder", "hides", "defence_kind", "weight", "when", "attacker", "epoch", "task", "reader",
+    "defence", "objective", "part", "epsilon", "eta", "classifier_settings", "seed",
+)  # fmt: skip
+"""What tells settings apart, of whichever study; what a study has no word for is None."""
+
 Summary = Adversarial | UnderNoise | Pretrained | PrivateTraining
 
 
@@ -58,10 +65,14 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
     versions: dict[str, int] = {}
     for part in (path, *sorted(folder.glob(f"{path.stem}-*.json"))):
         found = [row for row in read_rows(part, study) if not row.error]
-        if any(row in rows for row in found):
-            raise ArtifactError(f"{part} holds rows that come before it. Move it away.")
+        if {_place(row) for row in rows} & {_place(row) for row in found}:
+            raise ArtifactError(
+                f"{part} measures settings that another table of {study} holds already: together "
+                "they would count twice. Move one of them away."
+            )
         rows += found
-        versions[f"{study}{part.stem.removeprefix(path.stem)}"] = _version(found)
+        if found:
+            versions[f"{study}{part.stem.removeprefix(path.stem)}"] = _version(found)
     try:
         if not rows:
             raise ValueError("nothing was measured")
@@ -269,7 +280,12 @@ def _mean(rows: Sequence[Row], measure: str) -> Score:
 
 def _version(rows: Sequence[Row]) -> int:
     """Return the least version of the study that measured any of the rows."""
-    return min((int(row.get("versions", {}).get("study", 1)) for row in rows), default=1)
+    return min(int(row.get("versions", {}).get("study", 1)) for row in rows)
+
+
+def _place(row: Row) -> str:
+    """Return what a row is of, whatever it says: two of the same would count twice."""
+    return json.dumps([row.get(name) for name in _PLACE], sort_keys=True)
 
 
 def _n_seeds(rows: Sequence[Row]) -> int:

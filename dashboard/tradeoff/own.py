@@ -8,8 +8,9 @@ import streamlit as st
 
 from core.defences.registry import DEFENCES, all_defences, entry_of
 from core.defences.shipped import shipped_names
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
-from core.studies.tradeoff_setting import can_follow, read_setting, setting_name
+from core.studies.tradeoff_setting import can_follow, check_order, read_setting, setting_name
 from dashboard.calm import plain, show_error
 from dashboard.inversion.answers import ENCODER
 from dashboard.tradeoff import state
@@ -36,10 +37,12 @@ def own_setting(side: str) -> str | None:
         st.info("Pick a stage.", icon=":material/ads_click:")
         return None
     try:
+        check_order(stages)
         entry_of("+".join(stages))
     except InvalidInputError as error:
         show_error(error, title="These cannot stand in this order")
-        _say_what_can(stages[:-1])
+        if not {*stages} & TRAINED_DEFENCES.keys():
+            _say_what_can(stages[:-1])
         return None
     typed = {name: value for stage in stages for name, value in _strengths(side, stage)}
     _say_what_can(stages)
@@ -76,7 +79,7 @@ def _composed(side: str, stages: list[str], typed: dict[str, str]) -> str:
     if len(stages) == 1:
         settings = {key.partition(".")[2]: value for key, value in settings.items()}
     name = setting_name("+".join(stages), settings)
-    read_setting(name, "this")
+    read_setting(name, "this defence")
     state.remember_own(side, name)
     return name
 

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.attacks.inversion.reading import Reading
+from core.defences.shipped import find_shipped
 from core.errors import CoreError
 from core.said import percent_said
 from core.specs import DefenceSpec
@@ -73,15 +74,13 @@ def _side(found: Tradeoff, task: str, reads: str, side: str, text: str | None) -
     spec = controls.spec_of(found, name)
     st.markdown(_about(spec))
     st.html(markup.facts(_facts(found, name, task, reads)))
-    if told := why_not_tried(spec, ENCODER.name):
-        st.info(told, icon=":material/model_training:")
-        if command := training_command(spec):
-            st.code(command, language="sh", wrap_lines=True)
-        return None
-    if text is None:
-        return None
     try:
-        return _shown(spec, side, text)
+        if told := why_not_tried(spec, ENCODER.name):
+            st.info(told, icon=":material/model_training:")
+            if command := training_command(spec):
+                st.code(command, language="sh", wrap_lines=True)
+            return None
+        return None if text is None else _shown(spec, side, text)
     except CoreError as error:
         show_error(error, title="This cannot be tried on the sentence")
     return None
@@ -120,6 +119,7 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     odds = promised(spec, text)
     if odds is not None:
         show_promises(odds)
+    _say_trained(spec)
     found = tried(spec, text)
     if found.defended.tokens:
         st.html(markup.label("What is released: one draw"))
@@ -143,6 +143,17 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     st.html(markup.wrong_words(found.reading))
     st.html(markup.legend([found.reading]))
     return found
+
+
+def _say_trained(spec: DefenceSpec) -> None:
+    """Say which training a sentence goes through: not that of what was measured."""
+    trained: Any = find_shipped(spec, ENCODER.name)
+    if trained is not None:
+        st.caption(
+            f"The sentence goes through the one that ships, trained on "
+            f"{trained.training_['n_texts']:,} sentences with seed {trained.seed}; what was "
+            "measured over many texts was trained on others, with seeds of its own."
+        )
 
 
 def _who(spec: DefenceSpec, found: Tried) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 import streamlit as st
 
 from core.studies import registry, training_summary
-from core.studies.training_summary import FILES
+from core.studies.training_summary import FILES, Summary
 from dashboard.training.state import PARTS, STUDIES
 
-__all__ = ["QUESTION", "command_of", "say_if_former", "unmeasured"]
+__all__ = [
+    "QUESTION", "command_of", "commands_of", "say_if_former", "show_commands", "unmeasured",
+]  # fmt: skip
 
 QUESTION = "Does training for privacy hold?"
 
@@ -67,6 +69,22 @@ _SINCE = {
 """What each version of a study does otherwise than the one before."""
 
 
+def commands_of(part: str, shown: Summary | None) -> list[str]:
+    """Return what measures each table that a part's figures come from."""
+    tables = [] if shown is None else shown.versions
+    return [command_of(part, table) for table in tables] or [command_of(part)]
+
+
+def show_commands(part: str) -> None:
+    """Draw what measures anew each table of a part that lies there, be it readable or not."""
+    study = STUDIES[part]
+    stem = FILES[study].removesuffix(".json")
+    found = sorted(training_summary.SHIPPED.glob(f"{stem}-*.json"))
+    tables = [study, *(f"{study}{path.stem.removeprefix(stem)}" for path in found)]
+    for table in tables:
+        st.code(command_of(part, table), language="sh", wrap_lines=True)
+
+
 def say_if_former(part: str, versions: Mapping[str, int]) -> None:
     """Say where figures were measured by a former version of their study, and what has changed.
 
@@ -80,15 +98,16 @@ def say_if_former(part: str, versions: Mapping[str, int]) -> None:
     former = [table for table, version in versions.items() if version < now]
     if not former:
         return
-    version, which = min(versions[table] for table in former), "These figures are"
+    oldest, which = min(versions[table] for table in former), "These figures are"
     if len(former) < len(versions):
         which = f"Some of these figures ({', '.join(former)}) are"
-    told = [said for since, said in _SINCE.get(study, {}).items() if since > version]
+    told = [said for since, said in _SINCE.get(study, {}).items() if since > oldest]
     changed = f": {'; '.join(told)}" if told else ""
     st.warning(
-        f"{which} older than the program that shows them: version {version} of the study "
+        f"{which} older than the program that shows them: version {oldest} of the study "
         f"measured them, and today's is version {now}{changed}. Measured anew they will differ. "
-        "This command measures them anew; `DATA` is a folder with the collections:",
+        f"{'These commands measure' if len(former) > 1 else 'This command measures'} them anew; "
+        "`DATA` is a folder with the collections:",
         icon=":material/history:",
     )
     for table in former:

@@ -30,7 +30,7 @@ def seen(part: str, shown: Summary | None) -> Seen:
     """Return what the part that is shown rests on, and what measures it."""
     from core.story.views_read import origin
 
-    commands = [missing.command_of(part)]
+    commands = missing.commands_of(part, shown)
     told = () if shown is None else _facts(shown)
     if shown is None or not told:
         return Seen(facts=UNMEASURED, commands=commands)

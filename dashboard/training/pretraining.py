@@ -106,7 +106,7 @@ def _title(best: Adapted) -> str:
     if gain.ci95.high <= 0:
         return "Pretraining under noise wins nothing back here"
     if share.ci95.high < ENOUGH:
-        return "Pretraining under noise wins back less than half of what the noise costs"
+        return "Pretraining under noise wins back less than half of what noise costs, if anything"
     return "Whether pretraining under noise wins anything back is not told here"
 
 

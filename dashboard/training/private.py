@@ -101,7 +101,7 @@ def _goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
             yield f"at most {most:g} points at ε = {epsilon:g}: {met} ({_head_said(best)})"
     at_one = [head for head in promised if head.epsilon == 1.0]
     if at_one:
-        worst = max(at_one, key=lambda head: head.auc.value)
+        worst = max(at_one, key=lambda head: (head.auc.ci95.high, head.auc.value))
         found, ends = worst.auc, worst.auc.ci95
         met = _met(100 * found.value, 100 * ends.low, 100 * ends.high, MOST_FOUND)
         yield f"an AUC of at most {MOST_FOUND:g} at ε = 1: {met} ({_head_said(worst)})"
@@ -109,6 +109,8 @@ def _goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
 
 def _met(value: float, low: float, high: float, most: float) -> str:
     """Return whether something is at most so much, by its interval."""
+    if math.isnan(low) or math.isnan(high):
+        return f"{'met' if value <= most else 'missed'} by the mean, without an interval"
     if high <= most:
         return "surely met"
     if low > most:

@@ -28,7 +28,7 @@ from core.defences.trained.under_noise.pieces import Pieces, cut_by_length
 from core.defences.trained.under_noise.readers import Received, open_service
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.defences.trained.under_noise.taking import Taken
-from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
+from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide, told_of_device
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
@@ -250,7 +250,8 @@ class AdaptivePretraining:
         told = {name: getattr(self, name) for name in settings_of(type(self))}
         told |= {"texts": digest_of({"pieces": np.concatenate(taken.pieces.rows)}, 0)[:16],
                  "passed": taken.passed,
-                 "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
+                 "start": "" if start is None else digest_of(dict(start), 0)[:16],
+                 **told_of_device()}  # fmt: skip
         n_steps = len(plan)
         n_warm = max(1, round(self.warm_up * n_steps))
 

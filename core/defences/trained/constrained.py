@@ -29,7 +29,7 @@ from core.defences.trained.under_noise.readers import (
     open_service,
 )
 from core.defences.trained.under_noise.registry import READERS
-from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide
+from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide, told_of_device
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.specs import setting, settings_of, validate_settings
@@ -229,7 +229,8 @@ class ConstrainedClassifier:
     ) -> ByLength:  # fmt: skip
         told = {name: getattr(self, name) for name in settings_of(type(self))}
         told |= {"examples": examples.digest, "rows": digest_of({"rows": known}, 0)[:16],
-                 "start": "" if start is None else digest_of(dict(start), 0)[:16]}  # fmt: skip
+                 "start": "" if start is None else digest_of(dict(start), 0)[:16],
+                 **told_of_device()}  # fmt: skip
         n_steps = self._epochs * -(-len(known) // self.batch_size)
         n_warm = max(1, round(self.warm_up * n_steps))
 

@@ -21,13 +21,24 @@ from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.training.devices import pick_device
 
-__all__ = ["MECHANISMS", "TOKEN_MECHANISMS", "UserSide"]
+__all__ = ["MECHANISMS", "TOKEN_MECHANISMS", "UserSide", "noise_device", "told_of_device"]
 
 TOKEN_MECHANISMS = ("token_representation", "text_to_text")
 """Those under which a text leaves as its word pieces, one by one."""
 
 MECHANISMS = ("none", "sequence_representation", *TOKEN_MECHANISMS)
 """Privacy constraints of Qu et al. (2021), Fig. 1, by the names that the defences have."""
+
+
+def noise_device() -> str:
+    """Return where the noise is drawn and the nearest token found: on a GPU where there is one."""
+    return "cuda" if pick_device().type == "cuda" else "cpu"
+
+
+def told_of_device() -> dict[str, str]:
+    """Return what tells a run apart that draws its noise elsewhere: it cannot go on here."""
+    device = noise_device()
+    return {} if device == "cpu" else {"noise_device": device}
 
 
 class UserSide:
@@ -71,7 +82,7 @@ class UserSide:
 
     @cached_property
     def _device(self) -> str:
-        return "cuda" if pick_device().type == "cuda" else "cpu"
+        return noise_device()
 
     @cached_property
     def _table_there(self) -> Tensor:
