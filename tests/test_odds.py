@@ -157,12 +157,12 @@ def test_tables_of_networks_tell_the_odds_of_what_users_send() -> None:
     page = constrained_markdown(rows)
     head, *lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     place = head.index(ODDS.lower())
-    for line in lines:
+    for line in (each for each in lines if each != head):  # there is a table for each task
         name = next((n for n, entry in DEFENCES.items() if entry.title == line[1]), "")
         eta = {"eta": float(line[2])} if line[2].strip() else {}
         assert line[place].strip() == kept_odds(DefenceSpec.of(name, eta), "minilm")
         assert ("10^" in line[place]) == bool(eta)
-    assert f"Odds: {odds_note(SETTINGS[:2], 'minilm')}" in page
+    assert f"Odds: {odds_note(SETTINGS[:1], 'minilm')}" in page
     elsewhere = [replace(row, facts={**row.facts, "encoder": "another"}) for row in rows]
     assert "10^" not in constrained_markdown(elsewhere), "of another encoder nothing is known"
 

@@ -149,7 +149,7 @@ def test_one_that_is_damaged_costs_its_side_alone(
     for module in (tradeoff_setting, tradeoff_tried, sides):
         monkeypatch.setattr(module, "find_shipped", lambda spec, on: find(spec, on, tmp_path))
     page = all_kinds(text=TEXT, point="adversarial", against="int8")
-    assert "This cannot be tried on the sentence" in told(page)
+    assert "is truncated or was altered" in told(page)
     assert "led the vector back by a map" in html(page), "the other side is drawn"
 
 
