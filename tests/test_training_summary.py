@@ -82,6 +82,9 @@ def test_a_missing_damaged_or_foreign_file_is_told(study: str, tmp_path: Path) -
     path.write_text(json.dumps({"study": study, "rows": [{"n": 1}]}))
     with pytest.raises(ArtifactError, match="Make it anew"):
         load_part(study, tmp_path)
+    path.write_text(json.dumps({"study": study, "rows": [{"n": 1, "versions": 3}]}))
+    with pytest.raises(ArtifactError, match="Make it anew"):
+        load_part(study, tmp_path)
     path.write_text("{")
     with pytest.raises(ArtifactError):
         load_part(study, tmp_path)

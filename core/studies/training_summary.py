@@ -29,7 +29,7 @@ from core.studies.training_points import (
     UnderNoise,
 )
 
-__all__ = ["FILES", "SHIPPED", "Summary", "load_part"]
+__all__ = ["FILES", "SHIPPED", "Summary", "load_part", "tables_of"]
 
 SHIPPED = ASSETS / "training"
 
@@ -51,6 +51,13 @@ _PLACE = (
 Summary = Adversarial | UnderNoise | Pretrained | PrivateTraining
 
 
+def tables_of(study: str, folder: Path) -> dict[str, Path]:
+    """Return the files of a study's rows by the name of their table in docs/results."""
+    path = folder / FILES[study]
+    beside = sorted(folder.glob(f"{path.stem}-*.json"))
+    return {f"{study}{each.stem.removeprefix(path.stem)}": each for each in (path, *beside)}
+
+
 def load_part(study: str, folder: Path = SHIPPED) -> Summary:
     """Read what one of the studies wrote; cells that failed are left out.
 
@@ -60,27 +67,29 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
         Missing, damaged, of another study, the same rows twice, or without a cell that was
         measured; the message names the file.
     """
-    path = folder / FILES[study]
-    rows: list[Row] = []
-    versions: dict[str, int] = {}
-    for part in (path, *sorted(folder.glob(f"{path.stem}-*.json"))):
-        found = [row for row in read_rows(part, study) if not row.error]
-        if {_place(row) for row in rows} & {_place(row) for row in found}:
+    tables = tables_of(study, folder)
+    by_table: dict[str, list[Row]] = {}
+    for table, path in tables.items():
+        found = [row for row in read_rows(path, study) if not row.error]
+        before = {_place(row) for rows in by_table.values() for row in rows}
+        if before & {_place(row) for row in found}:
             raise ArtifactError(
-                f"{part} measures settings that another table of {study} holds already: together "
+                f"{path} measures settings that another table of {study} holds already: together "
                 "they would count twice. Move one of them away."
             )
-        rows += found
         if found:
-            versions[f"{study}{part.stem.removeprefix(path.stem)}"] = _version(found)
+            by_table[table] = found
     try:
-        if not rows:
+        if not by_table:
             raise ValueError("nothing was measured")
+        versions = {table: _version(rows) for table, rows in by_table.items()}
+        rows = [row for found in by_table.values() for row in found]
         return replace(_READERS[study](rows), version=min(versions.values()), versions=versions)
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
+        named = " or ".join(map(str, tables.values()))
         raise ArtifactError(
-            f"{path} does not hold rows of `python -m core study {study}`. Make it anew."
+            f"{named} does not hold rows of `python -m core study {study}`. Make it anew."
         ) from error
 
 

@@ -77,11 +77,7 @@ def commands_of(part: str, shown: Summary | None) -> list[str]:
 
 def show_commands(part: str) -> None:
     """Draw what measures anew each table of a part that lies there, be it readable or not."""
-    study = STUDIES[part]
-    stem = FILES[study].removesuffix(".json")
-    found = sorted(training_summary.SHIPPED.glob(f"{stem}-*.json"))
-    tables = [study, *(f"{study}{path.stem.removeprefix(stem)}" for path in found)]
-    for table in tables:
+    for table in training_summary.tables_of(STUDIES[part], training_summary.SHIPPED):
         st.code(command_of(part, table), language="sh", wrap_lines=True)
 
 
