@@ -259,9 +259,9 @@ def _loaded_statistics(on: EncoderSpec, folder: Path) -> tuple[VocabularyDeniabi
 @st.cache_resource(show_spinner=False, max_entries=2)
 def tradeoff(on: EncoderSpec) -> Tradeoff:
     """Return the shipped trade-off between usefulness and leakage."""
-    from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+    from core.studies.tradeoff_files import shipped_tradeoff
 
-    return load_tradeoff(SHIPPED / f"{on.name}.json")
+    return shipped_tradeoff(on.name)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

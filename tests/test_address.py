@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 
 from core.studies.private_points import PrivateTraining
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.studies.tradeoff_files import shipped_tradeoff
 from core.studies.training_points import Adversarial, Pretrained, UnderNoise
 from dashboard import cache, encoder_choice
 from dashboard.address import Address, NotOffered, Parameter
@@ -97,7 +97,7 @@ PAGES: dict[str, Callable[[], Address]] = {
     "membership": of_membership,
     "memorisation": memorisation.address,
     "training": of_training,
-    "tradeoff": lambda: tradeoff.address(load_tradeoff(SHIPPED / "minilm.json")),
+    "tradeoff": lambda: tradeoff.address(shipped_tradeoff("minilm")),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
     "projection": projection.adopt,

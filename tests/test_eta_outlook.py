@@ -6,7 +6,8 @@ import pytest
 
 from core.results import Interval, Score
 from core.studies.eta_outlook import measured_etas, outlook, scales_said
-from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
+from core.studies.tradeoff_files import shipped_tradeoff
+from core.studies.tradeoff_summary import Point, Tradeoff
 
 
 def point(defence: str, eta: float | None, useful: float, leak: float) -> Point:
@@ -77,7 +78,7 @@ def test_other_mechanisms_lie_on_other_scales(found: Tradeoff) -> None:
 
 
 def test_what_ships_can_be_told() -> None:
-    shipped = load_tradeoff(SHIPPED / "minilm.json")
+    shipped = shipped_tradeoff("minilm")
     measured = list(measured_etas(shipped, "text_to_text"))
     assert measured == sorted(measured) and len(measured) > 1
     for eta in measured:

@@ -30,7 +30,7 @@ from core.studies.odds import ODDS, kept_odds, odds_note, odds_of, odds_told
 from core.studies.privacy_tables import constrained_markdown
 from core.studies.reconstruct import markdown as reconstruct_markdown
 from core.studies.tables import read_rows
-from core.studies.tradeoff_summary import load_rows
+from core.studies.tradeoff_files import load_rows
 from core.studies.tradeoff_summary import markdown as tradeoff_markdown
 
 RESULTS = ROOT / "docs" / "results"

@@ -15,12 +15,12 @@ from core.figures.representations import representations_figure
 from core.figures.style import hover_line
 from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
-from core.studies import attribute_curves, more_texts, representation_summary, tradeoff_summary
+from core.studies import attribute_curves, more_texts, representation_summary, tradeoff_files
 from core.studies.provenance import EARLIER, Provenance
 from core.studies.representation_summary import FILES, MORE_TEXTS, load_representations
 from core.studies.rows import Row
 from core.studies.tables import rows_of, table_of
-from core.studies.tradeoff_summary import load_tradeoff
+from core.studies.tradeoff_files import load_tradeoff, shipped_tradeoff
 from dashboard import cache
 
 ORIGIN = Provenance("2026-01-02T03:04:05+00:00", {"leakscope": "9.8.7"}, "0123456789ab", True,
@@ -33,7 +33,7 @@ def with_origin(
     shipped: Path, folder: Path, name: str, study: str, origin: Provenance | None = ORIGIN
 ) -> Path:
     """Write a file that ships as the study writes it today, or as a version did that told none."""
-    rows = tradeoff_summary.load_rows(shipped) if study == "tradeoff" else None
+    rows = tradeoff_files.load_rows(shipped) if study == "tradeoff" else None
     rows = rows or rows_of(json.loads(shipped.read_text()))
     told = [replace(row, provenance=None if row.error else origin) for row in rows]
     (folder / name).write_text(json.dumps(table_of(study, told)))
@@ -42,7 +42,7 @@ def with_origin(
 
 @pytest.fixture
 def tradeoff(tmp_path: Path) -> Path:
-    return with_origin(tradeoff_summary.SHIPPED / "minilm.json", tmp_path, "t.json", "tradeoff")
+    return with_origin(tradeoff_files.SHIPPED / "minilm.json", tmp_path, "t.json", "tradeoff")
 
 
 def hovers(figure: Any) -> str:
@@ -55,7 +55,7 @@ def test_a_pointer_on_the_trade_off_tells_where_a_point_comes_from(tradeoff: Pat
     told = hovers(tradeoff_figure(found, found.tasks[0]))
     assert told.count("2026-01-02") == len(found.points) and "9.8.7" in told
     assert "<chip>" not in told, "a name is no markup"
-    plain = load_tradeoff(tradeoff_summary.SHIPPED / "minilm.json")
+    plain = shipped_tradeoff("minilm")
     assert found.facts == plain.facts and len(found.points) == len(plain.points)
 
 
@@ -108,7 +108,7 @@ def test_the_trade_off_page_says_it(
     small_app: AppTest, tradeoff: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert UNKNOWN not in captions(small_app, "tradeoff"), "what ships tells it"
-    shipped = tradeoff_summary.SHIPPED / "minilm.json"
+    shipped = tradeoff_files.SHIPPED / "minilm.json"
     untold = load_tradeoff(with_origin(shipped, tmp_path, "untold.json", "tradeoff", None))
     monkeypatch.setattr(cache, "tradeoff", lambda on: untold)
     assert UNKNOWN in captions(small_app, "tradeoff")

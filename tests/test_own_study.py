@@ -20,8 +20,8 @@ from core.studies.representation_summary import (
     beside_own,
     load_representations,
 )
-from core.studies.tradeoff_summary import SHIPPED as TRADEOFF
-from core.studies.tradeoff_summary import load_tradeoff, tradeoff_of
+from core.studies.tradeoff_files import SHIPPED as TRADEOFF
+from core.studies.tradeoff_files import load_tradeoff, tradeoff_of
 from core.tasks.outcomes import Hits
 from dashboard.representations.own import _told_apart
 

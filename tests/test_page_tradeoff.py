@@ -12,8 +12,9 @@ from core.figures.tradeoff import attacker_said
 from core.results import Score
 from core.studies.registry import STUDIES
 from core.studies.tradeoff_choice import SHARE, choose, keeps, to_compare
+from core.studies.tradeoff_files import SHIPPED, load_rows, shipped_tradeoff
 from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
-from core.studies.tradeoff_summary import SHIPPED, Tradeoff, load_rows, load_tradeoff, summarise
+from core.studies.tradeoff_summary import Tradeoff, summarise
 from dashboard import cache, state
 from dashboard.tradeoff import controls, finding
 from dashboard.tradeoff import state as tradeoff_state
@@ -42,7 +43,7 @@ def html(page: AppTest) -> str:
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert not page.error
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     chosen = choose(found, found.tasks[0])
     told = "leaks least of what stays useful" if chosen.helps else "No defence here helps much"
     assert told in page.title[0].value
@@ -53,7 +54,7 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
 
 def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
     page = opened()
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
 
     def compared(task: str, share: float = SHARE) -> str:
         return name_of(to_compare(found, task, choose(found, task, share)))
@@ -83,7 +84,7 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
 def test_where_nothing_surely_keeps_enough_the_page_says_so(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     base = found.undefended
     poor = [p for p in found.points if p is not base and not keeps(p, base, found.tasks[0], SHARE)]
     assert poor
@@ -99,7 +100,7 @@ def test_where_nothing_surely_keeps_enough_the_page_says_so(
 def test_what_is_not_told_apart_from_no_defence_is_no_winner(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     base = found.undefended
     alike = next(p for p in found.points if p.defence == "int8")
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, alike)))
@@ -136,7 +137,7 @@ def test_no_column_fills_a_telephone(opened: Open) -> None:
 
 
 def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     points = tuple(replace(p, leaks={"tuned": p.leakage, "search": p.leakage})
                    for p in found.points)  # fmt: skip
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=points))
@@ -150,7 +151,7 @@ def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.Monk
 def test_words_of_all_have_a_column_where_rows_tell_them(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     told = [replace(p, all_words={p.attacker: Score(12.5)}) for p in found.points]
     monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(*told,)))
     assert set(opened().dataframe[1].value["of all words"]) == {12.5}
@@ -171,7 +172,7 @@ def test_an_unknown_task_is_ignored(opened: Open) -> None:
 
 def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
     page = opened(text=TEXT)
-    points = load_tradeoff(SHIPPED / "minilm.json").points
+    points = shipped_tradeoff("minilm").points
     seen = set()
     for point in points:
         if point.defence in seen:
@@ -195,7 +196,7 @@ def test_bad_input_is_told(opened: Open, text: str, told: str) -> None:
 @pytest.mark.parametrize("defence", ["token_representation", "sequence_representation"])
 def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: str) -> None:
     page = opened(text=TEXT)
-    points = load_tradeoff(SHIPPED / "minilm.json").points
+    points = shipped_tradeoff("minilm").points
     index = next(i for i, point in enumerate(points) if point.defence == defence)
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(name_of(points[index])).run()
     told = " ".join(m.value for m in page.markdown).replace("\\", "")

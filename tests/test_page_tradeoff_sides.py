@@ -15,7 +15,7 @@ from tradeoff_rows import ROWS, row, write
 
 from core.defences import shipped
 from core.studies import tradeoff_setting, tradeoff_tried
-from core.studies.tradeoff_summary import load_tradeoff
+from core.studies.tradeoff_files import load_tradeoff
 from dashboard import cache
 from dashboard.tradeoff import sides, state
 

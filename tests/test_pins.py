@@ -17,7 +17,7 @@ from core.story.format import OPENS, PAGES, RESTS_ON, Pin, Slide, Story
 from core.story.html import html_report
 from core.story.reading import story_of
 from core.studies.representation_summary import FILES, SHIPPED
-from core.studies.tradeoff_summary import SHIPPED as TRADEOFF
+from core.studies.tradeoff_files import SHIPPED as TRADEOFF
 from dashboard.attributes.state import key_of as attributes_key
 from dashboard.membership.state import FILE_KEY
 from dashboard.projection import job as map_jobs

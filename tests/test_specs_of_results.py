@@ -15,7 +15,7 @@ from core.cli.study import study_name
 from core.cli.study_settings import spec_of, study_from
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
-from core.studies.tradeoff_summary import SHIPPED, load_rows
+from core.studies.tradeoff_files import SHIPPED, load_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SPECS = sorted(RESULTS.glob("*.spec.json"))

@@ -21,7 +21,7 @@ from core.story.reading import MOST_BYTES, MOST_PINS, parse_story, read_story, s
 from core.story.shipped import STORIES, open_story, shipped_stories
 from core.story.views import VIEWS, told
 from core.studies.eta_outlook import measured_etas
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.studies.tradeoff_files import shipped_tradeoff
 
 ROOT = Path(__file__).parents[1]
 
@@ -291,7 +291,7 @@ def test_no_slide_names_a_file_or_what_stands_elsewhere() -> None:
 
 
 def test_the_figure_of_a_mechanism_names_each_strength_that_its_title_speaks_of() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     slide = told("mechanism", {"defence": "text_to_text", "task": "TREC"})
     assert slide.figure is not None
     drawn = [label for trace in slide.figure["data"] for label in trace.get("text") or ()]
@@ -312,7 +312,7 @@ def test_the_appendix_says_none_where_no_slide_has_any() -> None:
 
 
 def test_what_a_defence_rests_on_is_told_once() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     facts = dict(told("defences", {"task": "TREC"}).facts)
     targets, seeds = found.facts["n_targets"], len(found.facts["seeds"])
     assert f"{targets:,} sentences under each of {seeds} seeds" in facts["n"]

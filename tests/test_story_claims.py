@@ -24,7 +24,7 @@ from core.studies.leak_figures import leak_figures
 from core.studies.membership_shipped import load_measured, strongest
 from core.studies.tables import read_rows
 from core.studies.tradeoff_choice import choose
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
+from core.studies.tradeoff_files import shipped_tradeoff
 from core.studies.tradeoff_texts import draw_texts
 from core.tasks.names import task_said
 
@@ -133,7 +133,7 @@ def test_an_appendix_that_cannot_be_stepped_to_is_the_reports(view: str) -> None
 
 
 def test_where_no_defence_helps_the_headline_names_none_and_gives_both_figures() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     choice = choose(found, "TREC", 0.9)
     assert choice.best is not None and not choice.helps, "as the rows that ship have it"
     slide = told("defences", {"task": "TREC", "keep": "90"})
@@ -157,7 +157,7 @@ def marks(slide: Slide) -> list[str]:
 
 
 def test_more_read_than_without_a_defence_is_explained() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     for name in MECHANISMS:
         body = told("mechanism", {"defence": name}).body
         more = [
@@ -171,7 +171,7 @@ def test_more_read_than_without_a_defence_is_explained() -> None:
 
 
 def test_mechanisms_have_one_scale_of_usefulness_which_holds_every_interval() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     figures = [told("mechanism", {"defence": name}).figure for name in MECHANISMS]
     ((low, high),) = {tuple(figure["layout"]["xaxis"]["range"]) for figure in figures if figure}
     points = [p for name in MECHANISMS for p in measured_etas(found, name).values()]
@@ -181,7 +181,7 @@ def test_mechanisms_have_one_scale_of_usefulness_which_holds_every_interval() ->
 
 
 def test_what_stays_useful_is_said_of_a_task() -> None:
-    found, said = load_tradeoff(SHIPPED / "minilm.json"), task_said("TREC")
+    found, said = shipped_tradeoff("minilm"), task_said("TREC")
     assert f"for {said}" in told("etas", {"keep": "80", "task": "TREC"}).title
     for name in MECHANISMS:
         slide = told("mechanism", {"defence": name, "task": "TREC"})

@@ -6,14 +6,14 @@ from core.story.shipped import open_story
 from core.story.views import told
 from core.studies.eta_outlook import measured_etas
 from core.studies.tradeoff_choice import keeps
+from core.studies.tradeoff_files import shipped_tradeoff
 from core.studies.tradeoff_setting import entry_shown
-from core.studies.tradeoff_summary import SHIPPED, load_tradeoff
 
 
 def test_which_eta_ends_on_the_eta_of_each_mechanism() -> None:
     last = open_story("which-eta").pins[-1]
     slide = told(last.shows, dict(last.parameters))
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     base, task = found.undefended, dict(last.parameters)["task"]
     share = int(dict(last.parameters)["keep"]) / 100
     assert slide.table is not None and len(slide.table.rows) == 3

@@ -31,9 +31,9 @@ from core.figures.tradeoff import tradeoff_figure
 from core.registry import look_of, looks_of
 from core.results import Interval, Score
 from core.specs import search_space, settings_at_answering
-from core.studies import representation_summary, tradeoff_summary
+from core.studies import representation_summary
 from core.studies.representation_summary import load_representations
-from core.studies.tradeoff_summary import load_tradeoff
+from core.studies.tradeoff_files import shipped_tradeoff
 from dashboard.projection.state import key_of as map_key
 from dashboard.representations.state import key_of as representation_key
 
@@ -259,7 +259,7 @@ def test_the_encoder_is_drawn_in_its_colour_under_its_name() -> None:
 
 
 def test_the_defence_is_drawn_in_its_colour_under_its_name() -> None:
-    found = load_tradeoff(tradeoff_summary.SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     mine = replace(found.points[1], defence=DEFENCE)
     figure = tradeoff_figure(replace(found, points=(found.undefended, mine)), found.tasks[0])
     (line,) = [trace for trace in figure.data if trace.name == "Clipping"]

@@ -18,7 +18,8 @@ from core.studies.defence_grid import GRID, chosen_defences
 from core.studies.registry import run_study
 from core.studies.rows import Cell, Row
 from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_summary import load_tradeoff, summarise
+from core.studies.tradeoff_files import load_tradeoff
+from core.studies.tradeoff_summary import summarise
 from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.outcomes import Hits, Ranks
 from core.tasks.pairs import PairTask, read_pairs

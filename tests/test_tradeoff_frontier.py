@@ -11,6 +11,7 @@ from core.figures.tradeoff import tradeoff_figure
 from core.results import Interval, Score
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import choose, reads_of, untimed, within
+from core.studies.tradeoff_files import shipped_tradeoff
 from core.studies.tradeoff_frontier import frontier, steps
 from core.studies.tradeoff_setting import (
     NO_PROMISE,
@@ -26,7 +27,7 @@ from core.studies.tradeoff_setting import (
     training_command,
     why_not_tried,
 )
-from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
+from core.studies.tradeoff_summary import Point, Tradeoff
 
 
 def score(value: float, half: float = 0.0, chance: float = 0.0) -> Score:
@@ -104,7 +105,7 @@ def test_steps_take_the_least_that_is_reached_from_each_usefulness_on() -> None:
 
 
 def test_the_frontier_of_what_ships_lies_within_its_band() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     for task in found.tasks:
         edge = frontier(found, task)
         assert found.undefended in edge.members
@@ -173,7 +174,7 @@ def test_a_name_is_read_as_it_was_written(name: str) -> None:
 
 
 def test_names_of_what_ships_are_different() -> None:
-    points = load_tradeoff(SHIPPED / "minilm.json").points
+    points = shipped_tradeoff("minilm").points
     names = [setting_name(p.defence, dict(p.settings)) for p in points]
     assert len(set(names)) == len(names)
 

@@ -270,7 +270,7 @@ def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
         ({"defences": ("none", "private_head"), "membership": ""}, "by --membership"),
         ({"defences": ("private_head",)}, "Name `none` among --defences"),
         ({"membership": "frist"}, "must be the name of one of --tasks .*first"),
-        ({"defences": ("int8+leace",)}, "trains leace on what other stages leave"),
+        ({"defences": ("int8+leace",)}, "LEACE is trained on vectors of .* Put it first"),
         ({"defences": ("private_head+int8",)}, "it stands alone"),
         ({"defences": ("constrained+int8",)}, "reads what is sent: it stands alone"),
         ({"defences": ("constrained:eta=60", "text_to_text:eta=75")}, "Name `text_to_text:eta=60`"),

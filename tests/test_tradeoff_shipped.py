@@ -10,8 +10,9 @@ from core.corpora.near_duplicates import THRESHOLD
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 from core.studies.tradeoff_choice import choose, keeps
+from core.studies.tradeoff_files import load_tradeoff
 from core.studies.tradeoff_point import Point
-from core.studies.tradeoff_summary import Tradeoff, load_tradeoff, summarise, use_said
+from core.studies.tradeoff_summary import Tradeoff, summarise, use_said
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ROOT / "assets" / "tradeoff" / "minilm.json"

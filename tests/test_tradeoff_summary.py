@@ -16,15 +16,8 @@ from core.studies.defence_grid import GRID
 from core.studies.rows import Row
 from core.studies.tables import write_rows
 from core.studies.tradeoff_choice import beside_none, choose
-from core.studies.tradeoff_summary import (
-    SHIPPED,
-    Point,
-    Tradeoff,
-    load_rows,
-    load_tradeoff,
-    markdown,
-    summarise,
-)
+from core.studies.tradeoff_files import SHIPPED, load_rows, load_tradeoff, shipped_tradeoff
+from core.studies.tradeoff_summary import Point, Tradeoff, markdown, summarise
 
 
 def row(defence: str, task: str, measure: str, value: float, half: float, **more: Any) -> dict:
@@ -139,7 +132,7 @@ def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
 
 
 def test_what_ships_is_the_whole_study() -> None:
-    found = load_tradeoff(SHIPPED / "minilm.json")
+    found = shipped_tradeoff("minilm")
     measured = {(p.defence, p.settings) for p in found.points}
     assert measured >= {(s.name, s.settings) for s in GRID}
     assert set(found.tasks) >= {"SST-2", "TREC", "SUBJ", "MR", "MPQA", "CR", "STS-b"}

@@ -14,6 +14,7 @@ from core.story.views import chosen
 from core.story.views_read import INTERVAL, origin
 from core.studies.odds import kept_odds, odds_note, odds_told
 from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
+from core.studies.tradeoff_files import shipped_tradeoff
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import attack_said, told_of, use_said
 from core.studies.tradeoff_setting import (
@@ -21,7 +22,7 @@ from core.studies.tradeoff_setting import (
     milliseconds_said,
     promise_said,
 )
-from core.studies.tradeoff_summary import SHIPPED, Point, Tradeoff, load_tradeoff
+from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 
 __all__ = [
@@ -41,7 +42,7 @@ SHARES = tuple(str(share) for share in range(50, 100))
 
 def found_here() -> Tradeoff:
     """Return the rows of the trade-off that ship."""
-    return load_tradeoff(SHIPPED / "minilm.json")
+    return shipped_tradeoff("minilm")
 
 
 def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.defences.order import check_order
 from core.defences.registry import all_defences, stages_of
 from core.defences.told import read_defence
 from core.defences.trained.registry import MODEL_DEFENCES, NETWORK_DEFENCES, TRAINED_DEFENCES
-from core.errors import InvalidInputError
 from core.registry import make
 from core.specs import DefenceSpec
 
@@ -88,12 +88,7 @@ def chosen_defences(told: Sequence[str]) -> list[DefenceSpec]:
 def _whole(spec: DefenceSpec) -> DefenceSpec:
     """Return a defence that tells by itself what it hides, after checking where it is trained."""
     stages = stages_of(spec.name)
-    late = [stage for stage in stages[1:] if stage in TRAINED_DEFENCES]
-    if late:
-        raise InvalidInputError(
-            f"--defences: {spec.name} trains {late[0]} on what other stages leave, which is not "
-            f"measured. Put it first, or leave it out."
-        )
+    check_order(stages)
     if is_of_network(spec.name):
         network = make(NETWORK_DEFENCES[spec.name], spec.name, dict(spec.settings))
         return DefenceSpec.of(spec.name, vars(network))

@@ -17,7 +17,7 @@ from core.errors import CoreError
 from core.results import Score
 from core.said import leak_said, read_said
 from core.store import META, read_record
-from core.studies import more_texts, names_tables, representation_summary, tradeoff_summary
+from core.studies import more_texts, names_tables, representation_summary, tradeoff_files
 from core.studies.rows import Row
 from core.studies.tables import read_rows
 
@@ -213,7 +213,7 @@ def _names(encoder: str) -> LeakFigure:
 
 
 def _tradeoff(encoder: str) -> LeakFigure:
-    found = tradeoff_summary.load_tradeoff(tradeoff_summary.SHIPPED / f"{encoder}.json")
+    found = tradeoff_files.shipped_tradeoff(encoder)
     n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
     score, every = found.undefended.leakage, found.undefended.leakage_of_all_words
     times = score.n / n_targets

@@ -92,7 +92,6 @@ class PrivateTraining:
     models: tuple[PrivateModel, ...]
     delta: float
     provenances: tuple[Provenance | None, ...]
-    version: int = 1
     versions: Mapping[str, int] = field(default_factory=dict)
 
     @property

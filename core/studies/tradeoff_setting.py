@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.defences.entries import DefenceEntry, chain_of, settings_by_stage
+from core.defences.order import check_order
 from core.defences.registry import DEFENCES, ChainEntry, entry_of, guarantee_of, stages_of
 from core.defences.shipped import find_shipped
 from core.defences.told import read_defence
@@ -21,7 +22,6 @@ from core.studies.tradeoff_point import Point
 __all__ = [
     "NO_PROMISE",
     "can_follow",
-    "check_order",
     "entry_shown",
     "first_of",
     "milliseconds_said",
@@ -83,27 +83,6 @@ def read_setting(told: str, option: str = "defence") -> DefenceSpec:
     """
     check_order([each.partition(":")[0] for each in stages_of(told)])
     return read_defence(told, option=option, known=_KNOWN)
-
-
-def check_order(stages: Sequence[str]) -> None:
-    """Check that what is trained stands first: it learnt from vectors as the encoder gives them.
-
-    Raises
-    ------
-    InvalidInputError
-        It does not; the message says what can be done.
-    """
-    trained = [stage for stage in stages if stage in TRAINED_DEFENCES]
-    if not trained or any(stage not in _KNOWN for stage in stages):
-        return
-    why = f"{_KNOWN[trained[0]].title} was trained on vectors of texts as they are"
-    others = [s for s in stages if s in trained[1:] or _KNOWN[s].acts_on in ("text", "tokens")]
-    if others:
-        raise InvalidInputError(
-            f"{why}: it cannot stand with {_KNOWN[others[0]].title}. Take one of them."
-        )
-    if stages[0] != trained[0]:
-        raise InvalidInputError(f"{why}. Put it first.")
 
 
 _KNOWN: Mapping[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES}

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from core.assets import ASSETS
 from core.defences.registry import DEFENCES
-from core.errors import ArtifactError, InvalidInputError
+from core.errors import InvalidInputError
 from core.results import Score
-from core.store import read_json
 from core.studies.defence_grid import is_of_model, is_of_network, sent_by
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
-from core.studies.tables import markdown_table, rows_of
+from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import Point, strength
 from core.studies.tradeoff_said import attack_said, attack_version, use_said
 from core.studies.tradeoff_tables import attackers_table, head, more_columns
@@ -24,27 +21,22 @@ from core.studies.tradeoff_tables import attackers_table, head, more_columns
 __all__ = [
     "ALL_WORDS",
     "ATTRIBUTE",
+    "FACTS",
     "LEAKAGE",
     "MEMBERSHIP",
-    "SHIPPED",
     "TOKEN_INVERSION",
     "Point",
     "Tradeoff",
     "change_measure",
     "leakage_measure",
-    "load_rows",
-    "load_tradeoff",
     "markdown",
     "attack_said",
     "strength",
     "summarise",
-    "tradeoff_of",
     "use_said",
     "utility_measure",
 ]
 
-SHIPPED = ASSETS / "tradeoff"
-"""What was measured for the bundled encoder."""
 LEAKAGE = "token_set_f1"
 """What a row calls the F1 of an attacker; `leakage_measure` says whose."""
 ATTRIBUTE = "attribute_top1"
@@ -56,7 +48,7 @@ TOKEN_INVERSION = "token_inversion"
 ALL_WORDS = "all_words_f1"
 """What it calls the F1 in which words that no attacker can name count as missed."""
 
-_FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
+FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets", "encoder",
           "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
           "machine", "attributes", "attribute", "n_labels", "n_attribute_known",
           "n_attribute_targets", "task", "task_near", "n_attacked", "n_shadows",
@@ -70,7 +62,6 @@ _OF_VECTORS = ("attack", "attribute")
 _OPTIONAL = {"attribute", "membership"}  # those that a point may be without
 
 _Place = tuple[str, tuple[tuple[str, Any], ...]]
-_MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 
 
 def utility_measure(task: str, measure: str) -> str:
@@ -127,85 +118,6 @@ class Tradeoff:
         return next(point for point in self.points if point.defence in baselines)
 
 
-def load_tradeoff(path: Path) -> Tradeoff:
-    """Read what `python -m core study tradeoff` wrote, and average it over seeds.
-
-    Raises
-    ------
-    ArtifactError
-        Missing, damaged, or not a trade-off; the message names the file.
-    """
-    return tradeoff_of(read_json(path), str(path))
-
-
-def tradeoff_of(data: Any, name: str) -> Tradeoff:
-    """Return what a file holds, as `load_tradeoff` reads it.
-
-    Raises
-    ------
-    ArtifactError
-        It is no trade-off; the message names the file.
-    """
-    try:
-        found = summarise(_rows_in(data))
-        _ = found.undefended, found.tasks
-    except (*_MALFORMED, InvalidInputError, StopIteration) as error:
-        raise _refusal(name) from error
-    return found
-
-
-def load_rows(path: Path) -> list[Row]:
-    """Read the rows of a trade-off study, today's or those of earlier versions.
-
-    Raises
-    ------
-    ArtifactError
-        Missing, damaged, or not a trade-off; the message names the file.
-    """
-    data = read_json(path)
-    try:
-        return _rows_in(data)
-    except _MALFORMED as error:
-        raise _refusal(str(path)) from error
-
-
-def _rows_in(data: Any) -> list[Row]:
-    if "value" in data["rows"][0]:  # a row a measure, with what they share at the top
-        return _former_rows(data)
-    return rows_of(data)
-
-
-def _refusal(name: str) -> ArtifactError:
-    told = f"{name} is not the result of `python -m core study tradeoff`. Make it anew."
-    return ArtifactError(told)
-
-
-def _former_rows(data: Mapping[str, Any]) -> list[Row]:
-    """Return rows as the study writes them today: one with all the scores of a cell."""
-    shared = {name: value for name, value in data.items() if name in _FACTS}
-    if "attack" in shared:
-        shared["attack"], shared["settings"] = shared["attack"]
-    cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in data["rows"]:
-        place = (row["defence"], tuple(row["settings"].items()), row["seed"])
-        cells.setdefault(place, []).append(row)
-    return [
-        Row(
-            {**shared, "defence": defence, "defence_settings": dict(settings), "seed": seed},
-            {_former_measure(row): Score.from_dict(row) for row in rows},
-            seconds=rows[0].get("cell_seconds"),
-        )
-        for (defence, settings, seed), rows in cells.items()
-    ]
-
-
-def _former_measure(row: Mapping[str, Any]) -> str:
-    if row["measure"] == LEAKAGE:
-        return LEAKAGE
-    is_inversion = row["task"] == TOKEN_INVERSION
-    return TOKEN_INVERSION if is_inversion else utility_measure(row["task"], row["measure"])
-
-
 def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured.
 
@@ -222,8 +134,8 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     joined = _with_lent(measured)
     whole = {p: own for p, own in joined.items() if needed <= {r.get("part") for r in own}}
     points = tuple(_point(*place, rows=own) for place, own in whole.items())
-    facts = {name: row[name] for row in reversed(rows) for name in _FACTS if name in row}
-    facts = {name: facts[name] for name in _FACTS if name in facts}
+    facts = {name: row[name] for row in reversed(rows) for name in FACTS if name in row}
+    facts = {name: facts[name] for name in FACTS if name in facts}
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
     facts["version"] = attack_version(rows, points)

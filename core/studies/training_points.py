@@ -26,8 +26,7 @@ __all__ = [
 
 
 Provenances = tuple[Provenance | None, ...]
-"""Of each row; beside them stands the least version of the study that measured any, of all and by
-table."""
+"""Of each row; beside them stands, by table, the least version of the study that measured any."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,6 @@ class Adversarial:
     n_targets: int
     n_seeds: int
     provenances: Provenances
-    version: int = 1
     versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -211,7 +209,6 @@ class UnderNoise:
 
     points: tuple[Constrained, ...]
     provenances: Provenances
-    version: int = 1
     versions: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -288,7 +285,6 @@ class Pretrained:
 
     points: tuple[Adapted, ...]
     provenances: Provenances
-    version: int = 1
     versions: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -84,7 +84,7 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
             raise ValueError("nothing was measured")
         versions = {table: _version(rows) for table, rows in by_table.items()}
         rows = [row for found in by_table.values() for row in found]
-        return replace(_READERS[study](rows), version=min(versions.values()), versions=versions)
+        return replace(_READERS[study](rows), versions=versions)
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
         named = " or ".join(map(str, tables.values()))

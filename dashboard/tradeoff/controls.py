@@ -6,8 +6,9 @@ import streamlit as st
 
 from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import reads_of, untimed
+from core.studies.tradeoff_files import tradeoff_of
 from core.studies.tradeoff_setting import entry_shown, read_setting
-from core.studies.tradeoff_summary import Point, Tradeoff, strength, tradeoff_of
+from core.studies.tradeoff_summary import Point, Tradeoff, strength
 from core.tasks.names import task_said
 from dashboard.own_study import own_study
 from dashboard.tradeoff import state

@@ -6,11 +6,12 @@ import typing
 
 import streamlit as st
 
+from core.defences.order import check_order
 from core.defences.registry import DEFENCES, all_defences, entry_of
 from core.defences.shipped import shipped_names
 from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
-from core.studies.tradeoff_setting import can_follow, check_order, read_setting, setting_name
+from core.studies.tradeoff_setting import can_follow, read_setting, setting_name
 from dashboard.calm import plain, show_error
 from dashboard.inversion.answers import ENCODER
 from dashboard.tradeoff import state

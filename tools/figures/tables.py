@@ -11,7 +11,7 @@ from typing import Any
 from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
-from core.studies.tradeoff_summary import load_rows
+from core.studies.tradeoff_files import load_rows
 from tools import data, mutate, repeats, settings
 from tools.faults import table as faults
 from tools.figures.sources import ROOT
