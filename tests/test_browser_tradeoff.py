@@ -32,7 +32,7 @@ def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:
     a, b = side(page, "A"), side(page, "B")
     for card in (a, b):
         read(card)
-    sync_api.expect(a.get_by_text("What is released: one draw")).to_be_visible()
+    sync_api.expect(a.get_by_text("What is encoded: one draw")).to_be_visible()
     sync_api.expect(page.get_by_text("Both give away")).to_be_visible()
     page.locator(".js-plotly-plot").first.wait_for()
     is_narrow = page.viewport_size is not None and page.viewport_size["width"] < 640

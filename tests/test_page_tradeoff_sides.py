@@ -125,7 +125,8 @@ def test_the_text_that_is_shown_is_the_one_that_is_attacked(all_kinds: Open) -> 
     page = all_kinds(text=TEXT, point=CHAIN, against="text_to_text:eta=1000000")
     assert not page.error
     shown = html(page)
-    assert shown.count("What is released: one draw") == 2
+    assert shown.count("What is released: one draw") == 1
+    assert shown.count("What is encoded: one draw") == 1, "of the chain a vector is released"
     assert "7 of 7 tokens came back unchanged" in shown, "at such an η nothing is changed"
     assert "Text to text, η 1e+06, not measured" in page.selectbox(key=state.AGAINST_KEY).options
 
@@ -189,7 +190,7 @@ def composing(page: AppTest, *stages: str) -> AppTest:
 
 def test_a_chain_of_ones_own_is_tried_at_once(visit: Open) -> None:
     page = composing(visit(text=TEXT), "text_to_text", "gaussian", "int8")
-    assert not page.error and "What is released: one draw" in html(page)
+    assert not page.error and "What is encoded: one draw" in html(page)
     assert "After Text to text, Gaussian noise, 8-bit quantising can stand" in told(page)
     assert f"against={'text_to_text%3Aeta%3D75%2Bgaussian%3Asigma%3D0.05%2Bint8'}" in " ".join(
         code.value for code in page.code
@@ -233,6 +234,22 @@ def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
     assert "sigma must lie in" in told(page)
     page = visit(text=TEXT, point="truncation:dimension=9999")
     assert "dimension must lie in [1, 384]" in told(page)
+
+
+@pytest.mark.parametrize(
+    ("point", "released"),
+    [("text_to_text:eta=1000000", "text"), ("token_representation:eta=240", "vectors of tokens")],
+)
+def test_what_is_released_as_tokens_is_read_off_them(
+    visit: Open, point: str, released: str
+) -> None:
+    page = visit(text=TEXT, point=point)
+    shown = html(page)
+    assert f"What an attacker reads off the released {released}" in shown
+    assert "who knows how the mechanism draws" in told(page)
+    parts = (shown.split(f"{title}</p>")[1] for title in ("Both give away", "Only A gives away"))
+    read = {w for part in parts for w in re.findall(r'ls-read"[^>]*>([^<]+)<', part.split("<p")[0])}
+    assert {"harbour", "master", "counted", "twelve", "ships"} <= read, "all of it"
 
 
 def test_the_noise_is_drawn_again_on_demand(visit: Open) -> None:

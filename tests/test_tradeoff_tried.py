@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from core.attacks.inversion.lifted import Lift
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.noise import draw_noise
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.studies.tradeoff_setting import read_setting
@@ -36,6 +38,33 @@ def test_the_vector_is_that_of_the_text_that_is_released(tiny_encoder: Transform
     assert [old for old, _ in found.tokens] == [tiny_encoder.tokens[i] for i in ids]
     assert found.text.split() == [new for _, new in found.tokens]
     assert [new for _, new in found.tokens] != [old for old, _ in found.tokens]
+
+
+@pytest.mark.parametrize("eta", [20, 1e6])
+def test_of_noisy_token_vectors_the_nearest_tokens_are_told_under_the_noise_that_they_have(
+    tiny_encoder: TransformerEncoder, eta: float
+) -> None:
+    found = defended(tiny_encoder, read_setting(f"token_representation:eta={eta}"), TEXT, 3)
+    (ids,) = tiny_encoder.token_ids([TEXT])
+    noise = draw_noise(len(ids), tiny_encoder.dimension, eta, rng=np.random.default_rng(3))
+    table = tiny_encoder.token_vectors.numpy()
+    regular = candidate_ids(tiny_encoder)
+    far = np.linalg.norm((table[ids] + noise)[:, None] - table[regular][None], axis=2)
+    nearest = [tiny_encoder.tokens[i] for i in regular[far.argmin(1)]]
+    assert [new for _, new in found.tokens] == nearest
+    assert found.text is None and (found.told or "").replace(".", " .").split() == nearest
+    assert (nearest == [old for old, _ in found.tokens]) == (eta > 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [("none", False), ("gaussian", False), ("text_to_text", True), ("text_to_text+int8", False),
+     ("token_representation", True), ("token_representation+int8", False)],
+)  # fmt: skip
+def test_tokens_are_read_off_where_they_are_what_is_released(
+    tiny_encoder: TransformerEncoder, name: str, is_told: bool
+) -> None:
+    assert (defended(tiny_encoder, read_setting(name), TEXT, 3).told is not None) is is_told
 
 
 def test_two_changes_of_the_text_leave_no_pairs_of_tokens(tiny_encoder: TransformerEncoder) -> None:

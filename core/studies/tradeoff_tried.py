@@ -36,15 +36,19 @@ class Defended:
     text : str or None
         The text that is released; None where the sentence is encoded as it is.
     tokens : tuple of (str, str)
-        Each word piece of the sentence and what it became; empty where no text is released, or
-        where several mechanisms cut it anew.
+        Each word piece of the sentence and what it became, or the token nearest to its noisy vector
+        where these vectors are released; empty where the vector of the sentence alone is, or where
+        several mechanisms cut it anew.
     vector : float32 array (1, m)
         What is stored.
+    told : str or None
+        What is read by whoever takes released tokens as they are; None where none are released.
     """
 
     text: str | None
     tokens: tuple[tuple[str, str], ...]
     vector: Vectors
+    told: str | None = None
 
 
 def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defended:
@@ -65,14 +69,21 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
     stages = made.stages if isinstance(made, Chain) else ((entry.acts_on, made),)
     changing = [stage for kind, stage in stages if kind == "text"]
     rest = Chain(tuple(each for each in stages if each[0] != "text"))
-    released, tokens = _released(encoder, changing, text) if changing else (None, ())
+    released: str | None = None
+    told: str | None = None
+    tokens: tuple[tuple[str, str], ...] = ()
+    if changing:
+        released, tokens = _released(encoder, changing, text)
+        told = released
+    elif stages[-1][0] == "tokens":
+        told, tokens = _released(encoder, [stages[-1][1]], text)
     with np.errstate(over="ignore", invalid="ignore"):
         vector = rest.protect(encoder).encode([text if released is None else released])
     if not np.isfinite(vector).all():
         raise InvalidInputError(
             f"{spec.name} leaves numbers that float32 has no room for. Take a weaker setting."
         )
-    return Defended(released, tokens, vector)
+    return Defended(released, tokens, vector, told if entry.releases_tokens else None)
 
 
 def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> Lift | None:
@@ -123,7 +134,10 @@ def _seeded(spec: DefenceSpec, seed: int) -> DefenceSpec:
 def _released(
     encoder: Encoder, changing: list[Any], text: str
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text that mechanisms release, as far as the encoder reads it."""
+    """Return the text that mechanisms release, as far as the encoder reads it.
+
+    Of noisy token vectors, that of the tokens nearest to them, under the noise that they have.
+    """
     if len(changing) > 1:
         (released,) = Chain(tuple(("text", stage) for stage in changing)).change(encoder)([text])
         return released, ()

@@ -8,10 +8,12 @@ from typing import Any
 
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.attacks.inversion.job import read_text
-from core.attacks.inversion.reading import Reading, read_vector
+from core.attacks.inversion.reading import Reading, mark_recovery, read_vector
 from core.jobs import JobState
 from core.protocols import Access, Vectors
+from core.results import RecoveredWord, Recovery
 from core.specs import AttackSpec, EncoderSpec, settings_of
+from core.text import word_set
 from dashboard import cache, work
 from dashboard.inversion import growing, state
 from dashboard.inversion.request import Request
@@ -25,6 +27,7 @@ __all__ = [
     "request_for",
     "settings_for",
     "stop_old_jobs",
+    "told_reading",
     "unprepared_reading",
 ]
 
@@ -85,6 +88,24 @@ def live_reading(request: Request, vector: Vectors) -> Reading:
 def unprepared_reading(name: str, text: str, vector: Vectors) -> Reading:
     """Return what a fast attack reads from a vector that is not the text's own, not kept."""
     return _read(request_for(name, text), vector)
+
+
+def told_reading(name: str, text: str, told: str) -> Reading:
+    """Return what is read of a text by whoever has another, such as the one that was released.
+
+    Words count that no attack knows: who reads a text needs no list of words.
+
+    Parameters
+    ----------
+    name : str
+        The attack whose words count beside them, and whose guess it is held against.
+    """
+    request = request_for(name, text)
+    attack, encoder = cache.attack(request.spec, ENCODER), cache.encoder(ENCODER)
+    answer = Recovery(tuple(RecoveredWord(word, 1.0) for word in sorted(word_set(told))))
+    prior = cache.guess(name, ENCODER, request.counts_stop_words)
+    return mark_recovery(name, attack, encoder, text, answer, prior,
+                         counts_stop_words=request.counts_stop_words)  # fmt: skip
 
 
 def _slow_reading(request: Request, vector: Vectors) -> Reading | None:

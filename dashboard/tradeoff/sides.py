@@ -122,13 +122,13 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     _say_trained(spec)
     found = tried(spec, text)
     if found.defended.tokens:
-        st.html(markup.label("What is released: one draw"))
+        st.html(markup.label(_what(found)))
         before, after = zip(*found.defended.tokens, strict=True)
         st.html(markup.privatised_sentence(before, after))
         st.html(markup.token_legend())
         _say_unknown(before)
     elif found.defended.text is not None:
-        st.html(markup.label("What is released: one draw") + markup.quoted(found.defended.text))
+        st.html(markup.label(_what(found)) + markup.quoted(found.defended.text))
     vector_panel(found.defended.vector, lead="What is stored: ", key=f"vector-{side}")
     if found.reading is None:
         st.html(markup.label("The sentence") + markup.quoted(text))
@@ -142,6 +142,11 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     st.html(markup.marked_sentence(found.reading))
     st.html(markup.wrong_words(found.reading))
     st.html(markup.legend([found.reading]))
+    if found.defended.told is not None:
+        st.caption(
+            "Each token is taken as it was released. The figure above also has an attacker who "
+            "knows how the mechanism draws and how words are used, and may read more."
+        )
     return found
 
 
@@ -156,8 +161,18 @@ def _say_trained(spec: DefenceSpec) -> None:
         )
 
 
+def _what(found: Tried) -> str:
+    """Return what the tokens are that are shown."""
+    if found.defended.text is None:
+        return "What is released, one draw: each token's vector, shown as the token nearest to it"
+    return f"What is {'encoded' if found.defended.told is None else 'released'}: one draw"
+
+
 def _who(spec: DefenceSpec, found: Tried) -> str:
     """Return who reads the sentence."""
+    if found.defended.told is not None:
+        released = "text" if found.defended.text is not None else "vectors of tokens"
+        return f"What an attacker reads off the released {released}"
     if entry_shown(spec.name).is_baseline:
         return "What an attacker reads"
     if found.n_known:

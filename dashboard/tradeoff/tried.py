@@ -1,7 +1,8 @@
 """A sentence under a defence, attacked live: kept for the session, by sentence and draw.
 
-Where the vector alone is changed, the attacker knows how: a linear map that was learnt from vectors
-of bundled sentences behind the same defence leads it back first.
+Where tokens are released, they are read as they are. Where the vector alone is changed, the
+attacker knows how: a linear map that was learnt from vectors of bundled sentences behind the same
+defence leads it back first.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
     """
     encoder, seed = cache.encoder(answers.ENCODER), noise_seed() % 2**32
     found = _SEEN.once((spec, text, seed), lambda: defended(encoder, spec, text, seed))
+    if found.told is not None:
+        return Tried(found, answers.told_reading(_ATTACK, text, found.told), 0)
     entry = entry_shown(spec.name)
     known = None if entry.is_baseline else _known()
     if known is not None:
