@@ -40,6 +40,14 @@ def test_noise_has_gamma_norms_and_uniform_directions(dimension: int, eta: float
     assert abs(stats.spearmanr(norms, directions[:, 0])[0]) < 0.03
 
 
+def test_what_is_released_is_drawn_from_chacha20(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda n: 0 if n == 256 else pytest.fail("a short key"))
+    stream = secure_generator().bit_generator.random_raw(4)
+    # The key stream under a key of zeros: RFC 8439, A.1, test vector 1.
+    known = "76b8e0ada0f13d90 405d6ae55386bd28 bdd219b8a08ded1a a836efcc8b770dc7"
+    assert stream.astype("<u8").tobytes() == bytes.fromhex(known)
+
+
 def test_secure_generators_differ_and_seeds_repeat() -> None:
     first, second = (secure_generator().integers(2**63, size=4).tolist() for _ in range(2))
     assert first != second

@@ -72,5 +72,5 @@ def name_of(defence: Any) -> str:
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """Return the generator of a seed, or a cryptographically seeded one where there is none."""
+    """Return the generator of a seed, or a cryptographic one where there is none."""
     return secure_generator() if seed is None else np.random.default_rng(seed)

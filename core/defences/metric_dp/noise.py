@@ -11,6 +11,7 @@ import secrets
 
 import numpy as np
 from numpy.typing import NDArray
+from randomgen import ChaCha
 
 from core.errors import InvalidInputError
 
@@ -23,12 +24,14 @@ MOST_ETA = 1e12
 
 
 def secure_generator() -> np.random.Generator:
-    """Return a generator seeded with 256 bits of the operating system's cryptographic source.
+    """Return a generator whose stream is as secret as its key: ChaCha20 under 256 fresh bits.
 
-    For what is released. Whoever knows the seed of a run can take the noise off again, so a seed
-    must neither be chosen nor kept; measurements that are to be repeated give one instead.
+    For what is released. Whoever knows the key of a run can take the noise off again, so it is
+    neither chosen nor kept, and whoever guesses some of the noise learns nothing of the rest: the
+    stream is that of the cipher (RFC 8439), the key is drawn by the operating system. Measurements
+    that are to be repeated give a seed to another generator instead.
     """
-    return np.random.Generator(np.random.Philox(secrets.randbits(256)))
+    return np.random.Generator(ChaCha(key=secrets.randbits(256)))
 
 
 def draw_noise(
