@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from core.studies.adversarial_use import mean_change
 from core.studies.registry import STUDIES, run_study
 from core.studies.rows import Row
 from core.studies.runner import cell_key
-from core.studies.timing import N_TIMED, milliseconds_a_text
+from core.studies.timing import N_TIMED, milliseconds_a_text, milliseconds_in_turn
 from core.tasks.labelled import LabelledTask
 from core.tasks.logistic import LogisticTask, pair_features, read_logistic
 
@@ -135,6 +136,28 @@ def test_the_time_of_a_text_is_of_texts_that_nothing_is_remembered_of() -> None:
     assert milliseconds_a_text(asked.append) >= 0
     warm, timed = asked
     assert len({*timed}) == len(timed) == N_TIMED and not {*warm} & {*timed}
+
+
+def test_two_are_timed_in_turn_on_the_same_sentences_others_each_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, Sequence[str]]] = []
+    now = iter(range(100_000))
+    took = {"slow": iter([9000, 8000, 10_000]), "quick": iter([3000, 2000, 4000])}
+
+    def encode(name: str, texts: Sequence[str]) -> None:
+        asked.append((name, texts))
+        for _ in range(next(took[name]) if len(asked) > 2 else 0):
+            next(now)
+
+    monkeypatch.setattr("time.perf_counter", lambda: next(now) / 1000)
+    found = milliseconds_in_turn(partial(encode, "slow"), partial(encode, "quick"), 3)
+    assert found == ((8000 + 1) / N_TIMED, (2000 + 1) / N_TIMED), "the least of three"
+    assert [name for name, _ in asked] == ["slow", "quick"] * 4
+    rounds = [texts for _, texts in asked]
+    assert all(one == other for one, other in zip(rounds[::2], rounds[1::2], strict=True))
+    apart = [text for texts in rounds[::2] for text in texts]
+    assert len(set(apart)) == len(apart) == 8 + 3 * N_TIMED
 
 
 def test_a_defence_learns_of_its_own_texts_alone(

@@ -13,6 +13,8 @@ from core.cli import build_parser
 from core.cli.spec_file import with_spec
 from core.cli.study import study_name
 from core.cli.study_settings import spec_of, study_from
+from core.defences.registry import all_defences
+from core.defences.trained.registry import TRAINED_DEFENCES
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
 from core.studies.tradeoff_files import SHIPPED, load_rows
@@ -69,6 +71,20 @@ def test_a_specification_describes_a_study_and_is_what_the_study_writes(
 ) -> None:
     name, study = parsed(path, monkeypatch)
     assert spec_of(name, study) == json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_preset_of_all_defences_leaves_none_out() -> None:
+    named = json.loads((PRESETS[0].parent / "tradeoff-all.spec.json").read_text("utf-8"))[
+        "defences"
+    ]
+    stages = [stage.partition(":")[0] for each in named for stage in each.split("+")]
+    assert set(stages) == set(all_defences()), "what is new has to be measured, too"
+    kinds = {each.partition(",")[0] for each in named if each.startswith("adversarial:")}
+    assert kinds == {"adversarial:against=words", "adversarial:against=attribute"}
+    sent = {each.partition(",")[0] for each in named if each.startswith("constrained:")}
+    assert sent >= {f"constrained:sends={how}" for how in ("text_to_text", "token_representation")}
+    assert any("+" in each and stage.partition(":")[0] in TRAINED_DEFENCES
+               for each in named for stage in each.split("+")[:1])  # fmt: skip
 
 
 @pytest.mark.parametrize("path", SPECS, ids=name_of)

@@ -282,6 +282,7 @@ def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
             ({"defences": (f"private_head:epsilon={epsilon}",)}, "epsilon must lie in")
             for epsilon in ("nan", "-1", "1e308", "inf")
         ),
+        ({"defences": ("none", "private_head:epsilon=0.001")}, "an epsilon of 0, .* or of 0.01"),
         ({"defences": ("constrained:sends=none",)}, "sends must be one of"),
         (
             {"defences": ("text_to_text:eta=75", "constrained"), "tasks": (), "membership": ""},
@@ -331,6 +332,27 @@ def test_cells_of_defences_that_are_not_trained_hold_what_they_always_did(
     assert {*used} - shared == {
         "tasks", "pairs", "searches", "n_train", "n_test", "n_searched", "task_near"
     }  # fmt: skip
+
+
+def test_time_is_a_cell_of_its_own_where_that_is_asked_for(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    told = ("none", "rounding", "leace")
+    asked = replace(study, defences=told, seeds=(0,), rounds_timed=2, membership="")
+    rows = run_study("tradeoff", asked, tmp_path)
+    timed = [row for row in rows if row["part"] == "time"]
+    assert [row["defence"] for row in timed] == list(told) and not any(row.error for row in rows)
+    for row, point in zip(timed, summarise(rows).points, strict=True):
+        assert not row.scores and row["milliseconds_alone"] > 0
+        assert point.milliseconds == row["milliseconds_a_text"], "that of its own cell alone"
+        assert point.milliseconds_alone == row["milliseconds_alone"]
+    assert "in turn with the encoder alone, which took" in markdown(rows)
+    assert "in turn" not in markdown([row for row in rows if row["part"] != "time"])
+    assert replace(asked, rounds_timed=0).cells() == [
+        cell for cell in asked.cells() if cell["part"] != "time"
+    ]
+    network = replace(asked, defences=("none", "private_head"), membership="first")
+    assert [c["defence"] for c in network.cells() if c["part"] == "time"] == ["none"]
 
 
 def test_who_reads_likely_tokens_has_a_cell_of_their_own_where_tokens_are_released(

@@ -216,6 +216,34 @@ def test_an_attacker_tried_later_is_no_second_sample_of_what_it_tells_again() ->
     assert later.token_inversion.n == 18 and later.token_inversion.n_seeds == 2
 
 
+def test_no_point_stands_with_weaker_attackers_than_others_of_its_kind() -> None:
+    """Where the likeliest tokens could not be read, what is left would tell too little."""
+    rows = [Row(cell("none", 0), {**leaks(tuned=60), **used(80, 0)})]
+    for eta in (60.0, 75.0):
+        place = cell("text_to_text", 0, eta=eta)
+        rows.append(Row(place, {**leaks(tokens=50), **used(70, -10)}))
+        rows.append(Row({**place, "attackers": ["posterior"]}, leaks(posterior=52)))
+    assert [p.attacker for p in summarise(rows).points] == ["tuned", "posterior", "posterior"]
+    rows[-1] = replace(rows[-1], scores={}, error="the disk is full")
+    assert [p.label for p in summarise(rows).points] == ["", "η 60"]
+    told = [row for row in rows if "attackers" not in row.cell]
+    assert len(summarise(told).points) == 3, "nobody read them: all were attacked alike"
+
+
+def test_a_line_of_the_table_tells_how_many_were_attacked_by_whom_under_how_many_seeds() -> None:
+    rows = [Row(cell("none", s), {**leaks(tuned=60), **used(80, 0)}) for s in range(3)]
+    rows += [Row(cell("int8", s), {**leaks(search=50), **used(80, 0)}) for s in range(2)]
+    table = markdown(rows)
+    assert "n of words are of all seeds together, those of usefulness MR" in table
+    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    columns = [name.strip("| ") for name in lines[0]]
+    place = [columns.index(name) for name in ("n", "seeds", "needs")]
+    told = {line[0].strip("| "): [line[i].strip(" |") for i in place] for line in lines}
+    n = rows[0].scores["token_set_f1: tuned"].n
+    assert told["none"] == [f"{3 * n}", "3", "example texts with their vectors"]
+    assert told["int8"] == [f"{2 * n}", "2", "the use of the encoder as a service"]
+
+
 def made(*points: tuple[str, float, float, float]) -> Tradeoff:
     """Return points of (defence, leak, change, half a width)."""
     base = Point("none", (), {"MR": score(80)}, {"tuned": score(60, 2)}, None, {"MR": score(0, 0)})

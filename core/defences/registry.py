@@ -61,7 +61,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     "text_to_text_ranked": DefenceEntry(
         "Text to text, ranked",
         "As text to text, but one of the tokens nearest to the noisy vector is released, by rank.",
-        "Asghar et al. (2024)",
+        "after Asghar et al. (2024)",
         path=f"{_METRIC_DP}.ranked:TextToTextRanked",
         acts_on="text",
         guarantee=_D_CHI,

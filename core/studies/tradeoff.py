@@ -23,7 +23,7 @@ from core.studies.defence_grid import chosen_defences, is_of_model, is_of_networ
 from core.studies.named_texts import check_names
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
-from core.studies.timing import N_TIMED, milliseconds_a_text
+from core.studies.timing import N_TIMED, milliseconds_a_text, milliseconds_in_turn
 from core.studies.tradeoff_attack import attack_scores
 from core.studies.tradeoff_attribute import inferred_scores
 from core.studies.tradeoff_cells import USUAL, check_parts, parts_of, trained_part
@@ -39,7 +39,7 @@ from core.training.record import hardware
 
 __all__ = ["USUAL", "TradeoffStudy", "markdown", "measure"]
 
-PARTS = ("attack", POSTERIOR, "use", "attribute", "membership")
+PARTS = ("attack", POSTERIOR, "use", "attribute", "membership", "time")
 """What is measured of a defence, each a cell."""
 
 Found = tuple[dict[str, Score], dict[str, Any]]
@@ -96,6 +96,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     guard = guard_of(cell, encoder, folder)
     if cell["part"] == "use":
         scores, told = _used(cell, encoder, guard, folder)
+    elif cell["part"] == "time":
+        scores, told = {}, _timed(cell, encoder, guard)
     elif cell["part"] == "attribute":
         scores, told = inferred_scores(cell, encoder, guard)
     elif cell["part"] == "membership":
@@ -124,6 +126,14 @@ def _used(cell: Cell, encoder: Encoder, guard: Guard, folder: Path) -> Found:
     cost = {"training_minutes": minutes, "milliseconds_a_text": milliseconds_a_text(timed),
             "n_timed": N_TIMED}  # fmt: skip
     return scores, told | cost
+
+
+def _timed(cell: Cell, encoder: Encoder, guard: Guard) -> dict[str, Any]:
+    """Return what a text takes behind the defence and without it, nothing remembered."""
+    behind, alone = milliseconds_in_turn(
+        guard.protect(encoder).encode, encoder.encode, cell["rounds"]
+    )
+    return {"milliseconds_a_text": behind, "milliseconds_alone": alone, "n_timed": N_TIMED}
 
 
 def _answering(encoder: Encoder, heads: HeadUse) -> Any:

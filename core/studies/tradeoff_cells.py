@@ -43,6 +43,7 @@ from core.studies.tradeoff_said import POSTERIOR
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
 from core.studies.tradeoff_use import contents_of
+from core.training.accounting import LEAST_EPSILON
 from core.training.private_heads import HeadSettings
 
 __all__ = ["MEMBER_ATTACKS", "USUAL", "check_parts", "parts_of", "trained_part"]
@@ -63,7 +64,8 @@ def check_parts(asked: TradeoffSettings, defences: list[DefenceSpec]) -> None:
     ------
     InvalidInputError
         An attribute is to be hidden and no file tells it; a private classifier and no task is
-        named, or nothing to hold it against; or an odd number of shadows.
+        named, there is nothing to hold it against, or no noise can keep its ε; or an odd number of
+        shadows.
     """
     for spec in defences:
         if hides_attribute(spec.name, dict(spec.settings)) and not asked.attributes:
@@ -71,19 +73,30 @@ def check_parts(asked: TradeoffSettings, defences: list[DefenceSpec]) -> None:
                 f"{spec.name} hides an attribute, and no file tells which text has which. Name one "
                 "by --attributes NAME=FILE and its column by --label-column, or leave it out."
             )
-        if is_of_model(spec.name) and not asked.membership:
-            raise InvalidInputError(
-                f"{spec.name} protects the texts that a classifier was trained on. Name the task "
-                "of that classifier by --membership, or leave it out."
-            )
-        if is_of_model(spec.name) and not any(entry_of(s.name).is_baseline for s in defences):
-            raise InvalidInputError(
-                f"{spec.name} leaves vectors as they are, so that its words are read as without a "
-                "defence. Name `none` among --defences too."
-            )
+        _check_model(asked, spec, defences)
         _check_network(asked, spec, defences)
     if asked.n_shadows % 2:
         raise InvalidInputError(f"--n-shadows must be even, got {asked.n_shadows}.")
+
+
+def _check_model(asked: TradeoffSettings, spec: DefenceSpec, defences: list[DefenceSpec]) -> None:
+    """Raise InvalidInputError where a private classifier has no task, no peer or no such ε."""
+    if not is_of_model(spec.name):
+        return
+    if not asked.membership:
+        raise InvalidInputError(
+            f"{spec.name} protects the texts that a classifier was trained on. Name the task "
+            "of that classifier by --membership, or leave it out."
+        )
+    if 0 < dict(spec.settings).get("epsilon", LEAST_EPSILON) < LEAST_EPSILON:
+        raise InvalidInputError(
+            f"{spec.name} takes an epsilon of 0, for no noise, or of {LEAST_EPSILON:g} and more."
+        )
+    if not any(entry_of(each.name).is_baseline for each in defences):
+        raise InvalidInputError(
+            f"{spec.name} leaves vectors as they are, so that its words are read as without a "
+            "defence. Name `none` among --defences too."
+        )
 
 
 def _check_network(asked: TradeoffSettings, spec: DefenceSpec, defences: list[DefenceSpec]) -> None:
@@ -119,6 +132,8 @@ def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
         found["use"] = _used(asked)
         if is_of_model(spec.name):
             found["use"] |= _head(asked, spec)
+    if asked.rounds_timed and not is_of_model(spec.name):
+        found["time"] = {**_shared(asked, "time"), "rounds": asked.rounds_timed}
     if asked.attributes and not is_of_model(spec.name):
         found["attribute"] = _attribute(asked, spec)
     if asked.membership:

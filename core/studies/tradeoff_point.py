@@ -51,6 +51,8 @@ class Point:
         Of the defence's own training; 0 where nothing is trained, None where it was not timed.
     milliseconds : float or None
         A text, encoder and defence; None where it was not timed.
+    milliseconds_alone : float or None
+        What the encoder alone took, in turn with it; None where the two were not timed so.
     all_words : dict
         Attacker to the F1 in which words outside every vocabulary count as missed; empty in what
         earlier versions measured.
@@ -68,6 +70,7 @@ class Point:
     as_without: frozenset[str] = frozenset()
     training_minutes: float | None = None
     milliseconds: float | None = None
+    milliseconds_alone: float | None = None
     all_words: dict[str, Score] = field(default_factory=dict)
 
     def read_by(self, what: str) -> dict[str, Score]:

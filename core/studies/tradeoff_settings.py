@@ -61,6 +61,13 @@ class TradeoffSettings:
     attack_settings: tuple[tuple[str, Any], ...] = setting(
         (), "a setting of the attackers that are trained anew", flag="set"
     )
+    rounds_timed: int = setting(
+        0,
+        "times that a defence is timed by itself, in turn with the encoder alone, of which the "
+        "least counts; 0: once, beside what it is useful for",
+        low=0,
+        high=50,
+    )
     attributes: str = setting(
         "",
         "whose attribute is inferred: NAME=FILE, a table of texts with the attribute, in reading "

@@ -14,8 +14,8 @@ from core.studies.defence_grid import is_of_model, is_of_network, sent_by
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
-from core.studies.tradeoff_point import Point, strength
-from core.studies.tradeoff_said import attack_said, attack_version, use_said
+from core.studies.tradeoff_point import Point, known_entry, strength
+from core.studies.tradeoff_said import POSTERIOR, attack_said, attack_version, use_said
 from core.studies.tradeoff_tables import attackers_table, head, more_columns
 
 __all__ = [
@@ -59,7 +59,7 @@ _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP, ALL_WORDS)
 """What attackers read; all else is usefulness."""
 _OF_VECTORS = ("attack", "attribute")
 """The parts that say what vectors tell."""
-_OPTIONAL = {"attribute", "membership"}  # those that a point may be without
+_OPTIONAL = {"attribute", "membership", "time"}  # those that a point may be without
 
 _Place = tuple[str, tuple[tuple[str, Any], ...]]
 
@@ -121,7 +121,8 @@ class Tradeoff:
 def summarise(rows: Sequence[Row]) -> Tradeoff:
     """Return a point for each defence at each strength, of the cells that were measured.
 
-    One of which usefulness or words read are not known yet is left out. Of one that leaves vectors
+    One of which usefulness or words read are not known yet is left out, as is one that releases
+    tokens while the likeliest were read of others, and not of its. Of one that leaves vectors
     as they are, vectors tell what they tell without a defence; of a network that reads what another
     defence releases, what they tell behind that.
     """
@@ -132,7 +133,13 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
             measured.setdefault(place, []).append(row)
     needed = {row.get("part") for row in rows} - _OPTIONAL
     joined = _with_lent(measured)
-    whole = {p: own for p, own in joined.items() if needed <= {r.get("part") for r in own}}
+    is_tried = any(_is_of_posterior(row) for row in rows)
+    whole = {
+        place: own
+        for place, own in joined.items()
+        if needed <= {r.get("part") for r in own}
+        and (not is_tried or any(map(_is_of_posterior, own)) or not _releases_tokens(place[0]))
+    }
     points = tuple(_point(*place, rows=own) for place, own in whole.items())
     facts = {name: row[name] for row in reversed(rows) for name in FACTS if name in row}
     facts = {name: facts[name] for name in FACTS if name in facts}
@@ -143,6 +150,16 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}
     return Tradeoff(points, facts, measures)
+
+
+def _is_of_posterior(row: Row) -> bool:
+    """Whether the likeliest tokens are read here; a row that failed tells it, too."""
+    return POSTERIOR in row.get("attackers", ()) and row.get("part", "attack") == "attack"
+
+
+def _releases_tokens(defence: str) -> bool:
+    entry = known_entry(defence)
+    return bool(entry and entry.releases_tokens)
 
 
 def _with_lent(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
@@ -201,7 +218,8 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         all_words=read[ALL_WORDS],
         as_without=frozenset(task for row in rows for task in row.facts.get("as_without", ())),
         training_minutes=_mean_fact(rows, "training_minutes"),
-        milliseconds=_mean_fact(rows, "milliseconds_a_text"),
+        milliseconds=_mean_fact(_timed_apart(rows), "milliseconds_a_text"),
+        milliseconds_alone=_mean_fact(rows, "milliseconds_alone"),
     )
 
 
@@ -213,6 +231,11 @@ def _one_a_seed(rows: Sequence[Row], measure: str) -> list[Row]:
     """
     holds = [row for row in rows if measure in row.scores]
     return list({row["seed"]: row for row in reversed(holds)}.values())[::-1]
+
+
+def _timed_apart(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows that time alone is of, where there are any; else all."""
+    return [row for row in rows if row.get("part") == "time"] or rows
 
 
 def _mean_fact(rows: Sequence[Row], name: str) -> float | None:

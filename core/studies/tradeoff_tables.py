@@ -33,18 +33,29 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     return (
         f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
         f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
-        f"n is per seed, seeds {facts['seeds']}. Means over seeds with 95 % intervals: the greater "
-        "of the error within a seed and the spread between seeds; of tasks with an official split, "
-        f"both. {facts['seconds'] / 60:.0f} minutes of computing{machine}.\n\n"
+        f"Seeds {facts['seeds']}; n of words are of all seeds together{_sizes(points)}. Means over "
+        "seeds with 95 % intervals: the greater of the error within a seed and the spread between "
+        f"seeds; of tasks with an official split, both. {facts['seconds'] / 60:.0f} minutes of "
+        f"computing{machine}.\n\n"
         + (f"{' '.join(more)}\n\n" if more else "")
     )
+
+
+def _sizes(points: Sequence[Point]) -> str:
+    """Return on how many texts, or pairs, usefulness was tested."""
+    told = [f"{task} {score.n:,}" for task, score in points[0].utility.items()] if points else []
+    return f", those of usefulness {', '.join(told)}" if told else ""
 
 
 def more_columns(
     points: Sequence[Point], facts: Mapping[str, Any]
 ) -> list[tuple[str, Callable[[Point], str], str]]:
     """Return the columns that stand: name, what of a point, and what guessing reaches."""
-    found: list[tuple[str, Callable[[Point], str], str]] = []
+    found: list[tuple[str, Callable[[Point], str], str]] = [
+        ("n", lambda point: f"{point.leakage.n:,}", ""),
+        ("seeds", lambda point: str(point.leakage.n_seeds), ""),
+        ("needs", lambda point: told_of(point.attacker)[1], ""),
+    ]
     open_scores = [score for point in points for score in point.all_words.values()]
     if open_scores:
         found.append(("of all words, F1", _of_all_words, f"{open_scores[0].chance:.1f}"))
@@ -133,11 +144,21 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
     if any(point.milliseconds is not None for point in points):
         found.append(
             f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
-            "texts. Minutes: of the defence's own training, without the encoding."
+            f"texts{_in_turn(points)}. Minutes: of the defence's own training, without the "
+            "encoding."
         )
     if odds := odds_note([point.spec for point in points], str(facts.get("encoder", ""))):
         found.append(f"Odds: {odds}")
     return found
+
+
+def _in_turn(points: Sequence[Point]) -> str:
+    """Return how the time was taken, where the encoder was timed in turn."""
+    alone = [p.milliseconds_alone for p in points if p.milliseconds_alone is not None]
+    if not alone:
+        return ""
+    ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(alone), max(alone))))
+    return f", the least of some rounds, in turn with the encoder alone, which took {ends}"
 
 
 def attackers_table(rows: Sequence[Row]) -> list[str]:

@@ -17,6 +17,7 @@ from core.studies.odds import ODDS
 from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
+from core.studies.tradeoff_said import told_of
 from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
 from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
@@ -28,7 +29,8 @@ from dashboard.tradeoff.finding import missing_said, read_said
 from dashboard.tradeoff.promised import odds_promised
 
 _MEASURE_ALL = (
-    "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA"
+    "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA "
+    "--jobs 2 --out tradeoff-all.json"
 )
 _ODDS_OF = "a token from its nearest neighbour · a median pair of tokens · a whole sentence"
 
@@ -200,6 +202,15 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
             "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
+            "needs": columns.TextColumn(
+                "Which needs", help="Beside what is released, and to know the defence"
+            ),
+            "n": columns.NumberColumn(
+                "n", help="Texts that it attacked, those of all seeds together where they differ"
+            ),
+            "seeds": columns.NumberColumn(
+                "Seeds", help="Runs that the figures are a mean of, each with texts of its own"
+            ),
             "of all words": columns.NumberColumn(
                 "Of all words, F1",
                 format="%.1f",
@@ -243,6 +254,9 @@ def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
         "leaks": round(leak.value, 1),
         "leaks, 95 %": leak.ci95.said(),
         "by": attacker_said(by),
+        "needs": told_of(by)[1],
+        "n": leak.n,
+        "seeds": leak.n_seeds,
         "promise": odds_promised(DefenceSpec.of(point.defence, dict(point.settings))),
         "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         "training": minutes_said(point),

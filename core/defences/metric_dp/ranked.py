@@ -6,7 +6,8 @@ hardly ever a near one. Their remedy is a post-processing: all candidates are ra
 distance to the noisy vector, and that of rank i = 0, 1, … is released with probability
 ∝ exp(−c·ε·i). As neither rank nor draw looks at the input, what d_χ-privacy promises for the noise
 (Qu et al. 2021, Eq. 2) still holds.
-Differs from the paper: η is its ε, and c has a default of our own.
+Differs from the paper: η is its ε, and c has a default of our own. The form of the probability is
+that of code which its authors published with later work: docs/decisions/0024 says so.
 """
 
 from __future__ import annotations
