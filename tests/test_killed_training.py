@@ -20,11 +20,16 @@ from test_adaptive import pretraining
 from test_constrained import classifier
 from test_private_training import SMALL, N, _Toy, fitted, problem
 
+from core.attacks.membership.memorisation.gradients import GradientCanaries
+from core.attacks.membership.memorisation.network import make_network
+from core.attacks.membership.memorisation.private import CLIP_NORM, train_model
+from core.attacks.membership.memorisation.settings import MemorisationSettings
+from core.attacks.membership.memorisation.tokens import make_tokens
 from core.encoders.transformer import TransformerEncoder
 from core.protocols import OnProgress, no_progress
 from core.store import load_artifact, read_record
 from core.tasks.examples import Examples
-from core.training.accounting import epsilon_of
+from core.training.accounting import Promise, epsilon_of
 
 HERE = Path(__file__).parent
 
@@ -66,6 +71,26 @@ def private(
     return {**found.weights, "spent": spent}
 
 
+def language_model(
+    tiny: Path, texts: Sequence[str], folder: Path | None, on_progress: OnProgress
+) -> Arrays:
+    """Train a small one on texts and on gradients of canaries, whose scores are read along."""
+    settings = MemorisationSettings(model="transformer", epochs=5, hidden=16, batch_size=8,
+                                    max_length=32)  # fmt: skip
+    known = list(texts[:40])
+    tokens = make_tokens("bytes", known, (), 0)
+    shape = make_network("transformer", tokens.size, 16, 32)
+    n_weights = sum(weight.numel() for weight in shape.parameters())
+    canaries = GradientCanaries(60, n_weights, np.arange(60) < 30, CLIP_NORM, 3)
+    promise = Promise(epsilon=4.0, delta=1e-5, n_expected=70)
+    network, privacy = train_model(known, tokens, settings, 3, promise=promise, canaries=canaries,
+                                   checkpoint_dir=folder, on_progress=on_progress)  # fmt: skip
+    assert privacy is not None
+    weights = {name: each.detach().numpy() for name, each in network.state_dict().items()}
+    spent = np.array([privacy.epsilon, privacy.n_steps])
+    return {**weights, "spent": spent, "scores": canaries.scores}
+
+
 def encoder(tiny: Path) -> TransformerEncoder:
     return TransformerEncoder(tiny, name="mlm:tiny", max_length=64, device="cpu")
 
@@ -76,6 +101,7 @@ TRAININGS: dict[str, Train] = {
     "adaptive-denoising": adaptive("denoising", "token_representation"),
     "adaptive-probability": adaptive("probability", "text_to_text"),
     "private": private,
+    "private-language-model": language_model,
 }
 
 KILLED = """

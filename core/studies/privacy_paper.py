@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["ADAPTED", "CONSTRAINED", "MATCHED", "NULL", "OBJECTIVE_ORDER", "paper_eta"]
+__all__ = [
+    "ADAPTED",
+    "ALIKE",
+    "CONSTRAINED",
+    "MATCHED",
+    "NULL",
+    "OBJECTIVE_ORDER",
+    "adapted_alike",
+    "constrained_alike",
+    "paper_eta",
+]
 
 MATCHED = {31.0: 50, 48.5: 75, 65.0: 100, 81.5: 125, 98.5: 150, 116.5: 175}
 """η of MiniLM's embedding at which as many tokens of SST-2 come back as at the η of the paper, of
@@ -54,6 +64,54 @@ ADAPTED = {
     ("qqp", _TEXT, "denoising"): _by_eta(64.69, 66.93, 76.03, 83.51, 87.91, 89.90),
 }
 """Tables 6 and 7: accuracy of BERT after privacy-adaptive pretraining."""
+
+
+ALIKE = {"mrpc": "qqp"}
+"""Of tasks that the paper does not have, the one of its own that is most like it."""
+
+
+def constrained_alike(task: str, reader: str) -> str:
+    """Return what the paper prints of a task that is like one which it does not have.
+
+    Examples
+    --------
+    >>> constrained_alike("mrpc", "bilstm").partition(": ")[2][:57]
+    '82.6 without noise; text to text 64.2 at its η 50, 66.3 a'
+    >>> constrained_alike("sst2", "bilstm")
+    ''
+    """
+    alike = ALIKE.get(task, "")
+    null = NULL.get((alike, reader))
+    if null is None:
+        return ""
+    told = [
+        f"{name} {_at(CONSTRAINED[alike, reader, how])}"
+        for how, name in ((_TEXT, "text to text"), (_TOKEN, "token representation"))
+    ]
+    return f"{_FOR_PAIRS}: {null:.1f} without noise; {'; '.join(told)}."
+
+
+def adapted_alike(task: str, mechanism: str) -> str:
+    """Return the same of networks that were pretrained under noise: by the loss of each.
+
+    Examples
+    --------
+    >>> adapted_alike("mrpc", "token_representation").partition(": ")[2][:35]
+    'vanilla 64.3 at its η 50, 66.5 at 7'
+    """
+    alike = ALIKE.get(task, "")
+    if (alike, mechanism, "vanilla") not in ADAPTED:
+        return ""
+    told = [f"{name} {_at(ADAPTED[alike, mechanism, name])}" for name in OBJECTIVE_ORDER]
+    return f"{_FOR_PAIRS}: {'; '.join(told)}."
+
+
+_FOR_PAIRS = "The paper has QQP for pairs, and its η of 50 to 175 stand beside ours of 31 to 116.5"
+
+
+def _at(values: dict[int, float]) -> str:
+    (first, value), *rest = values.items()
+    return ", ".join([f"{value:.1f} at its η {first}", *(f"{v:.1f} at {eta}" for eta, v in rest)])
 
 
 def paper_eta(eta: float) -> int | None:

@@ -20,7 +20,14 @@ from core.studies.in_order import (
     order_said,
 )
 from core.studies.odds import ODDS, kept_odds, odds_note
-from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL, OBJECTIVE_ORDER
+from core.studies.privacy_paper import (
+    ADAPTED,
+    CONSTRAINED,
+    NULL,
+    OBJECTIVE_ORDER,
+    adapted_alike,
+    constrained_alike,
+)
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 
@@ -34,6 +41,8 @@ def constrained_markdown(rows: Sequence[Row]) -> str:
         lines += [f"## {task}", "", _sizes(found), ""]
         lines += [*markdown_table(_HEAD, _constrained_lines(task, found)), "", _BESIDE, ""]
         lines += _odds(found)
+        lines += [f"{READERS[reader].title}. {told}\n" for (reader,), _ in _by(found, "reader")
+                  if (told := constrained_alike(task, reader))]  # fmt: skip
         lines += [*_text_above_token(found), ""]
     return "\n".join([*_failed(rows), *lines])
 
@@ -123,7 +132,9 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
     for (task, mechanism), found in _by(rows, "task", "defence"):
         lines += [f"## {task}, {DEFENCES[mechanism].title.lower()}", "", _sizes(found), ""]
         lines += [*markdown_table(_ADAPTED_HEAD, _adapted_lines(task, mechanism, found)), ""]
+        lines += [_ONE_PRETRAINING, ""]
         lines += _odds(found)
+        lines += [f"{told}\n"] if (told := adapted_alike(task, mechanism)) else []
         lines += [*_order(found), "", *_kept(found)]
     if not all(row.error for row in rows):
         lines += ["## Loss on held-out texts by tokens seen", ""]
@@ -135,6 +146,12 @@ _ADAPTED_HEAD = ("η", ODDS.lower(), "pretrained by", "accuracy [95 %]", "as it 
                  "without noise", "gain", "won back, %", "tokens seen (with neighbours; distinct)",
                  "of the paper's", "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
                  "Q21: won back, %")  # fmt: skip
+
+
+_ONE_PRETRAINING = (
+    "Each η and loss was pretrained once: seeds are of fine-tuning, and no interval tells how "
+    "another pretraining would differ."
+)
 
 
 def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:

@@ -36,8 +36,7 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
         f"Seeds {facts['seeds']}; n of words are of all seeds together{_sizes(points)}. Means over "
         "seeds with 95 % intervals: the greater of the error within a seed and the spread between "
         f"seeds; of tasks with an official split, both. {facts['seconds'] / 60:.0f} minutes of "
-        f"computing{machine}.\n\n"
-        + (f"{' '.join(more)}\n\n" if more else "")
+        f"computing{machine}.\n\n" + (f"{' '.join(more)}\n\n" if more else "")
     )
 
 

@@ -15,6 +15,7 @@ from core.figures.training_noise import utility_figure
 from core.specs import DefenceSpec
 from core.studies.in_order import TEXT, TOKEN, by_order
 from core.studies.odds import ODDS
+from core.studies.privacy_paper import constrained_alike
 from core.studies.training_points import Constrained, UnderNoise
 from core.tasks.names import task_said
 from dashboard.calm import plain
@@ -24,13 +25,13 @@ from dashboard.story.pinning import note_figure
 from dashboard.tradeoff.promised import HARDLY_ANY, odds_promised, odds_sentence
 from dashboard.training.state import offer
 
-__all__ = ["NO_PAPER", "PAPER", "odds_at", "show"]
+__all__ = ["PAPER", "beside", "odds_at", "show"]
 
 PAPER = (
     "Hollow diamonds: Qu et al. (2021), on BERT's word embeddings, at the η of ours at which as "
     "many tokens come back."
 )
-NO_PAPER = "Of this task the paper prints nothing."
+_NO_PAPER = "Of this task the paper prints nothing."
 
 
 def show(slot: Any, found: UnderNoise) -> None:
@@ -53,7 +54,11 @@ def show(slot: Any, found: UnderNoise) -> None:
     )
     st.caption(
         "Left is private, up is useful. Filled: measured here, with 95 % intervals. "
-        + (PAPER if any(point.theirs is not None for point in points) else NO_PAPER)
+        + (
+            PAPER
+            if any(point.theirs is not None for point in points)
+            else beside(constrained_alike(task, reader))
+        )
     )
     rows = [_row(point) for point in points]
     with st.expander("The numbers as a table", icon=":material/table:"):
@@ -129,6 +134,11 @@ def _row(point: Constrained) -> dict[str, Any]:
         "the paper's, %": "–" if point.theirs is None else f"{point.theirs:.1f}",
         "texts trained on": point.n_train,
     }
+
+
+def beside(alike: str) -> str:
+    """Return what stands beside figures of a task that the paper does not have."""
+    return plain(f"{_NO_PAPER} {alike}".strip())
 
 
 def odds_at(mechanism: str, eta: float) -> str:

@@ -14,6 +14,7 @@ from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.figures.training_noise import adapted_figure, loss_figure
 from core.studies.in_order import ENOUGH, goal_said, order_said
 from core.studies.odds import ODDS
+from core.studies.privacy_paper import adapted_alike
 from core.studies.training_points import Adapted, Pretrained
 from core.tasks.names import task_said
 from dashboard.calm import plain
@@ -21,7 +22,7 @@ from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.story.pinning import note_figure
 from dashboard.tradeoff.promised import odds_sentence
-from dashboard.training.noise import NO_PAPER, PAPER, odds_at
+from dashboard.training.noise import PAPER, beside, odds_at
 from dashboard.training.state import offer
 
 __all__ = ["show"]
@@ -53,7 +54,7 @@ def show(slot: Any, found: Pretrained) -> None:
     )
     st.caption(
         "Left is private, up is useful. Filled: measured here, with 95 % intervals. "
-        + (PAPER if points[0].their_null is not None else NO_PAPER)
+        + (PAPER if points[0].their_null is not None else beside(adapted_alike(task, mechanism)))
     )
     _table(points)
     st.header("Loss by tokens seen", anchor=False)
