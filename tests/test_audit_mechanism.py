@@ -17,16 +17,16 @@ from core.defences.metric_dp.audit.outputs import Stars
 from core.defences.metric_dp.noise import draw_noise
 from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
-from core.studies.audit import MECHANISMS
+from core.studies.audit import BY_NOISE
 
-KIND = {name: DEFENCES[name].acts_on for name in MECHANISMS}
+KIND = {name: DEFENCES[name].acts_on for name in BY_NOISE}
 
 
 def broken(kind: str, flaw: str, eta: float, seed: int | None) -> BrokenMechanism:
     return BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", BY_NOISE)
 @pytest.mark.parametrize("eta", [1e-3, 75.0, 2000.0])
 def test_true_mechanisms_pass_at_every_eta(name: str, eta: float) -> None:
     found = audit(shipped(name, eta), KIND[name], eta, seed=3, alpha=1e-4)
@@ -43,7 +43,7 @@ def test_broken_mechanisms_are_caught(kind: str, flaw: str) -> None:
     assert told["is_refuted"] and told["refuted_by"] == list(found.refuted_by)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", BY_NOISE)
 def test_half_the_noise_in_a_shipped_mechanism_is_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.defences.metric_dp.audit.choices import CHOICES
+from core.defences.metric_dp.audit.flawed_choices import FLAWED_CHOICES
 from core.defences.metric_dp.audit.flaws import FLAWS
 from core.studies.audit import MECHANISMS, TRUE, AuditStudy, markdown, measure
 from core.studies.rows import Row
@@ -25,8 +27,11 @@ def test_the_page_in_docs_is_that_of_its_rows(rows: list[Row]) -> None:
 
 def test_flaws_are_caught_and_true_mechanisms_pass(rows: list[Row]) -> None:
     assert {(r["mechanism"], r["flaw"]) for r in rows} == {
-        (name, flaw) for name in MECHANISMS for flaw in (TRUE, *FLAWS)
+        (name, flaw)
+        for name in MECHANISMS
+        for flaw in (TRUE, *(FLAWED_CHOICES if name in CHOICES else FLAWS))
     }
+    assert {*CHOICES} < {*MECHANISMS}
     for row in rows:
         score = row.scores["refuted"]
         assert score.n == 100
@@ -41,6 +46,19 @@ def test_a_cell_counts_its_audits(tmp_path: Path) -> None:
     assert caught["by"][0] == ["norm: Gamma(n, 1/η)", 3]
     (passed,) = measure({**cells[TRUE], "alpha": 1e-4}, tmp_path)
     assert passed.scores["refuted"].value == 0 and passed["by"] == []
+
+
+def test_one_that_chooses_a_token_is_audited_at_its_own_strength(tmp_path: Path) -> None:
+    study = AuditStudy(mechanisms=("custext",), n_runs=2, seed=40, strength=3.0)
+    cells = {cell["flaw"]: cell for cell in study.cells()}
+    assert {*cells} == {TRUE, *FLAWED_CHOICES} and "eta" not in cells[TRUE]
+    (caught,) = measure(cells["10 % left as they are"], tmp_path)
+    (passed,) = measure({**cells[TRUE], "alpha": 1e-4}, tmp_path)
+    assert (caught.scores["refuted"].value, passed.scores["refuted"].value) == (100, 0)
+    (table,) = {markdown([Row(cells[TRUE], passed.scores, passed.facts)])}
+    assert "at ε, or η, = 3" in table and "| CusText | as it ships | **0.0**" in table.replace(
+        "  ", " "
+    )
 
 
 def test_the_table_tells_what_failed() -> None:

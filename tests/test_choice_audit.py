@@ -27,7 +27,7 @@ from core.defences.registry import DEFENCES, make_defence
 from core.errors import InvalidInputError
 from core.protocols import Defence
 from core.specs import DefenceSpec
-from core.studies.audit import MECHANISMS as BY_NOISE
+from core.studies.audit import BY_NOISE
 
 
 def flawed(name: str, flaw: str, seed: int | None) -> FlawedChoice:
