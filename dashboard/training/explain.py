@@ -88,7 +88,10 @@ _NOT_SHOWN = {
     "- The strongest is chosen by what it reads of the targets themselves, which is chosen against "
     "the defence.\n"
     "- Training against an adversary promises nothing. LEACE promises something of linear "
-    "classifiers alone, and of the texts that it was fitted to.",
+    "classifiers alone, and of the texts that it was fitted to.\n"
+    "- A frozen encoder with an adapter has less room to hide words than one that is trained from "
+    "the beginning, as the paper's dual encoders were. Which encoders were measured stands at the "
+    "top.",
     "noise": "- The two scales of η differ, since the word embeddings do: the paper's figures "
     "stand where as many tokens come back, which is one way to compare them.\n"
     "- Our network is MiniLM and the paper's BERT. Compare the shape of the curves, not their "
