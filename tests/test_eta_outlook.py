@@ -74,7 +74,7 @@ def test_a_mechanism_that_was_not_measured(found: Tradeoff) -> None:
 def test_other_mechanisms_lie_on_other_scales(found: Tradeoff) -> None:
     told = scales_said(found, "text_to_text")
     assert "for **Text to text**" in told
-    assert "Token representation was measured from η 480 to 480" in told
+    assert "Token representation was measured at η 480" in told
 
 
 def test_what_ships_can_be_told() -> None:

@@ -20,7 +20,7 @@ from core.studies.provenance import EARLIER, Provenance
 from core.studies.representation_summary import FILES, MORE_TEXTS, load_representations
 from core.studies.rows import Row
 from core.studies.tables import rows_of, table_of
-from core.studies.tradeoff_files import load_tradeoff, shipped_tradeoff
+from core.studies.tradeoff_files import load_tradeoff
 from dashboard import cache
 
 ORIGIN = Provenance("2026-01-02T03:04:05+00:00", {"leakscope": "9.8.7"}, "0123456789ab", True,
@@ -55,7 +55,7 @@ def test_a_pointer_on_the_trade_off_tells_where_a_point_comes_from(tradeoff: Pat
     told = hovers(tradeoff_figure(found, found.tasks[0]))
     assert told.count("2026-01-02") == len(found.points) and "9.8.7" in told
     assert "<chip>" not in told, "a name is no markup"
-    plain = shipped_tradeoff("minilm")
+    plain = load_tradeoff(tradeoff_files.SHIPPED / "minilm.json")
     assert found.facts == plain.facts and len(found.points) == len(plain.points)
 
 

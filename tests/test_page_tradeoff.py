@@ -182,7 +182,7 @@ def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
         assert not page.exception and not page.error
         if point.defence == "text_to_text":
             assert "came back unchanged" in html(page)
-    assert len(seen) == 10
+    assert len(seen) >= 10
 
 
 @pytest.mark.parametrize(("text", "told"), [("", "empty"), ("null\0byte", "null byte")])

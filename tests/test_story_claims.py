@@ -134,9 +134,10 @@ def test_an_appendix_that_cannot_be_stepped_to_is_the_reports(view: str) -> None
 
 def test_where_no_defence_helps_the_headline_names_none_and_gives_both_figures() -> None:
     found = shipped_tradeoff("minilm")
-    choice = choose(found, "TREC", 0.9)
-    assert choice.best is not None and not choice.helps, "as the rows that ship have it"
-    slide = told("defences", {"task": "TREC", "keep": "90"})
+    choices = {task: choose(found, task, 0.9) for task in found.tasks}
+    task, choice = next((t, c) for t, c in choices.items() if c.best is not None and not c.helps)
+    assert choice.best is not None
+    slide = told("defences", {"task": task, "keep": "90"})
     own, none = (choice.leak(point).value for point in (choice.best, choice.base))
     assert slide.title.startswith("No defence that keeps 90 % of the usefulness surely leaks less")
     assert f"F1 {own:.0f} at the least, {none:.0f} without" in slide.title

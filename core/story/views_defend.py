@@ -14,7 +14,7 @@ from core.story.views import chosen
 from core.story.views_read import INTERVAL, origin
 from core.studies.odds import kept_odds, odds_note, odds_told
 from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
-from core.studies.tradeoff_files import shipped_tradeoff
+from core.studies.tradeoff_files import shipped_tables, shipped_tradeoff
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import attack_said, told_of, use_said
 from core.studies.tradeoff_setting import (
@@ -28,6 +28,7 @@ from core.tasks.names import task_said
 __all__ = [
     "SHARES",
     "attackers",
+    "commands",
     "defences",
     "encoder_of",
     "facts_of",
@@ -43,6 +44,12 @@ SHARES = tuple(str(share) for share in range(50, 100))
 def found_here() -> Tradeoff:
     """Return the rows of the trade-off that ship."""
     return shipped_tradeoff("minilm")
+
+
+def commands() -> tuple[str, ...]:
+    """Return what measures them again, a command a table."""
+    kinds = (path.stem.removeprefix("minilm") for path in shipped_tables("minilm"))
+    return tuple(command_of(f"tradeoff{kind}") for kind in kinds)
 
 
 def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
@@ -65,7 +72,7 @@ def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slid
             *odds_fact(told, found),
             *origin(found.provenances),
         ),
-        commands=(command_of("tradeoff"),),
+        commands=commands(),
     )
 
 
@@ -194,7 +201,7 @@ def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> 
     known = found.facts.get("n_auxiliary")
     return (
         ("Data", f"sentences kept from the attackers; {task_said(task)}"),
-        ("n", f"{_attacked(found, leak.n)}; {point.utility[task].n:,} texts for {task_said(task)}"),
+        ("n", f"{_attacked(found, leak)}; {point.utility[task].n:,} texts for {task_said(task)}"),
         ("Interval", INTERVAL),
         ("Attacker", f"{name}, who knows the defence{f' ({family})' if is_news else ''}"),
         ("Access", access or "not recorded"),
@@ -202,12 +209,12 @@ def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> 
     )
 
 
-def _attacked(found: Tradeoff, n: int) -> str:
+def _attacked(found: Tradeoff, leak: Score) -> str:
     """Return how many sentences were attacked: each counts once for every seed."""
-    seeds, targets = found.facts["seeds"], int(found.facts.get("n_targets", 0))
-    if len(seeds) > 1 and n == targets * len(seeds):
-        return f"{n:,}: {targets:,} sentences under each of {len(seeds)} seeds, drawn anew by each"
-    return f"{n:,} sentences"
+    n, seeds, targets = leak.n, leak.n_seeds, int(found.facts.get("n_targets", 0))
+    if seeds > 1 and n == targets * seeds:
+        return f"{n:,}: {targets:,} sentences under each of {seeds} seeds, drawn anew by each"
+    return f"{n:,} sentences{' under one seed' * (seeds == 1)}"
 
 
 def attackers() -> Slide:
@@ -234,14 +241,14 @@ def attackers() -> Slide:
         ),
         facts=(
             ("Data", f"{found.facts.get('n_targets', 0):,} sentences kept from the attackers"),
-            ("n", _attacked(found, found.undefended.leakage.n)),
+            ("n", _attacked(found, found.undefended.leakage)),
             ("Interval", INTERVAL),
             ("Attacker", f"{len(rows)} kinds, in the table; each knows the defence"),
             ("Access", "vectors behind the defence, and what the table says beside"),
             ("Cost", f"each is taught by {known:,} sentences" if known else "not recorded"),
             *origin(found.provenances),
         ),
-        commands=(command_of("tradeoff"),),
+        commands=commands(),
     )
 
 

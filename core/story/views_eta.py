@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
 from core.said import instead_said, percent_said
-from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Slide, Table
 from core.story.views import chosen
-from core.story.views_defend import SHARES, encoder_of, facts_of, found_here, odds_fact
+from core.story.views_defend import (
+    SHARES,
+    commands,
+    encoder_of,
+    facts_of,
+    found_here,
+    odds_fact,
+)
 from core.story.views_read import origin
+from core.studies.defence_grid import is_of_network
 from core.studies.eta_outlook import measured_etas, outlook
 from core.studies.odds import ODDS, kept_odds, odds_of, odds_told
 from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of, low
@@ -74,14 +81,15 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
             *odds_fact(kept.values(), found),
             *origin(each for p in kept.values() for each in p.provenances),
         ),
-        commands=(command_of("tradeoff"),),
+        commands=commands(),
         live=(("task", task), ("point", setting_name(defence, dict(said_of.settings)))),
     )
 
 
 def _with_eta(found: Tradeoff) -> list[str]:
-    """Return the defences whose every setting has an η."""
-    without = {p.defence for p in found.points if "eta" not in dict(p.settings)}
+    """Return the mechanisms whose every setting has an η; a network releases nothing itself."""
+    without = {p.defence for p in found.points
+               if "eta" not in dict(p.settings) or is_of_network(p.defence)}  # fmt: skip
     return [n for n in dict.fromkeys(p.defence for p in found.points) if n not in without]
 
 
@@ -198,7 +206,7 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
             *odds_fact([p for v in verdicts for p in v.points.values()], found),
             *origin(each for v in verdicts for p in v.points.values() for each in p.provenances),
         ),
-        commands=(command_of("tradeoff"),),
+        commands=commands(),
         live=(("task", task), ("point", setting_name(point.defence, dict(point.settings)))),
     )
 

@@ -124,9 +124,11 @@ def measured_etas(found: Tradeoff, mechanism: str) -> dict[float, Point]:
 def scales_said(found: Tradeoff, mechanism: str) -> str:
     """Return that the other mechanisms lie on other scales, with the η measured of each."""
     told = [
-        f"{DEFENCES[name].title} was measured from η {etas[0]:g} to {etas[-1]:g}"
+        f"{DEFENCES[name].title} was measured "
+        + (f"from η {etas[0]:g} to {etas[-1]:g}" if len(etas) > 1 else f"at η {etas[0]:g}")
         for name in dict.fromkeys(point.defence for point in found.points)
-        if name != mechanism
+        if name in DEFENCES  # no chain, and nothing that is trained
+        and name != mechanism
         and "eta" in DEFENCES[name].kind.__dataclass_fields__
         and (etas := list(measured_etas(found, name)))
     ]
