@@ -116,7 +116,7 @@ def measured_etas(found: Tradeoff, mechanism: str) -> dict[float, Point]:
     points = {
         float(dict(point.settings)["eta"]): point
         for point in found.points
-        if point.defence == mechanism
+        if point.defence == mechanism and "eta" in dict(point.settings)
     }
     return dict(sorted(points.items()))
 
