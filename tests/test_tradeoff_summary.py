@@ -236,7 +236,9 @@ def test_a_line_of_the_table_tells_how_many_were_attacked_by_whom_under_how_many
     rows = [Row(cell("none", s), {**leaks(tuned=60), **used(80, 0)}) for s in range(3)]
     rows += [Row(cell("int8", s), {**leaks(search=50), **used(80, 0)}) for s in range(2)]
     table = markdown(rows)
-    assert "n of words are of all seeds together, those of usefulness MR" in table
+    assert "Under 3 seeds (1 of 2 settings so far under 2); n of words are of all seeds" in table
+    assert "Under 3 seeds; n of words" in markdown(rows[:3])
+    assert "together, those of usefulness MR" in table
     lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
     columns = [name.strip("| ") for name in lines[0]]
     place = [columns.index(name) for name in ("n", "seeds", "needs")]

@@ -15,7 +15,7 @@ from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import READS, Point
 from core.studies.tradeoff_said import attack_said, told_of, use_said
 
-__all__ = ["COSTS", "attackers_table", "head", "more_columns", "notes"]
+__all__ = ["COSTS", "attackers_table", "head", "more_columns", "notes", "seeds_said"]
 
 COSTS: Mapping[str, Callable[[Point], float | None]] = {
     "training, minutes": lambda point: point.training_minutes,
@@ -33,11 +33,24 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     return (
         f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
         f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
-        f"Seeds {facts['seeds']}; n of words are of all seeds together{_sizes(points)}. Means over "
-        "seeds with 95 % intervals: the greater of the error within a seed and the spread between "
-        f"seeds; of tasks with an official split, both. {facts['seconds'] / 60:.0f} minutes of "
+        f"Under {seeds_said(points)}; n of words are of all seeds together{_sizes(points)}. Means "
+        "over seeds with 95 % intervals: the greater of the error within a seed and the spread "
+        "between seeds; of tasks with an official split, both. "
+        f"{facts['seconds'] / 60:.0f} minutes of "
         f"computing{machine}.\n\n" + (f"{' '.join(more)}\n\n" if more else "")
     )
+
+
+def seeds_said(points: Sequence[Point]) -> str:
+    """Return under how many seeds points were measured, and how many of them under fewer."""
+    runs = [min(s.n_seeds for s in (*p.utility.values(), p.leakage)) for p in points]
+    most = max(runs, default=0)
+    told = f"{most} seed{'s' * (most != 1)}"
+    fewer = [n for n in runs if n < most]
+    if not fewer:
+        return told
+    ends = " to ".join(map(str, sorted({min(fewer), max(fewer)})))
+    return f"{told} ({len(fewer)} of {len(runs)} settings so far under {ends})"
 
 
 def _sizes(points: Sequence[Point]) -> str:

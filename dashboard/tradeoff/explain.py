@@ -10,7 +10,7 @@ import streamlit as st
 from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
-from core.studies.tradeoff_tables import notes
+from core.studies.tradeoff_tables import notes, seeds_said
 from dashboard.calm import plain
 from dashboard.origin import show_origin
 
@@ -29,7 +29,7 @@ def how_it_is_computed(found: Tradeoff) -> None:
     facts = found.facts
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
-            f"- **Useful**: the encoder stays as it is, under {len(facts['seeds'])} seeds. "
+            f"- **Useful**: the encoder stays as it is, under {seeds_said(found.points)}. "
             f"{use_said(facts)} Every defence is trained and tested on the same texts."
             f"{_stay_in(facts)}\n"
             f"- **Leaks**: what the strongest attacker reads, {_named(found)}; "
