@@ -177,6 +177,34 @@ class Tokens:
         return run
 
 
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
+    is_quick: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of near and of far ranks, and of vectors of which no product can be bounded."""
+    quick = torch.bfloat16 if is_quick else torch.float32
+    monkeypatch.setattr("core.defences.metric_dp.nearest.fast_dtype", lambda place: quick)
+    rng = np.random.default_rng(5)
+    known = rng.standard_normal((2100, 24)).astype(np.float32)
+    known[7] = known[1900]  # of equals the first comes first
+    nearest = NearestCandidate(known)
+    assert (nearest._sieve is not None) is is_quick
+    queries = (known[rng.integers(0, 2100, 400)] + 0.5 * rng.standard_normal((400, 24))).astype(
+        np.float32
+    )
+    queries[0] = known[7]
+    ranks = rng.integers(0, 20, 400)
+    ranks[:3], ranks[50:60] = (1, 0, 0), rng.integers(31, 2100, 10)
+    far = np.linalg.norm(queries[:, None].astype(np.float64) - known[None], axis=2)
+    true = np.take_along_axis(np.argsort(far, axis=1, kind="stable"), ranks[:, None], 1)[:, 0]
+    found = nearest.of_ranks(queries, ranks)
+    assert {int(found[0]), int(true[0])} <= {7, 1900}
+    assert (found[1:] == true[1:]).all()
+    assert (nearest.of_ranks(queries, np.zeros(400, np.int64)) == nearest(queries)).all()
+    huge = np.full((2, 24), 3e38, np.float32)
+    assert (nearest.of_ranks(huge, np.array([0, 0])) < 2100).all()
+
+
 @pytest.mark.parametrize(("x", "other"), PAIRS)
 def test_the_mechanisms_pass_the_audit(x: int, other: int) -> None:
     world, rng = Tokens(), np.random.default_rng(x)

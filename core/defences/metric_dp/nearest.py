@@ -1,4 +1,4 @@
-"""The exact Euclidean nearest candidate of each noisy vector."""
+"""The exact Euclidean nearest candidate of each noisy vector, or that of a rank."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ __all__ = ["NearestCandidate"]
 
 _FEW = 2048
 """Candidates up to which the quick way saves nothing."""
+_MOST_RANKS = 32
+"""How far down the quick way looks: below lie too many that rounding cannot tell apart."""
 _UNIT = 2.0**-8
 """Largest relative error of rounding to bfloat16."""
 
@@ -57,6 +59,33 @@ class NearestCandidate:
             found[start : start + step] = places.cpu().numpy()
         return found
 
+    @torch.inference_mode()
+    def of_ranks(self, queries: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place of the candidate of a rank for each of the (m, n) queries.
+
+        Parameters
+        ----------
+        ranks : int64 array (m,)
+            0 for the nearest, 1 for the next.
+        """
+        found = np.empty(len(queries), np.int64)
+        order = np.argsort(ranks, kind="stable")  # like ranks need lists of like length
+        step = _Sieve.block if self._sieve else self.block // 2
+        for start in range(0, len(queries), step):
+            rows = order[start : start + step]
+            block = torch.as_tensor(queries[rows], device=self._known.device)
+            places = None
+            if self._sieve and ranks[rows].max() < _MOST_RANKS:
+                places = self._sieve.of_ranks(block, ranks[rows])
+            found[rows] = self._of_ranks(block, ranks[rows]) if places is None else places
+        return found
+
+    def _of_ranks(self, block: torch.Tensor, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        scores = torch.addmm(-self._half_squares, block, self._known.T)
+        nearest = scores.topk(int(ranks.max()) + 1, dim=1).indices.cpu()
+        found: NDArray[np.int64] = nearest.gather(1, torch.from_numpy(ranks)[:, None])[:, 0].numpy()
+        return found
+
     def _find(self, block: torch.Tensor) -> torch.Tensor:
         return torch.addmm(-self._half_squares, block, self._known.T).argmax(1)
 
@@ -89,18 +118,45 @@ class _Sieve:
 
     def __call__(self, block: torch.Tensor) -> torch.Tensor:
         """Return the nearest candidate's place for each of the (m, n) queries; U where unknown."""
+        rows, places = self._left(block, 1)
+        return self._best(block, rows, places)
+
+    def of_ranks(self, block: torch.Tensor, ranks: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the place of each query's candidate of a rank; None where it is not known.
+
+        At least r + 1 groups, and so r + 1 candidates, reach what the best of the (r + 1)-th group
+        does: whoever is among the nearest r + 1 lies within twice the error of that.
+        """
+        rows, places = self._left(block, int(ranks.max()) + 1)
+        exact = self._exact(block, rows, places)
+        if not torch.isfinite(exact).all():
+            return None
+        in_order = np.lexsort((places.numpy(), -exact.numpy(), rows.numpy()))
+        starts = np.searchsorted(rows.numpy()[in_order], np.arange(len(block)))
+        ends = np.append(starts[1:], len(in_order))
+        if (starts + ranks >= ends).any():
+            return None
+        found: NDArray[np.int64] = places.numpy()[in_order[starts + ranks]]
+        return found
+
+    def _left(self, block: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return queries and places of the candidates that may be among the n nearest."""
         ones = torch.ones(len(block), 3, dtype=torch.bfloat16)
         scores = torch.cat([block.bfloat16(), ones], 1) @ self._table
         scores = scores.view(len(block), self.group, self._n_groups)
         best_of_groups = scores.amax(1)
-        bound = self._bound(block, best_of_groups.amax(1).float())
+        last = best_of_groups.amax(1) if n == 1 else best_of_groups.topk(n, 1).values[:, -1]
+        bound = self._bound(block, last.float())
         rows, groups = (best_of_groups >= bound[:, None]).nonzero().T
         few, members = (scores[rows, :, groups] >= bound[rows, None]).nonzero().T
-        rows, places = rows[few], members * self._n_groups + groups[few]
-        return self._best(block, rows, places)
+        return rows[few], members * self._n_groups + groups[few]
+
+    def _exact(self, block: torch.Tensor, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        products = (block[rows].double() * self._known[places].double()).sum(1)
+        return products - self._half_squares[places]
 
     def _bound(self, block: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
-        """Return what the nearest candidate's product cannot lie below."""
+        """Return what a product cannot lie below whose candidate is as near as one of `best`."""
         error = (2 * _UNIT + 2**-12) * self._longest * block.norm(dim=1)
         error = error + 1.1 * _UNIT * (best.abs() + 4 * error)
         bound = best - 2 * error
@@ -108,8 +164,7 @@ class _Sieve:
 
     def _best(self, block: torch.Tensor, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         """Return the nearest of those that are left for each query; of equals, the first."""
-        products = (block[rows].double() * self._known[places].double()).sum(1)
-        exact = products - self._half_squares[places]
+        exact = self._exact(block, rows, places)
         best = torch.full((len(block),), -torch.inf, dtype=torch.float64)
         best = best.scatter_reduce(0, rows, exact, "amax")
         last = len(self._known)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.mechanisms import eta_setting
+from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
 from core.defences.metric_dp.texts import protect_texts
 from core.defences.protected import ProtectedEncoder
@@ -77,8 +77,9 @@ class _RankedPrivatizer:
         self.encoder, self._rng, self._mechanism = encoder, rng, mechanism
         self.ids = candidate_ids(encoder, mechanism.candidates)
         self._vectors = encoder.token_vectors.detach().float().cpu().numpy()
-        self._known = torch.as_tensor(self._vectors[self.ids], device=encoder.token_vectors.device)
-        self._halves = self._known.double().square().sum(1).div(2).float()
+        self._nearest = NearestCandidate(
+            self._vectors[self.ids], device=str(encoder.token_vectors.device)
+        )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, under noise and a rank of its own."""
@@ -92,13 +93,5 @@ class _RankedPrivatizer:
             places = order[start : start + _BLOCK]
             own = self._vectors[token_ids[places]]
             noise = draw_noise(len(places), own.shape[1], eta, rng=self._rng)
-            changed[places] = self._of_rank(own + noise, ranks[places])
+            changed[places] = self._nearest.of_ranks(own + noise, ranks[places])
         return self.ids[changed]
-
-    @torch.inference_mode()
-    def _of_rank(self, moved: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        queries = torch.as_tensor(moved, device=self._known.device)
-        scores = torch.addmm(-self._halves, queries, self._known.T)
-        nearest = scores.topk(int(ranks.max()) + 1, dim=1).indices.cpu()
-        found: NDArray[np.int64] = nearest.gather(1, torch.from_numpy(ranks)[:, None])[:, 0].numpy()
-        return found
