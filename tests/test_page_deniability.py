@@ -15,7 +15,7 @@ from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
 from core.jobs import JobState
 from core.specs import EncoderSpec
-from core.studies.audit import MECHANISMS
+from core.studies.audit import BY_NOISE
 from dashboard import cache, policy, state
 from dashboard.deniability import explain
 from dashboard.deniability import state as defence_state
@@ -363,7 +363,7 @@ def test_the_audit_is_behind_how_this_is_computed(
     page.button(key="audit").click().run()
     (told,) = [m.value for m in page.markdown if m.value.startswith("**Their audit**")]
     assert "at η = 75" in told and told.count("not refuted by ") == 3
-    assert all(DEFENCES[name].title in told for name in MECHANISMS)
+    assert all(DEFENCES[name].title in told for name in BY_NOISE)
     explain._audits_at.clear()
 
 

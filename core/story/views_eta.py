@@ -187,7 +187,8 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     chosen("task", task, tuple(found.tasks))
     share = int(chosen("keep", keep, SHARES)) / 100
     base, encoder = found.undefended, encoder_of(found)
-    verdicts = [_verdict_of(found, name, task, share) for name in _with_eta(found)]
+    measured = (_verdict_of(found, name, task, share) for name in _with_eta(found))
+    verdicts = [verdict for verdict in measured if verdict.points]  # others know other tasks
     taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
     told = [_told_of(v, task, base, encoder) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
