@@ -17,7 +17,7 @@ def test_which_eta_ends_on_the_eta_of_each_mechanism() -> None:
     found = shipped_tradeoff("minilm")
     base, task = found.undefended, dict(last.parameters)["task"]
     share = int(dict(last.parameters)["keep"]) / 100
-    mechanisms = [n for n, entry in DEFENCES.items() if measured_etas(found, n)]
+    mechanisms = [n for n, entry in DEFENCES.items() if len(measured_etas(found, n)) > 1]
     assert slide.table is not None and len(slide.table.rows) == len(mechanisms) >= 3
     for title, *_, eta, _odds in slide.table.rows:
         points = next(

@@ -16,7 +16,7 @@ from core.studies.odds import kept_odds, odds_note, odds_told
 from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
 from core.studies.tradeoff_files import shipped_tables, shipped_tradeoff
 from core.studies.tradeoff_point import READS
-from core.studies.tradeoff_said import attack_said, told_of, use_said
+from core.studies.tradeoff_said import FRESH, attack_said, told_of, use_said
 from core.studies.tradeoff_setting import (
     entry_shown,
     milliseconds_said,
@@ -222,7 +222,10 @@ def attackers() -> Slide:
     found = found_here()
     known = found.facts.get("n_auxiliary")
     rows = []
+    late = [name for name in found.attackers if name in FRESH]
     for name in found.attackers:
+        if name in late:
+            continue
         family, access = told_of(name)
         own = found.undefended.leaks.get(name)
         rows.append((attacker_said(name), access or "–", own.said(0) if own else "–", family))
@@ -231,10 +234,11 @@ def attackers() -> Slide:
     told = f"{told[:1].upper()}{told[1:]}"
     is_blank = any(reads == "–" for _, _, reads, _ in rows)
     blank = " –: who reads what a mechanism releases has nothing to read without one."
+    more = f" To trained ones come {', '.join(map(attacker_said, late))}, too." if late else ""
     return Slide(
         title="Every defence is attacked by those who know it",
-        body=f"{n_settings} settings were measured. {told} Usefulness: {use_said(found.facts)}"
-        f"{blank * is_blank}",
+        body=f"{n_settings} settings were measured. {told}{more} Usefulness: "
+        f"{use_said(found.facts)}{blank * is_blank}",
         table=Table(
             columns=("Attacker", "Needs", "Reads without a defence, F1", "Family"),
             rows=tuple(rows),

@@ -87,10 +87,11 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
 
 
 def _with_eta(found: Tradeoff) -> list[str]:
-    """Return the mechanisms whose every setting has an η; a network releases nothing itself."""
+    """Return the mechanisms of which several η were measured; a network releases nothing itself."""
     without = {p.defence for p in found.points
                if "eta" not in dict(p.settings) or is_of_network(p.defence)}  # fmt: skip
-    return [n for n in dict.fromkeys(p.defence for p in found.points) if n not in without]
+    named = dict.fromkeys(p.defence for p in found.points)
+    return [n for n in named if n not in without and len(measured_etas(found, n)) > 1]
 
 
 def _mean_kept(found: Tradeoff, defence: str, eta: float) -> str:

@@ -55,7 +55,7 @@ from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_guards import Guard
-from core.studies.tradeoff_said import OF_TOKENS, attackers_told
+from core.studies.tradeoff_said import FRESH, OF_TOKENS, attackers_told
 from core.studies.tradeoff_summary import ALL_WORDS, TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 from core.studies.trained_defences import Remembered
@@ -64,7 +64,6 @@ from core.text import Vocabulary
 __all__ = [
     "AS_SHIPPED",
     "ATTACKERS",
-    "FRESH",
     "SENTENCES",
     "attack_scores",
     "draws_noise",
@@ -74,10 +73,6 @@ __all__ = [
 
 ATTACKERS = ("tuned", "search", *OF_TOKENS)
 """In the order in which they are met; the last two attack what releases tokens."""
-
-FRESH = ("retrieval", "probe_mlc")
-"""Who comes to defences that are trained: both read of what was defended alone, and the first is of
-another family than the adversary of any defence."""
 
 AS_SHIPPED = "shipped"
 """Learns nothing of a defence but the way back from its vectors."""

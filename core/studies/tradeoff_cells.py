@@ -32,14 +32,13 @@ from core.studies.rows import Cell
 from core.studies.tradeoff_attack import (
     AS_SHIPPED,
     ATTACKERS,
-    FRESH,
     N_SENTENCE_QUERIES,
     N_SENTENCES,
     SENTENCES,
     releases_tokens,
 )
 from core.studies.tradeoff_attribute import READER
-from core.studies.tradeoff_said import POSTERIOR
+from core.studies.tradeoff_said import FRESH, POSTERIOR
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
 from core.studies.tradeoff_use import contents_of

@@ -12,6 +12,7 @@ from core.studies.tradeoff_point import Point
 
 __all__ = [
     "ATTACKERS_SINCE",
+    "FRESH",
     "OF_TOKENS",
     "POSTERIOR",
     "attack_said",
@@ -27,6 +28,9 @@ ATTACKERS_SINCE = 3
 POSTERIOR = "posterior"
 OF_TOKENS = ("tokens", POSTERIOR)
 """Those read what is released, no vector of a text."""
+FRESH = ("retrieval", "probe_mlc")
+"""Who comes to defences that are trained: both read of what was defended alone, and the first is of
+another family than the adversary of any defence."""
 
 _ANSWERS = "the classifier's probabilities for a text and its class"
 _SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind of texts"
