@@ -76,7 +76,9 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
 
 
 def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:
-    page = opened(visit, text=TEXT, point="text_to_text:eta=nan", against="int8+text_to_text")
+    page = opened(
+        visit, text=TEXT, task="SUBJ", point="text_to_text:eta=nan", against="int8+text_to_text"
+    )
     told = page.get_by_role("alert").first
     sync_api.expect(told).to_contain_text("eta must lie in")
     sync_api.expect(told).to_contain_text("Put it before: text_to_text+int8")
