@@ -11,7 +11,7 @@ from typing import Any
 from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
-from core.studies.tradeoff_files import load_rows
+from core.studies.tradeoff_files import SHIPPED, load_rows
 from tools import data, mutate, repeats, settings
 from tools.faults import table as faults
 from tools.figures.sources import ROOT
@@ -20,10 +20,9 @@ from tools.mutants import MUTANTS
 
 __all__ = ["table_of", "whole"]
 
-_SHIPPED = ROOT / "assets" / "tradeoff"
 _ELSEWHERE = {
-    "tradeoff": _SHIPPED / "minilm.json",
-    "tradeoff-all": _SHIPPED / "minilm-all.json",
+    "tradeoff": SHIPPED / "minilm.json",
+    "tradeoff-all": SHIPPED / "minilm-all.json",
 }
 """Tables whose rows ship with the pages."""
 
