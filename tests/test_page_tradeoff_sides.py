@@ -145,6 +145,13 @@ def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds:
     shown = html(page)
     assert shown.count("who knows this defence, and led the vector back by a map") == 2
     assert "trained on 20,000 sentences with seed 0" in told(page)
+    assert "who wrote a sentence" not in told(page)
+    hides = "adversarial:against=attribute,weight=1"
+    page = all_kinds(text=TEXT, point=hides, against="leace")
+    assert not page.error and "none ships" not in told(page)
+    assert told(page).count("It was trained to hide who wrote a sentence") == 2
+    assert "trained on 20,000 sentences; what" in told(page), "a closed form has no seed"
+    assert html(page).count("who knows this defence, and led the vector back by a map") == 2
     page = all_kinds(text=TEXT, point="text_to_text:eta=60+adversarial")
     assert "cannot stand with Text to text" in " ".join(each.value for each in page.warning)
 

@@ -1,9 +1,10 @@
-"""The trained defence that ships: found by its settings, chained, and tried on a sentence."""
+"""Trained defences that ship: found by their settings, chained, and tried on a sentence."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +34,23 @@ def test_it_is_found_by_all_its_settings_and_by_no_other() -> None:
     assert (found.against, found.weight, found.training_["n_texts"]) == ("words", 1.0, 20_000)
     assert find_shipped(read_setting(CHAIN), "minilm") is found
     assert find_shipped(read_setting("adversarial"), "minilm") is found, "1 is the usual weight"
-    for told in ("adversarial:weight=0.3", "adversarial:against=attribute", "leace", "gaussian"):
+    for told in ("adversarial:weight=0.3", "adversarial:against=attribute,weight=3", "gaussian"):
         assert find_shipped(read_setting(told), "minilm") is None
     assert find_shipped(read_setting("adversarial"), "lsa") is None
-    assert shipped_names("minilm") == ["adversarial"] and shipped_names("lsa") == []
+    assert shipped_names("minilm") == ["adversarial", "leace"] and shipped_names("lsa") == []
+
+
+@pytest.mark.parametrize("told", ["adversarial:against=attribute,weight=1", "leace"])
+def test_those_that_hide_an_attribute_ship_and_change_vectors(told: str, minilm: Encoder) -> None:
+    spec = read_setting(told)
+    found: Any = find_shipped(spec, "minilm")
+    assert found is not find_shipped(read_setting("adversarial"), "minilm")
+    assert getattr(found, "against", "attribute") == "attribute"
+    assert found.training_["n_texts"] == 20_000 and why_not_tried(spec, "minilm") == ""
+    texts = list(bundled_sentences()[:20])
+    plain, changed = minilm.encode(texts), found.protect(minilm).encode(texts)
+    assert np.abs(plain - changed).max() > 0.01
+    assert np.einsum("nd,nd->n", plain, changed).min() > 0.3, "they are still about the same"
 
 
 def test_what_ships_can_be_tried_and_what_does_not_says_so() -> None:
@@ -94,7 +108,8 @@ def test_it_protects_no_other_encoder(minilm: Encoder) -> None:
 
 
 def test_a_damaged_one_is_told(tmp_path: Path) -> None:
-    shutil.copytree(SHIPPED / "minilm", tmp_path / "minilm")
+    own = Path("minilm", "adversarial")
+    shutil.copytree(SHIPPED / own, tmp_path / own)
     path = tmp_path / "minilm" / "adversarial" / "model.json"
     (arrays,) = path.parent.glob("*.safetensors")
     arrays.write_bytes(arrays.read_bytes()[:-100])

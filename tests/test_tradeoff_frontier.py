@@ -267,7 +267,7 @@ def test_a_chain_tells_what_can_follow() -> None:
 def test_trained_and_unknown_defences_are_named_and_say_why_they_cannot_be_tried() -> None:
     assert why_not_tried(read_setting("text_to_text+int8"), "minilm") == ""
     assert training_command(read_setting("text_to_text+int8")) == ""
-    for told in ("adversarial:weight=0.3+gaussian", "leace"):
+    for told in ("adversarial:weight=0.3+gaussian", "adversarial:against=attribute,weight=3"):
         assert "none ships" in why_not_tried(read_setting(told), "minilm")
     settings = {"adversarial.against": "attribute", "adversarial.weight": 0.3}
     assert training_command(DefenceSpec.of("adversarial+gaussian", settings)) == (

@@ -153,12 +153,18 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
 def _say_trained(spec: DefenceSpec) -> None:
     """Say which training a sentence goes through: not that of what was measured."""
     trained: Any = find_shipped(spec, ENCODER.name)
-    if trained is not None:
-        st.caption(
-            f"The sentence goes through the one that ships, trained on "
-            f"{trained.training_['n_texts']:,} sentences with seed {trained.seed}; what was "
-            "measured over many texts was trained on others, with seeds of its own."
-        )
+    if trained is None:
+        return
+    seed = getattr(trained, "seed", None)  # LEACE is a closed form
+    by_chance = f" with seed {seed}; " if seed is not None else "; "
+    told = (
+        f"The sentence goes through the one that ships, trained on "
+        f"{trained.training_['n_texts']:,} sentences{by_chance}what was measured over many texts "
+        "was trained on others."
+    )
+    if getattr(trained, "against", "attribute") == "attribute":
+        told += " It was trained to hide who wrote a sentence; below, its words are read."
+    st.caption(told)
 
 
 def _what(found: Tried) -> str:
