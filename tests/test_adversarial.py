@@ -477,6 +477,7 @@ def test_a_defence_is_trained_and_used_from_the_command_line(
     told = core(*given, "--json").json()
     assert told["encoder"] == f"defended:{out}" and told["trained_for"] == f"mlm:{tiny_bert}"
     assert told["n_texts"] == 120 and len(told["during"]) == (2 if more else 0)
+    assert told["nearest_kept"]["n"] == 120 and told["nearest_kept"]["value"] > 20
     assert {p.suffix for p in out.iterdir()} == {".json", ".safetensors"}
     found = core("attributes", "--texts", table, "--label-column", "mood", "--encoder",
                  f"defended:{out}", "--json").json()  # fmt: skip

@@ -19,6 +19,9 @@ from core.store import META, clear_leftovers
 
 __all__ = ["add_arguments", "run"]
 
+_N_COMPARED = 1000
+"""Texts at most whose nearest text is looked for with the defence and without it."""
+
 WHEN_STOPPED = "The same command goes on from its last checkpoint."
 
 
@@ -34,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train, write the defence, and say how to use it. A run that diverges writes nothing."""
+    """Train, write the defence, say what it kept. A run that diverges writes nothing."""
     from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
 
     _check_trained(arguments.defence)
@@ -74,6 +77,7 @@ def _check_trained(name: str) -> None:
 def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> dict[str, Any]:
     """Train a defence and write it; return what it was trained on."""
     from core.defences.stored import load_defence, save_defence
+    from core.defences.trained.nearest_kept import nearest_kept
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
 
@@ -90,7 +94,9 @@ def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> d
     load_defence(arguments.out)  # finished means that all of it reads back
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_leftovers(arguments.out)
-    return facts
+    some = texts[:_N_COMPARED]
+    kept = nearest_kept(encoder.encode(some), defence.protect(encoder).encode(some))
+    return {**facts, "nearest_kept": kept}
 
 
 def _check_free(out: Path) -> None:
@@ -103,8 +109,10 @@ def _check_free(out: Path) -> None:
 def _show(given: argparse.Namespace, defence: Any, facts: dict[str, Any]) -> None:
     name = f"defended:{given.out}"
     during = [score.to_dict() for score in getattr(defence, "during_", ())]
+    kept = facts["nearest_kept"]
     if given.json:
-        told = {**facts, "encoder": name, "trained_for": facts["encoder"]}
+        told = {**facts, "encoder": name, "trained_for": facts["encoder"],
+                "nearest_kept": kept.to_dict()}  # fmt: skip
         show_json({**told, "defence": given.defence, "during": during, "out": str(given.out)})
         return
     print(f"{name}: {given.defence} for {facts['encoder']}, trained on {facts['n_texts']:,} texts "
@@ -114,4 +122,9 @@ def _show(given: argparse.Namespace, defence: Any, facts: dict[str, Any]) -> Non
         print(f"  in training, the adversary reads {last.said()} % (guessing {last.chance:.1f} %)")
         print("  That is no promise: attackers trained now may read more. `evaluate` and "
               "`attributes` say how much.")  # fmt: skip
+    print(f"  Of {kept.n:,} of these texts {kept.said()} % have the same nearest text as before "
+          f"(guessing {kept.chance:.1f} %)")  # fmt: skip
+    if kept.ci95.low <= kept.chance:
+        print("  That is not told apart from guessing: what the vectors were useful for is gone. "
+              "Train with a smaller weight, or for fewer epochs.")  # fmt: skip
     print(f"Use it as --encoder {name}")
