@@ -17,7 +17,7 @@ from core.defences import shipped
 from core.studies import tradeoff_setting, tradeoff_tried
 from core.studies.tradeoff_files import SHIPPED, load_tradeoff
 from dashboard import cache
-from dashboard.tradeoff import sides, state
+from dashboard.tradeoff import sides, state, tried
 
 TEXT = "The harbour master counted twelve ships."
 CHAIN = "text_to_text:eta=60+int8"
@@ -252,16 +252,22 @@ def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "released"),
-    [("text_to_text:eta=1000000", "text"), ("token_representation:eta=240", "vectors of tokens")],
-)
+    ("point", "released", "how"),
+    [("text_to_text:eta=1000000", "text</p>", "The figure above also has an attacker who knows"),
+     ("token_representation:eta=240", "vectors of tokens, knowing the mechanism</p>",
+      "The likeliest tokens are read, by what the mechanism is known to do and by how 900"),
+     ("tem:epsilon=40", "text, knowing the mechanism</p>", "The likeliest tokens are read")],
+)  # fmt: skip
 def test_what_is_released_as_tokens_is_read_off_them(
-    visit: Open, point: str, released: str
+    visit: Open, monkeypatch: pytest.MonkeyPatch, point: str, released: str, how: str
 ) -> None:
+    some = tried._texts_known()[:1000]
+    monkeypatch.setattr(tried, "_texts_known", lambda: some)
+    tried._reader.clear()
     page = visit(text=TEXT, point=point)
+    tried._reader.clear()
     shown = html(page)
-    assert f"What an attacker reads off the released {released}" in shown
-    assert "who knows how the mechanism draws" in told(page)
+    assert f"What an attacker reads off the released {released}" in shown and how in told(page)
     parts = (shown.split(f"{title}</p>")[1] for title in ("Both give away", "Only A gives away"))
     read = {w for part in parts for w in re.findall(r'ls-read"[^>]*>([^<]+)<', part.split("<p")[0])}
     assert {"harbour", "master", "counted", "twelve", "ships"} <= read, "all of it"

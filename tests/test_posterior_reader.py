@@ -12,11 +12,11 @@ from core.attacks.inversion import posterior
 from core.attacks.inversion.posterior import (
     Candidates,
     PosteriorReader,
-    TokenPrior,
     candidates,
     decode,
 )
 from core.attacks.inversion.released import ReleasedTokens
+from core.attacks.inversion.token_prior import TokenPrior
 from core.defences.metric_dp.audit.choice_laws import LAWS
 from core.defences.metric_dp.audit.choices import choice_plan, settings_at
 from core.defences.metric_dp.likeliest import LikeliestTokens
@@ -39,8 +39,10 @@ class Told:
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.array([self.rng.choice(3, p=self.law[i]) for i in token_ids], np.int64)
 
-    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self.law[token_ids]
+    def chances(
+        self, token_ids: NDArray[np.int64], released: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return self.law[np.ix_(token_ids, released)]
 
 
 class Silent:
@@ -125,7 +127,13 @@ def test_a_mechanism_tells_the_law_that_is_counted_out(name: str, strength: floa
         encoder, np.random.default_rng(0)
     )
     law = LAWS[name](encoder.table.astype(np.float64), strength, settings)
-    assert told.chances(np.arange(len(law))) == pytest.approx(law, abs=1e-6)
+    tokens = np.arange(len(law))
+    assert told.chances(tokens) == pytest.approx(law, abs=1e-6)
+    asked = tokens[[1, 0, -1]]
+    places = [*np.searchsorted(told.ids, asked)]
+    assert told.chances(tokens[2:], asked) == pytest.approx(law[2:][:, places], abs=1e-6)
+    none = len(encoder.tokens) + 5
+    assert not told.chances(tokens, np.array([none])).any(), "what cannot be released never is"
 
 
 def test_the_likeliest_token_under_a_noisy_vector_by_hand(

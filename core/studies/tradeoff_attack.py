@@ -35,12 +35,13 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, taught, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
-from core.attacks.inversion.posterior import PosteriorReader, TokenPrior
+from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, open_attack, shipped_folder
+from core.attacks.inversion.token_prior import TokenPrior
 from core.defences.chain import Chain
 from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of

@@ -1,8 +1,8 @@
 """One sentence under a defence or a chain: what is released of it, and the vector that is stored.
 
 Both are of the same draw: the vector is that of the text which is shown. What changes vectors alone
-is led back by a linear map, which an attacker learns from texts of their own behind the defence.
-What is trained is taken as it ships.
+is led back by a linear map, which an attacker learns from texts of their own behind the defence;
+for released tokens see `core.studies.tradeoff_reader`. What is trained is taken as it ships.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.attacks.inversion.lifted import Lift
 from core.defences.chain import Chain
@@ -43,12 +44,15 @@ class Defended:
         What is stored.
     told : str or None
         What is read by whoever takes released tokens as they are; None where none are released.
+    released : int64 array (k,) or None
+        Those tokens, where one mechanism alone released them.
     """
 
     text: str | None
     tokens: tuple[tuple[str, str], ...]
     vector: Vectors
     told: str | None = None
+    released: NDArray[np.int64] | None = None
 
 
 def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defended:
@@ -72,18 +76,21 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
     released: str | None = None
     told: str | None = None
     tokens: tuple[tuple[str, str], ...] = ()
+    ids: NDArray[np.int64] | None = None
     if changing:
-        released, tokens = _released(encoder, changing, text)
+        released, tokens, ids = _released(encoder, changing, text)
         told = released
     elif stages[-1][0] == "tokens":
-        told, tokens = _released(encoder, [stages[-1][1]], text)
+        told, tokens, ids = _released(encoder, [stages[-1][1]], text)
     with np.errstate(over="ignore", invalid="ignore"):
         vector = rest.protect(encoder).encode([text if released is None else released])
     if not np.isfinite(vector).all():
         raise InvalidInputError(
             f"{spec.name} leaves numbers that float32 has no room for. Take a weaker setting."
         )
-    return Defended(released, tokens, vector, told if entry.releases_tokens else None)
+    if not entry.releases_tokens:
+        told = ids = None
+    return Defended(released, tokens, vector, told, ids)
 
 
 def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> Lift | None:
@@ -133,14 +140,14 @@ def _seeded(spec: DefenceSpec, seed: int) -> DefenceSpec:
 
 def _released(
     encoder: Encoder, changing: list[Any], text: str
-) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text that mechanisms release, as far as the encoder reads it.
+) -> tuple[str, tuple[tuple[str, str], ...], NDArray[np.int64] | None]:
+    """Return the text that mechanisms release, as far as the encoder reads it, and its tokens.
 
     Of noisy token vectors, that of the tokens nearest to them, under the noise that they have.
     """
     if len(changing) > 1:
         (released,) = Chain(tuple(("text", stage) for stage in changing)).change(encoder)([text])
-        return released, ()
+        return released, (), None
     (stage,) = changing
     opened = require_white_box(encoder, type(stage).__name__)
     (ids,) = opened.token_ids([text])
@@ -149,4 +156,4 @@ def _released(
     new = privatizer_of(stage, opened, generator_of(stage.seed)).tokens(np.array(ids, np.int64))
     names = opened.tokens
     pairs = ((names[old], names[n]) for old, n in zip(ids, new.tolist(), strict=True))
-    return opened.text_of(new.tolist()), tuple(pairs)
+    return opened.text_of(new.tolist()), tuple(pairs), new

@@ -143,11 +143,22 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
     st.html(markup.wrong_words(found.reading))
     st.html(markup.legend([found.reading]))
     if found.defended.told is not None:
-        st.caption(
-            "Each token is taken as it was released. The figure above also has an attacker who "
-            "knows how the mechanism draws and how words are used, and may read more."
-        )
+        st.caption(_how_read(found))
     return found
+
+
+def _how_read(found: Tried) -> str:
+    """Return how released tokens were read."""
+    if found.n_known:
+        return (
+            "The likeliest tokens are read, by what the mechanism is known to do and by how "
+            f"{found.n_known:,} sentences of the attacker's own use tokens. Whoever takes tokens "
+            "as they are released mostly reads less."
+        )
+    return (
+        "Each token is taken as it was released. The figure above also has an attacker who "
+        "knows how the mechanism draws and how words are used, and may read more."
+    )
 
 
 def _say_trained(spec: DefenceSpec) -> None:
@@ -178,7 +189,8 @@ def _who(spec: DefenceSpec, found: Tried) -> str:
     """Return who reads the sentence."""
     if found.defended.told is not None:
         released = "text" if found.defended.text is not None else "vectors of tokens"
-        return f"What an attacker reads off the released {released}"
+        knows = ", knowing the mechanism" if found.n_known else ""
+        return f"What an attacker reads off the released {released}{knows}"
     if entry_shown(spec.name).is_baseline:
         return "What an attacker reads"
     if found.n_known:

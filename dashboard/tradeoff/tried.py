@@ -1,8 +1,9 @@
 """A sentence under a defence, attacked live: kept for the session, by sentence and draw.
 
-Where tokens are released, they are read as they are. Where the vector alone is changed, the
-attacker knows how: a linear map that was learnt from vectors of bundled sentences behind the same
-defence leads it back first.
+The attacker knows the defence. Where tokens are released, the likeliest that went in are read, by
+what the mechanism does and how bundled sentences use tokens; as they are, where it cannot tell what
+it does. Where the vector alone is changed, a linear map that was learnt from vectors of bundled
+sentences behind the same defence leads it back first.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import streamlit as st
 
 from core.attacks.inversion.lifted import Lift
 from core.attacks.inversion.reading import Reading
+from core.corpora import bundled_sentences
 from core.protocols import Vectors
 from core.specs import DefenceSpec
+from core.studies.tradeoff_reader import TokensReader, reader_of
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_tried import Defended, defended, way_back
 from dashboard import cache
@@ -26,6 +29,8 @@ from dashboard.kept import Kept
 __all__ = ["Tried", "tried"]
 
 _ATTACK = "probe_mlc"
+_SEED = 0
+"""Of the attacker's own draws, and of the order of the texts that they know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,7 @@ class Tried:
     reading : Reading or None
         None where the vector lies in a space of its own, which no attack here knows.
     n_known : int
-        Sentences behind the defence that the attacker learnt from; 0 for one who does not know it.
+        Sentences that the attacker learnt from, who knows the defence; 0 for one who does not.
     """
 
     defended: Defended
@@ -59,7 +64,10 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
     encoder, seed = cache.encoder(answers.ENCODER), noise_seed() % 2**32
     found = _SEEN.once((spec, text, seed), lambda: defended(encoder, spec, text, seed))
     if found.told is not None:
-        return Tried(found, answers.told_reading(_ATTACK, text, found.told), 0)
+        told, n_known = found.told, 0
+        if found.released is not None and (reader := _reader(spec)) is not None:
+            told, n_known = reader.read(text, found.released, seed), len(reader.known)
+        return Tried(found, answers.told_reading(_ATTACK, text, told), n_known)
     entry = entry_shown(spec.name)
     known = None if entry.is_baseline else _known()
     if known is not None:
@@ -75,6 +83,21 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
 
 
 _BACK: Kept[tuple[DefenceSpec, int], tuple[Lift | None]] = Kept("_ways_back", 8)
+
+
+_LEARNING = "Learning what this mechanism does to each token. Once for a setting; some seconds"
+
+
+@st.cache_resource(show_spinner=_LEARNING, max_entries=2)
+def _reader(spec: DefenceSpec) -> TokensReader | None:
+    """Return who reads what a setting releases; it holds nothing that was typed."""
+    return reader_of(cache.encoder(answers.ENCODER), spec, _texts_known(), _SEED)
+
+
+def _texts_known() -> list[str]:
+    """Return bundled sentences, in an order drawn by chance."""
+    texts = bundled_sentences()
+    return [texts[i] for i in np.random.default_rng(_SEED).permutation(len(texts))]
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

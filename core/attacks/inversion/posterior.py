@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from core.attacks.fitted import bind, check_fitted
 from core.attacks.inversion.released import ReleasedTokens, rows_of_tokens, words_of_tokens
-from core.errors import InvalidInputError
+from core.attacks.inversion.token_prior import FLOOR, TokenPrior
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.results import Recovery
 from core.text import Vocabulary
@@ -28,7 +26,6 @@ __all__ = [
     "Candidates",
     "Draws",
     "PosteriorReader",
-    "TokenPrior",
     "candidates",
     "decode",
 ]
@@ -43,71 +40,17 @@ N_SIMULATED = 300_000
 _LEAST_DRAWS = 8
 _LIKE = 20_000.0
 """Draws that what is alike of all tokens counts for, beside a token's own."""
-_FLOOR = 0.1
-"""How often a token counts that the attacker's texts do not hold."""
 _BLOCK = 256
 
 
 class Changes(Protocol):
-    """Changes tokens; a mechanism that can tell P[y | x] has `chances(ids)`, (m, U)."""
+    """Changes tokens; a mechanism that can tell P[y | x] has `chances(ids, released)`, (m, Y)."""
 
     ids: NDArray[np.int64]
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes."""
         ...
-
-
-@dataclass(frozen=True)
-class TokenPrior:
-    """How often tokens are used, and after which: what an attacker knows before reading.
-
-    Attributes
-    ----------
-    counts : float64 array (T,)
-        Of each of the encoder's tokens.
-    follows : csr array (T, T)
-        How often the second stands right after the first.
-    weight : float
-        What a follower's share counts for beside how often it is used at all.
-    """
-
-    counts: NDArray[np.float64]
-    follows: sparse.csr_array
-    weight: float = 0.7
-
-    @classmethod
-    def of(cls, rows: Sequence[Sequence[int]], n_tokens: int) -> TokenPrior:
-        """Count the tokens of texts, rows of token ids.
-
-        Raises
-        ------
-        InvalidInputError
-            There is no token to count.
-        """
-        flat = np.array([i for row in rows for i in row], np.int64)
-        if not len(flat):
-            raise InvalidInputError("The attacker's texts hold no token. Give it texts to know.")
-        counts = np.bincount(flat, minlength=n_tokens).astype(np.float64)
-        pairs = [(a, b) for row in rows for a, b in pairwise(row)]
-        first, second = np.array(pairs, np.int64).reshape(-1, 2).T
-        ones = np.ones(len(first))
-        follows = sparse.csr_array((ones, (first, second)), shape=(n_tokens, n_tokens))
-        follows.sum_duplicates()
-        return cls(counts, follows)
-
-    @property
-    def log(self) -> NDArray[np.float64]:
-        """The logarithm of each token's share; one never seen has a little."""
-        shares = np.maximum(self.counts, _FLOOR)
-        return np.asarray(np.log(shares / shares.sum()))
-
-    def log_after(self, before: NDArray[np.int64], tokens: NDArray[np.int64]) -> Any:
-        """Return log P[token | the one before], an (a, b) array of a before and b tokens."""
-        share = np.exp(self.log[tokens])[None, :]
-        seen = self.follows[before][:, tokens].toarray()
-        total = np.maximum(self.counts[before], 1.0)[:, None]
-        return np.log(self.weight * seen / total + (1 - self.weight) * share)
 
 
 @dataclass(frozen=True)
@@ -153,7 +96,7 @@ class Draws:
         n_simulated: int = N_SIMULATED,
     ) -> Draws:
         """Draw for each of (m,) tokens: some `n_simulated` over all that the prior knows."""
-        share = np.sqrt(np.maximum(prior.counts, _FLOOR))
+        share = np.sqrt(np.maximum(prior.counts, FLOOR))
         of_known = share[prior.counts > 0].sum()
         n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share[inputs] / of_known).astype(int))
         tokens = np.repeat(inputs, n_draws)
@@ -209,12 +152,9 @@ def _told_law(
     change: Any, inputs: NDArray[np.int64], released: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return P[y | x] as the mechanism tells it: inputs by released tokens."""
-    place = np.searchsorted(change.ids, released).clip(max=len(change.ids) - 1)
-    is_candidate = change.ids[place] == released
     law = np.zeros((len(inputs), len(released)), np.float32)
     for start in range(0, len(inputs), _BLOCK):
-        rows = change.chances(inputs[start : start + _BLOCK])
-        law[start : start + _BLOCK, is_candidate] = rows[:, place[is_candidate]]
+        law[start : start + _BLOCK] = change.chances(inputs[start : start + _BLOCK], released)
     return law
 
 
@@ -321,6 +261,10 @@ class PosteriorReader:
         self.reading_ = max(self.shares_, key=lambda name: self.shares_[name])
         return self
 
+    def read(self, rows: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """Return the (m,) tokens that each row of (m,) released ones is read as."""
+        return self._read(rows, self.reading_)
+
     def _read(self, rows: Sequence[NDArray[np.int64]], reading: str) -> list[NDArray[np.int64]]:
         """Return what each row of released tokens is read as."""
         if reading == "literal" or not sum(map(len, rows)):
@@ -336,7 +280,7 @@ class PosteriorReader:
 
     def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
         """Return the tokens that each row of released ones is read as."""
-        return self._read(rows_of_tokens(check_fitted(self, encoder, vectors)), self.reading_)
+        return self.read(rows_of_tokens(check_fitted(self, encoder, vectors)))
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress

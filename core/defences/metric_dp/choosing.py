@@ -29,10 +29,16 @@ __all__ = [
     "check_epsilon",
     "choose",
     "epsilon_setting",
+    "places_among",
 ]
 
 LogWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Distances (m, U) to the logarithms of weights (m, U), up to a constant a row."""
+
+_BLOCK = 256
+"""Tokens whose distances to all candidates are in memory at a time."""
+_MOST_NUMBERS = 2**22
+"""Numbers of differences of vectors that are in memory at a time."""
 
 MOST_EPSILON = 1e6
 _LEAST_EPSILON = 1e-6
@@ -77,19 +83,57 @@ class Distances:
         self._known = self.vectors[ids].astype(np.float64)
         self._squares = np.square(self._known).sum(1)
 
-    def of(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the (m, U) distances of tokens; of a candidate to itself exactly 0."""
+    def of(
+        self, token_ids: NDArray[np.int64], places: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the (m, U) distances of tokens; of a candidate to itself exactly 0.
+
+        Parameters
+        ----------
+        places : int64 array (Y,), optional
+            Those of the candidates that are asked for, of all U; then (m, Y) are returned.
+        """
+        some: slice | NDArray[np.int64] = slice(None) if places is None else places
         own = self.vectors[token_ids].astype(np.float64)
-        found: NDArray[np.float64] = own @ self._known.T
+        found: NDArray[np.float64] = own @ self._known[some].T
         found *= -2
-        found += self._squares
+        found += self._squares[some]
         found += np.square(own).sum(1)[:, None]
         np.maximum(found, 0, out=found)
         np.sqrt(found, out=found)
-        place = np.searchsorted(self.ids, token_ids).clip(max=len(self.ids) - 1)
-        rows = np.flatnonzero(self.ids[place] == token_ids)
-        found[rows, place[rows]] = 0
+        if places is not None:
+            found[token_ids[:, None] == self.ids[some]] = 0
+            return found
+        own_places, is_candidate = places_among(self.ids, token_ids)
+        found[is_candidate, own_places[is_candidate]] = 0
         return found
+
+    def to_each(
+        self, token_ids: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the (m, K) distances of tokens to candidates of their own, (m, K) places."""
+        found = np.empty(places.shape)
+        step = max(1, _MOST_NUMBERS // max(1, places.shape[1] * self._known.shape[1]))
+        for start in range(0, len(places), step):
+            own = self.vectors[token_ids[start : start + step]].astype(np.float64)
+            apart = self._known[places[start : start + step]] - own[:, None]
+            found[start : start + step] = np.sqrt(np.square(apart).sum(2))
+        return found
+
+
+def places_among(
+    ids: NDArray[np.int64], asked: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the place of each asked token among ascending ids, and whether it is one of them.
+
+    Examples
+    --------
+    >>> places, is_there = places_among(np.array([2, 5, 9]), np.array([5, 6]))
+    >>> int(places[0]), is_there.tolist()
+    (1, [True, False])
+    """
+    places = np.searchsorted(ids, asked).clip(max=len(ids) - 1)
+    return places, np.asarray(ids[places] == asked)
 
 
 def choose(
@@ -141,18 +185,45 @@ class ChoosingPrivatizer:
         self.ids = candidate_ids(encoder, ids) if isinstance(ids, str) else ids
         self._distances = Distances(encoder, self.ids)
         self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
+        self._sums = np.full((len(encoder.tokens), 2), np.nan)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
         return self._drawn.take(token_ids)
 
-    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and all (U,) candidates y: an (m, U) array."""
-        weights = self._log_weights(self._distances.of(token_ids))
-        weights -= weights.max(1, keepdims=True)
-        np.exp(weights, out=weights)
-        weights /= weights.sum(1, keepdims=True)
-        return weights
+    def chances(
+        self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y: an (m, Y) array.
+
+        Parameters
+        ----------
+        released : int64 array (Y,), optional
+            What is asked for; all (U,) candidates where it is left out. What is none has chance 0.
+        """
+        token_ids = np.asarray(token_ids, np.int64)
+        asked = self.ids if released is None else np.asarray(released, np.int64)
+        places, is_candidate = places_among(self.ids, asked)
+        greatest, total = self._summed(token_ids).T[:, :, None]
+        found = np.zeros((len(token_ids), len(asked)))
+        weights = self._log_weights(self._distances.of(token_ids, places[is_candidate]))
+        found[:, is_candidate] = np.exp(weights - greatest) / total
+        return found
+
+    def _summed(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return for each token the greatest log-weight, and Σ exp(weight − greatest) over all U.
+
+        Both are counted once a token: they take all of its distances.
+        """
+        missing = np.unique(token_ids[np.isnan(self._sums[token_ids, 0])])
+        for start in range(0, len(missing), _BLOCK):
+            block = missing[start : start + _BLOCK]
+            weights = self._log_weights(self._distances.of(block))
+            greatest = weights.max(1)
+            weights -= greatest[:, None]
+            np.exp(weights, out=weights)
+            self._sums[block] = np.stack([greatest, weights.sum(1)], 1)
+        return np.asarray(self._sums[token_ids])
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         weights = self._log_weights(self._distances.of(block))

@@ -29,6 +29,7 @@ from core.defences.metric_dp.choosing import (
     check_epsilon,
     choose,
     epsilon_setting,
+    places_among,
 )
 from core.defences.metric_dp.texts import protect_texts
 from core.defences.protected import ProtectedEncoder
@@ -39,6 +40,8 @@ from core.specs import setting
 __all__ = ["CusText", "custext_log_weights", "token_sets"]
 
 _STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0)
+_BLOCK = 256
+"""Tokens whose distances to all candidates are in memory at a time."""
 _NONE = -1
 """Fills the places of a set that is smaller than the greatest."""
 
@@ -101,6 +104,7 @@ class _SetPrivatizer:
         _check_size(mechanism.k, len(self.ids))
         self._distances = Distances(encoder, self.ids)
         self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
+        self._near: dict[int, NDArray[np.int32]] = {}  # of each token, where sets are its own
         self._sets = None
         if mechanism.mapping == "conservative":
             self._sets = sets_of(encoder, mechanism.k, mechanism.candidates)
@@ -109,30 +113,51 @@ class _SetPrivatizer:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
         return self._drawn.take(token_ids)
 
-    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and all (U,) candidates y: an (m, U) array."""
-        members, weights = self._weighed(np.asarray(token_ids, np.int64))
+    def chances(
+        self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`."""
+        token_ids = np.asarray(token_ids, np.int64)
+        asked = self.ids if released is None else np.asarray(released, np.int64)
+        places, is_candidate = places_among(self.ids, asked)
+        column = np.full(len(self.ids) + 1, _NONE)  # the last for what fills up a set
+        column[places[is_candidate]] = np.flatnonzero(is_candidate)
+        columns = column[members := self._members(token_ids)]
+        rows = np.flatnonzero((columns != _NONE).any(1))  # the others cannot become what is asked
+        weights = self._weights(token_ids[rows], members[rows])
         weights = np.exp(weights - weights.max(1, keepdims=True))
-        found = np.zeros((len(token_ids), len(self.ids)))
-        rows, columns = np.nonzero(members != _NONE)
-        found[rows, members[rows, columns]] = weights[rows, columns]
-        return found / found.sum(1, keepdims=True)
+        weights /= weights.sum(1, keepdims=True)
+        own, which = np.nonzero(columns[rows] != _NONE)
+        found = np.zeros((len(token_ids), len(asked)))
+        found[rows[own], columns[rows][own, which]] = weights[own, which]
+        return found
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
-        members, weights = self._weighed(block)
-        return self.ids[members[which, choose(weights, which, self._rng)]]
+        members = self._members(block)
+        return self.ids[members[which, choose(self._weights(block, members), which, self._rng)]]
 
-    def _weighed(self, block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the output set of each token, -1 where it is shorter, and the log-weights."""
-        distances = self._distances.of(block)
-        if self._sets is None:
-            k = self._mechanism.k
-            members = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], axis=1)
-        else:
-            members = self._sets.members[self._sets.set_of[distances.argmin(1)]]
-        near = np.take_along_axis(distances, members.clip(min=0), 1)
+    def _members(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of the output set of each of (m,) tokens, -1 where it is shorter."""
+        if self._sets is not None:
+            nearest, is_candidate = places_among(self.ids, token_ids)
+            for token in np.unique(token_ids[~is_candidate]):
+                nearest[token_ids == token] = self._distances.of(np.array([token])).argmin(1)
+            return self._sets.members[self._sets.set_of[nearest]]
+        missing = np.array([t for t in np.unique(token_ids) if int(t) not in self._near], np.int64)
+        k, near = self._mechanism.k, self._near
+        for start in range(0, len(missing), _BLOCK):
+            block = missing[start : start + _BLOCK]
+            nearest = np.argpartition(self._distances.of(block), k - 1, axis=1)[:, :k]
+            near |= zip(block.tolist(), np.sort(nearest, 1).astype(np.int32), strict=True)
+        return np.array([near[token] for token in token_ids.tolist()], np.int64).reshape(-1, k)
+
+    def _weights(
+        self, token_ids: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the log-weights of the (m, K) members of the tokens' output sets."""
+        near = self._distances.to_each(token_ids, members.clip(min=0))
         near = np.where(members == _NONE, np.inf, near)
-        return members, custext_log_weights(near, epsilon=self._mechanism.epsilon)
+        return custext_log_weights(near, epsilon=self._mechanism.epsilon)
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,14 +114,16 @@ class _PlusPrivatizer:
         changed[is_drawn] = self._inner.tokens(token_ids[is_drawn])
         return changed
 
-    def chances(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and all (U,) candidates y: an (m, U) array."""
+    def chances(
+        self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`."""
         token_ids = np.asarray(token_ids, np.int64)
-        found = np.zeros((len(token_ids), len(self.ids)))
-        found[:, np.searchsorted(self.ids, self._inner.ids)] = self._inner.chances(token_ids)
-        (open_rows,) = np.nonzero(~self._is_sensitive[token_ids])
-        found[open_rows] *= self._p
-        found[open_rows, np.searchsorted(self.ids, token_ids[open_rows])] += 1 - self._p
+        asked = self.ids if released is None else np.asarray(released, np.int64)
+        found = self._inner.chances(token_ids, asked)
+        is_open = ~self._is_sensitive[token_ids]
+        found[is_open] *= self._p
+        found[is_open[:, None] & (token_ids[:, None] == asked)] += 1 - self._p
         return found
 
 
