@@ -15,7 +15,7 @@ from core.defences.metric_dp import ahead
 from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.choosing import Distances, check_epsilon, choose
-from core.defences.metric_dp.custext import CusText, custext_log_weights, token_sets
+from core.defences.metric_dp.custext import CusText, TokenSets, custext_log_weights, token_sets
 from core.defences.metric_dp.ranked import TextToTextRanked, draw_ranks
 from core.defences.metric_dp.replaced import ranks_in_bundled_texts, replacement_ranks
 from core.defences.metric_dp.santext import SanText, SanTextPlus, sensitive_tokens
@@ -136,6 +136,32 @@ def test_tokens_come_out_as_often_as_counted_by_hand(
             off[top] *= 0.95
             off *= wanted.sum() / off.sum()
             assert stats.chisquare(off, wanted).pvalue < 0.05
+
+
+@pytest.mark.parametrize(("mechanism", "chances"), CASES, ids=lambda case: type(case).__name__)
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_a_mechanism_tells_the_chances_of_what_is_asked(
+    mechanism: Any, chances: dict[int, list[float]], is_remembered: bool
+) -> None:
+    privatizer = mechanism.privatizer(Toy(), np.random.default_rng(11))
+    inputs, asked = np.array([*chances, *chances]), np.array([4, 6, 0, 2, 99])  # two are none
+    if is_remembered:
+        privatizer.remember(inputs[:1])
+    law = np.array([*chances.values()] * 2)
+    assert privatizer.chances(inputs) == pytest.approx(law)
+    found = privatizer.chances(inputs, asked)
+    assert found[:, [0, 2, 3]] == pytest.approx(law[:, [4, 0, 2]])
+    assert not found[:, [1, 4]].any(), "what may not be returned never is"
+
+
+def test_a_set_that_is_smaller_than_the_greatest_has_no_members_more() -> None:
+    privatizer: Any = CusText(epsilon=3.0, k=2).privatizer(Toy(), np.random.default_rng(0))
+    members = [[0, 1, 2, 3], [4, 5, -1, -1]]
+    privatizer._sets = TokenSets(np.array([0, 0, 0, 0, 1, 1]), np.array(members))
+    law = np.array([custext(x, 3.0, [4, 5] if x > 3 else [0, 1, 2, 3]) for x in range(6)])
+    assert privatizer.chances(np.arange(6)) == pytest.approx(law)
+    asked = np.array([5, 0])
+    assert privatizer.chances(np.arange(6), asked) == pytest.approx(law[:, asked])
 
 
 def test_tem_is_santext_up_to_gamma_and_one_chance_beyond() -> None:

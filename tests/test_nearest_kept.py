@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from core.cli.defend import _show
+from core.cli.defend import _nearest_kept, _show
 from core.defences.trained.nearest_kept import nearest_kept
 from core.errors import InvalidInputError
 from core.intervals import Interval
@@ -39,13 +41,35 @@ def test_vectors_of_other_texts_are_refused() -> None:
         nearest_kept(np.ones((4, 2), np.float32), np.ones((3, 2), np.float32))
 
 
-@pytest.mark.parametrize(("low", "is_gone"), [(0.05, True), (40.0, False)])
+@pytest.mark.parametrize(
+    ("low", "more", "said"),
+    [
+        (0.05, {"weight": 1.0}, "useful for is gone. Train with a smaller weight."),
+        (0.05, {}, "useful for is gone.\nUse it"),
+        (40.0, {"weight": 1.0}, "as before (guessing 0.1 %)\nUse it"),
+    ],
+)
 def test_it_is_told_where_nothing_is_left(
-    low: float, is_gone: bool, capsys: pytest.CaptureFixture[str]
+    low: float, more: dict[str, float], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = Score(low, Interval(low, low + 1), 1000, 0.1)
     facts = {"encoder": "minilm", "n_texts": 20, "seconds": 1.0, "nearest_kept": kept}
-    _show(argparse.Namespace(out=Path("d"), json=False, defence="leace"), SimpleNamespace(), facts)
-    told = capsys.readouterr().out
-    assert "have the same nearest text as before (guessing 0.1 %)" in told
-    assert ("is gone. Train with a smaller weight" in told) is is_gone
+    given = argparse.Namespace(out=Path("d"), json=False, defence="leace")
+    _show(given, SimpleNamespace(**more), facts)
+    assert said in capsys.readouterr().out
+
+
+def test_texts_that_are_repeated_count_once_and_any_order_will_do() -> None:
+    class Lengths:
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            return np.array([[len(text), 20 - len(text)] for text in texts], np.float32)
+
+    encoder = Lengths()
+    defence = SimpleNamespace(protect=lambda own: own)
+    texts = [letter * n for letter in "ab" for n in range(1, 9)]
+    found = _nearest_kept(encoder, defence, [*texts, *texts, *texts])
+    assert (found.n, found.value) == (16, 100.0)
+    again = _nearest_kept(encoder, defence, texts[::-1] * 2)
+    assert again.n == 16
+    few = _nearest_kept(encoder, defence, ["a", "b", "a"])
+    assert few.n == 0 and np.isnan(few.value), "too few to tell anything"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from tradeoff_rows import ROWS, row, write
 
+from core.corpora import bundled_sentences
 from core.defences import shipped
 from core.studies import tradeoff_setting, tradeoff_tried
 from core.studies.tradeoff_files import SHIPPED, load_tradeoff
@@ -43,6 +44,20 @@ def all_kinds(visit: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> O
     found = load_tradeoff(write(tmp_path))
     monkeypatch.setattr(cache, "tradeoff", lambda on: found)
     return visit
+
+
+@pytest.fixture
+def few_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the attacker know fewer sentences, for this test alone."""
+
+    def forget() -> None:
+        tried._own_texts.clear()
+        tried._law.clear()
+
+    forget()
+    monkeypatch.setattr(tried, "bundled_sentences", lambda: bundled_sentences()[:1000])
+    yield
+    forget()
 
 
 def told(page: AppTest) -> str:
@@ -179,7 +194,9 @@ def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:
     assert "Both give away" not in html(page), "one side alone was attacked"
 
 
-def test_a_set_of_its_own_for_each_token_is_said_to_promise_nothing(all_kinds: Open) -> None:
+def test_a_set_of_its_own_for_each_token_is_said_to_promise_nothing(
+    all_kinds: Open, few_known: None
+) -> None:
     page = all_kinds(text=TEXT, point="custext:epsilon=4,mapping=aggressive")
     assert "Promises nothing: each token has a set of its own, and its set shows" in told(page)
     assert "What this ε promises." in told(page) and "take mapping=conservative" in told(page)
@@ -254,23 +271,31 @@ def test_noise_beyond_all_numbers_is_told(visit: Open) -> None:
 @pytest.mark.parametrize(
     ("point", "released", "how"),
     [("text_to_text:eta=1000000", "text</p>", "The figure above also has an attacker who knows"),
-     ("token_representation:eta=240", "vectors of tokens, knowing the mechanism</p>",
-      "The likeliest tokens are read, by what the mechanism is known to do and by how 900"),
-     ("tem:epsilon=40", "text, knowing the mechanism</p>", "The likeliest tokens are read")],
+     ("token_representation:eta=1000", "vectors of tokens, knowing the mechanism</p>",
+      "by how 900 sentences"),
+     ("tem:epsilon=1000", "text, knowing the mechanism</p>", "nothing brought back more")],
 )  # fmt: skip
 def test_what_is_released_as_tokens_is_read_off_them(
-    visit: Open, monkeypatch: pytest.MonkeyPatch, point: str, released: str, how: str
+    visit: Open, few_known: None, point: str, released: str, how: str
 ) -> None:
-    some = tried._texts_known()[:1000]
-    monkeypatch.setattr(tried, "_texts_known", lambda: some)
-    tried._reader.clear()
     page = visit(text=TEXT, point=point)
-    tried._reader.clear()
     shown = html(page)
     assert f"What an attacker reads off the released {released}" in shown and how in told(page)
     parts = (shown.split(f"{title}</p>")[1] for title in ("Both give away", "Only A gives away"))
     read = {w for part in parts for w in re.findall(r'ls-read"[^>]*>([^<]+)<', part.split("<p")[0])}
     assert {"harbour", "master", "counted", "twelve", "ships"} <= read, "all of it"
+
+
+def test_behind_chosen_tokens_the_likeliest_are_read(visit: Open, few_known: None) -> None:
+    page = visit(text=TEXT, point="custext:epsilon=4", against="custext:epsilon=4,k=200")
+    shown = html(page)
+    assert "What an attacker reads off the released text, knowing the mechanism</p>" in shown
+    assert "What an attacker reads off the released text</p>" in shown, "too many for seconds"
+    assert "None of them nearly repeats yours" in told(page) and not page.error
+    for typed in ("🙂", "[UNK] [PAD] [MASK]", "word " * 400, "שלום עולם", "."):
+        page = visit(text=typed, point="custext:epsilon=4", against="token_representation:eta=60")
+        assert not page.exception and not page.error, typed
+        assert html(page).count("knowing the mechanism</p>") == 2, typed
 
 
 def test_the_noise_is_drawn_again_on_demand(visit: Open) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from core.cli.arguments import columns_of, encoder_spec, parse_settings
 from core.cli.lessons import CHECKPOINT, add_lesson_arguments, is_free, read_lesson
@@ -14,6 +18,7 @@ from core.cli.output import progress_line, show_json
 from core.cli.sources import checked_columns
 from core.corpora import Columns
 from core.errors import InvalidInputError, similar
+from core.results import Score
 from core.specs import DefenceSpec
 from core.store import META, clear_leftovers
 
@@ -77,7 +82,6 @@ def _check_trained(name: str) -> None:
 def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> dict[str, Any]:
     """Train a defence and write it; return what it was trained on."""
     from core.defences.stored import load_defence, save_defence
-    from core.defences.trained.nearest_kept import nearest_kept
     from core.encoders import load_encoder
     from core.encoders.cache import CachedEncoder
 
@@ -88,15 +92,26 @@ def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> d
         defence.fit(
             encoder, texts, labels=labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
         )
+    kept = _nearest_kept(encoder, defence, texts)
     facts = {"encoder": arguments.encoder, "texts": arguments.texts.name, "n_texts": len(texts),
              "seconds": round(defence.seconds_, 1)}  # fmt: skip
     save_defence(defence, arguments.out, training=facts)
     load_defence(arguments.out)  # finished means that all of it reads back
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_leftovers(arguments.out)
-    some = texts[:_N_COMPARED]
-    kept = nearest_kept(encoder.encode(some), defence.protect(encoder).encode(some))
     return {**facts, "nearest_kept": kept}
+
+
+def _nearest_kept(encoder: Any, defence: Any, texts: Sequence[str]) -> Score:
+    """Return how many of the texts, each once, keep their nearest; drawn where they are many."""
+    from core.defences.trained.nearest_kept import nearest_kept
+
+    distinct = list(dict.fromkeys(texts))
+    chosen = np.random.default_rng(0).permutation(len(distinct))[:_N_COMPARED]
+    some = [distinct[i] for i in chosen]
+    if len(some) < 3:
+        return Score(math.nan)
+    return nearest_kept(encoder.encode(some), defence.protect(encoder).encode(some))
 
 
 def _check_free(out: Path) -> None:
@@ -122,9 +137,11 @@ def _show(given: argparse.Namespace, defence: Any, facts: dict[str, Any]) -> Non
         print(f"  in training, the adversary reads {last.said()} % (guessing {last.chance:.1f} %)")
         print("  That is no promise: attackers trained now may read more. `evaluate` and "
               "`attributes` say how much.")  # fmt: skip
-    print(f"  Of {kept.n:,} of these texts {kept.said()} % have the same nearest text as before "
-          f"(guessing {kept.chance:.1f} %)")  # fmt: skip
-    if kept.ci95.low <= kept.chance:
-        print("  That is not told apart from guessing: what the vectors were useful for is gone. "
-              "Train with a smaller weight, or for fewer epochs.")  # fmt: skip
+    if kept.n:
+        print(f"  Of {kept.n:,} of the texts that it was trained on {kept.said()} % have the same "
+              f"nearest text as before (guessing {kept.chance:.1f} %)")  # fmt: skip
+    if kept.n and kept.ci95.low <= kept.chance:
+        smaller = " Train with a smaller weight." if hasattr(defence, "weight") else ""
+        print("  That is not told apart from guessing: what the vectors were useful for is gone."
+              f"{smaller}")  # fmt: skip
     print(f"Use it as --encoder {name}")

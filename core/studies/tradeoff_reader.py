@@ -7,8 +7,10 @@ The likeliest tokens that went in are read, not those that came out; see
 from __future__ import annotations
 
 import copy
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,100 +19,148 @@ from numpy.typing import NDArray
 from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.released import ReleasedTokens
 from core.attacks.inversion.token_prior import TokenPrior
+from core.corpora.near_duplicates import CONTAINED, THRESHOLD, containment, shingles, similarity
+from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.likeliest import LikeliestTokens
-from core.defences.metric_dp.mechanisms import TokenRepresentation, privatizer_of
+from core.defences.metric_dp.mechanisms import privatizer_of
 from core.defences.protected import generator_of
-from core.defences.registry import ChainEntry, entry_of, make_defence
+from core.defences.registry import make_defence
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import DefenceSpec
-from core.text import Vocabulary
+from core.studies.tradeoff_tried import Defended
+from core.text import Vocabulary, words
 
-__all__ = ["TokensReader", "reader_of"]
+__all__ = ["TELLS", "OwnTexts", "law_of", "likeliest_text", "tells_law"]
+
+TELLS = ("santext", "santext_plus", "custext", "tem")
+"""Mechanisms that can tell P[y | x] of each token."""
 
 _N_HELD = 200
 """The attacker's texts on which a reading is chosen, at most a tenth of them."""
+_MOST_MEMBERS = 100
+"""Tokens of an output set of CusText up to which it is read live."""
+
+
+def tells_law(spec: DefenceSpec) -> bool:
+    """Whether there is such a reader of what a setting releases, within seconds."""
+    members: Any = dict(spec.settings).get("k", 0)
+    return spec.name in TELLS and members <= _MOST_MEMBERS
 
 
 @dataclass(frozen=True, eq=False)
-class TokensReader:
-    """Reads what one setting of a mechanism released of a sentence.
+class OwnTexts:
+    """Texts of the attacker's own: what they tell of tokens, without any that a sentence repeats.
 
     Attributes
     ----------
-    known : frozenset of str
-        The attacker's texts. One that is the sentence itself is left out of what is known.
+    known, held : tuple of str
+        Those that are counted, and those on which a reading is chosen.
+    rows : list of list of int
+        The tokens of each known one.
     prior : TokenPrior
-        How tokens are used there.
-    law : PosteriorReader or None
-        Knows what the mechanism does to each token; None where noisy vectors of tokens are
-        released, whose density is known.
+        How these use tokens.
     """
 
     encoder: WhiteBoxEncoder
-    spec: DefenceSpec
-    known: frozenset[str]
+    known: tuple[str, ...]
+    held: tuple[str, ...]
+    rows: list[list[int]]
     prior: TokenPrior
-    law: PosteriorReader | None
+    vocabulary: Vocabulary
+    _folded: str
+    _starts: list[int]
 
-    def read(self, text: str, released: NDArray[np.int64], seed: int) -> str:
-        """Return the text of the likeliest tokens.
+    @classmethod
+    def of(cls, encoder: Encoder, texts: Sequence[str], seed: int) -> OwnTexts:
+        """Part texts by chance, and count their tokens.
 
-        Parameters
-        ----------
-        text : str
-            The sentence that went in.
-        released : int64 array (k,)
-            What became of its tokens.
-        seed : int
-            With which it was protected: noisy vectors are drawn with it again.
+        Raises
+        ------
+        InvalidInputError
+            The encoder is no white box, or the texts hold no token.
         """
-        (own,) = self.encoder.token_ids([text])
-        prior = self.prior.without(own) if text in self.known else self.prior
-        if self.law is None:
-            made: Any = make_defence(self.spec)
-            rng = generator_of(seed if made.seed is None else made.seed)
-            noisy = LikeliestTokens(self.encoder, made.eta, prior.log, rng)
-            return self.encoder.text_of(noisy.tokens(np.array(own, np.int64)).tolist())
-        law = copy.copy(self.law)
-        law.prior_ = prior
-        (read,) = law.read([released])
-        return self.encoder.text_of(read.tolist())
+        opened = require_white_box(encoder, "The reader of tokens")
+        mixed = [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))]
+        n_held = min(_N_HELD, len(mixed) // 10)
+        held, known = tuple(mixed[:n_held]), tuple(mixed[n_held:])
+        rows = opened.token_ids(known)
+        folded = [_folded(text) for text in known]
+        starts = [0, *accumulate(map(len, folded))]
+        prior = TokenPrior.of(rows, len(opened.tokens))
+        vocabulary = Vocabulary.count(known)
+        return cls(opened, known, held, rows, prior, vocabulary, "".join(folded), starts)
+
+    def prior_beside(self, text: str) -> TokenPrior:
+        """Return what the texts tell without those that a sentence nearly repeats or stands in."""
+        return self.prior.without([self.rows[i] for i in self.like(text)])
+
+    def like(self, text: str) -> list[int]:
+        """Return the places of known texts that a sentence nearly repeats, or stands in.
+
+        As `core.corpora.near_duplicates`, of one text.
+        """
+        own = shingles(text)
+        found = sorted({row for run in own for row in self._rows_with(" ".join(run))})
+        return [row for row in found if _is_like(own, shingles(self.known[row]))]
+
+    def _rows_with(self, run: str) -> list[int]:
+        sought, places, at = f" {run} ", [], -1
+        while (at := self._folded.find(sought, at + 1)) >= 0:
+            places.append(bisect_right(self._starts, at) - 1)
+        return places
 
 
-def reader_of(
-    encoder: Encoder, spec: DefenceSpec, known: Sequence[str], seed: int
-) -> TokensReader | None:
-    """Return who reads a setting's released tokens; None where it cannot tell what it does.
+def law_of(own: OwnTexts, spec: DefenceSpec, seed: int) -> PosteriorReader:
+    """Return who knows what a setting does to each token, and chose a reading.
 
-    Takes seconds where each token that the texts hold is asked what may become of it.
+    Takes seconds: of each token that the texts hold it is asked what may become of it. What is
+    kept is of these tokens alone.
 
     Parameters
     ----------
-    known : sequence of str
-        Texts of the attacker's own, in any order.
+    spec : DefenceSpec
+        One of which `tells_law` is true.
     seed : int
-        Of what the attacker draws, to choose a reading by.
-
-    Raises
-    ------
-    InvalidInputError
-        The texts hold no token.
+        Of the attacker's own draws, by which the reading is chosen.
     """
-    entry = entry_of(spec.name)
-    if isinstance(entry, ChainEntry) or not entry.releases_tokens:
+    change: Any = privatizer_of(make_defence(spec), own.encoder, generator_of(seed))
+    released = ReleasedTokens(own.encoder, change.tokens, identity=spec.name)
+    return PosteriorReader(own.vocabulary, change).fit(released, own.known, own.held)
+
+
+def likeliest_text(
+    own: OwnTexts, found: Defended, prior: TokenPrior, law: PosteriorReader | None
+) -> str | None:
+    """Return the text of the likeliest tokens under what was released; None where none can be told.
+
+    Special tokens are no words, and left out.
+
+    Parameters
+    ----------
+    prior : TokenPrior
+        See `OwnTexts.prior_beside`.
+    law : PosteriorReader or None
+        What the mechanism does; not needed of noisy vectors of tokens, whose density is known.
+    """
+    read: NDArray[np.int64]
+    if found.noisy is not None:
+        noise = LikeliestTokens(own.encoder, found.eta, prior.log, np.random.default_rng(0))
+        read = noise.likeliest(found.noisy)
+    elif law is not None and found.released is not None:
+        knowing = copy.copy(law)
+        knowing.prior_ = prior
+        (read,) = knowing.read([found.released])
+    else:
         return None
-    opened = require_white_box(encoder, entry.title)
-    made: Any = make_defence(spec)
-    change: Any = privatizer_of(made, opened, generator_of(seed))
-    is_noise = isinstance(made, TokenRepresentation)
-    if not is_noise and not hasattr(change, "chances"):
-        return None
-    n_held = min(_N_HELD, len(known) // 10)
-    held, rest = known[:n_held], known[n_held:]
-    law: PosteriorReader | None = None
-    if not is_noise:
-        released = ReleasedTokens(opened, change.tokens, identity=spec.name)
-        law = PosteriorReader(Vocabulary.count(rest), change).fit(released, rest, held)
-    prior = law.prior_ if law else TokenPrior.of(opened.token_ids(rest), len(opened.tokens))
-    return TokensReader(opened, spec, frozenset(rest), prior, law)
+    return own.encoder.text_of(read[np.isin(read, candidate_ids(own.encoder))].tolist())
+
+
+def _folded(text: str) -> str:
+    """Return the words of a text between spaces, so that runs of them are found."""
+    return f" {' '.join(words(text))} \n"
+
+
+def _is_like(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    contained = len(one) > 1 and containment(one, other) >= CONTAINED
+    return contained or similarity(one, other) >= THRESHOLD

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.lifted import Lift
 from core.defences.chain import Chain
-from core.defences.metric_dp.mechanisms import privatizer_of
+from core.defences.metric_dp.mechanisms import TokenRepresentation, privatizer_of
+from core.defences.metric_dp.noise import draw_noise
 from core.defences.protected import generator_of
 from core.defences.registry import ChainEntry, entry_of
 from core.defences.shipped import find_shipped, with_trained
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
+from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.specs import DefenceSpec
 
 __all__ = ["Defended", "defended", "way_back"]
@@ -46,6 +47,10 @@ class Defended:
         What is read by whoever takes released tokens as they are; None where none are released.
     released : int64 array (k,) or None
         Those tokens, where one mechanism alone released them.
+    noisy : float32 array (k, d) or None
+        The vectors of tokens, where these are released.
+    eta : float
+        The privacy parameter of their noise; 0 where there are none.
     """
 
     text: str | None
@@ -53,6 +58,8 @@ class Defended:
     vector: Vectors
     told: str | None = None
     released: NDArray[np.int64] | None = None
+    noisy: NDArray[np.float32] | None = None
+    eta: float = 0.0
 
 
 def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defended:
@@ -89,7 +96,10 @@ def defended(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> Defen
             f"{spec.name} leaves numbers that float32 has no room for. Take a weaker setting."
         )
     if not entry.releases_tokens:
-        told = ids = None
+        return Defended(released, tokens, vector)
+    if isinstance(made, TokenRepresentation):
+        noisy = _noisy(require_white_box(encoder, entry.title), made, text)
+        return Defended(released, tokens, vector, told, ids, noisy, made.eta)
     return Defended(released, tokens, vector, told, ids)
 
 
@@ -113,6 +123,14 @@ def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> 
     protected = made.protect(_Known(encoder, known))
     changed = protected.encode([""] * len(known))
     return Lift.fit(changed, known)
+
+
+def _noisy(encoder: WhiteBoxEncoder, made: TokenRepresentation, text: str) -> NDArray[np.float32]:
+    """Return the noisy vectors of a text's tokens, from which the encoder goes on."""
+    (ids,) = encoder.token_ids([text])
+    table = encoder.token_vectors.detach().float().cpu().numpy()
+    noise = draw_noise(len(ids), table.shape[1], made.eta, rng=generator_of(made.seed))
+    return np.asarray(table[ids] + noise, np.float32)
 
 
 class _Known:

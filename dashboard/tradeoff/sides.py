@@ -149,15 +149,20 @@ def _shown(spec: DefenceSpec, side: str, text: str) -> Tried:
 
 def _how_read(found: Tried) -> str:
     """Return how released tokens were read."""
-    if found.n_known:
+    if not found.how:
         return (
-            "The likeliest tokens are read, by what the mechanism is known to do and by how "
-            f"{found.n_known:,} sentences of the attacker's own use tokens. Whoever takes tokens "
-            "as they are released mostly reads less."
+            "Each token is taken as it was released. The figure above also has an attacker who "
+            "knows how the mechanism draws and how words are used, and may read more."
+        )
+    if found.how == "literal":
+        return (
+            "Each token is taken as it was released: the attacker knows the mechanism, and on "
+            "sentences of their own nothing brought back more."
         )
     return (
-        "Each token is taken as it was released. The figure above also has an attacker who "
-        "knows how the mechanism draws and how words are used, and may read more."
+        "The likeliest tokens are read, by what the mechanism is known to do and by how "
+        f"{found.n_known:,} sentences of the attacker's own use tokens, which on the whole brings "
+        "back more than was released. None of them nearly repeats yours."
     )
 
 
@@ -189,7 +194,7 @@ def _who(spec: DefenceSpec, found: Tried) -> str:
     """Return who reads the sentence."""
     if found.defended.told is not None:
         released = "text" if found.defended.text is not None else "vectors of tokens"
-        knows = ", knowing the mechanism" if found.n_known else ""
+        knows = ", knowing the mechanism" if found.how else ""
         return f"What an attacker reads off the released {released}{knows}"
     if entry_shown(spec.name).is_baseline:
         return "What an attacker reads"

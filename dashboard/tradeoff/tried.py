@@ -8,17 +8,19 @@ sentences behind the same defence leads it back first.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from core.attacks.inversion.lifted import Lift
+from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.reading import Reading
 from core.corpora import bundled_sentences
 from core.protocols import Vectors
 from core.specs import DefenceSpec
-from core.studies.tradeoff_reader import TokensReader, reader_of
+from core.studies.tradeoff_reader import OwnTexts, law_of, likeliest_text, tells_law
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_tried import Defended, defended, way_back
 from dashboard import cache
@@ -43,11 +45,16 @@ class Tried:
         None where the vector lies in a space of its own, which no attack here knows.
     n_known : int
         Sentences that the attacker learnt from, who knows the defence; 0 for one who does not.
+    how : str
+        How released tokens were read by one who knows the mechanism: "literal", as they are, since
+        that brings back most; "token" or "sequence", the likeliest each or in their order;
+        "vectors", the likeliest under noisy vectors. Empty elsewhere.
     """
 
     defended: Defended
     reading: Reading | None
     n_known: int
+    how: str = ""
 
 
 _SEEN: Kept[tuple[DefenceSpec, str, int], Defended] = Kept("_defended", 8)
@@ -64,10 +71,10 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
     encoder, seed = cache.encoder(answers.ENCODER), noise_seed() % 2**32
     found = _SEEN.once((spec, text, seed), lambda: defended(encoder, spec, text, seed))
     if found.told is not None:
-        told, n_known = found.told, 0
-        if found.released is not None and (reader := _reader(spec)) is not None:
-            told, n_known = reader.read(text, found.released, seed), len(reader.known)
-        return Tried(found, answers.told_reading(_ATTACK, text, told), n_known)
+        key = (spec, text, seed)
+        told, how = _READ.once(key, lambda: _likeliest(spec, text, found))
+        n_known = len(_own_texts().known) if how else 0
+        return Tried(found, answers.told_reading(_ATTACK, text, told), n_known, how)
     entry = entry_shown(spec.name)
     known = None if entry.is_baseline else _known()
     if known is not None:
@@ -85,19 +92,36 @@ def tried(spec: DefenceSpec, text: str) -> Tried:
 _BACK: Kept[tuple[DefenceSpec, int], tuple[Lift | None]] = Kept("_ways_back", 8)
 
 
-_LEARNING = "Learning what this mechanism does to each token. Once for a setting; some seconds"
+_READ: Kept[tuple[DefenceSpec, str, int], tuple[str, str]] = Kept("_read_off", 8)
+_FITTING = threading.Lock()
+"""Held while a law is learnt: it takes all cores and some hundred MB."""
 
 
-@st.cache_resource(show_spinner=_LEARNING, max_entries=2)
-def _reader(spec: DefenceSpec) -> TokensReader | None:
-    """Return who reads what a setting releases; it holds nothing that was typed."""
-    return reader_of(cache.encoder(answers.ENCODER), spec, _texts_known(), _SEED)
+def _likeliest(spec: DefenceSpec, text: str, found: Defended) -> tuple[str, str]:
+    """Return what is read of released tokens, and how; see `Tried.how`."""
+    assert found.told is not None
+    if found.noisy is None and not (tells_law(spec) and found.released is not None):
+        return found.told, ""
+    own = _own_texts()
+    law = None if found.noisy is not None else _law(spec)
+    read = likeliest_text(own, found, own.prior_beside(text), law)
+    assert read is not None
+    return read, law.reading_ if law else "vectors"
 
 
-def _texts_known() -> list[str]:
-    """Return bundled sentences, in an order drawn by chance."""
-    texts = bundled_sentences()
-    return [texts[i] for i in np.random.default_rng(_SEED).permutation(len(texts))]
+@st.cache_resource(show_spinner="Counting how sentences use tokens", max_entries=1)
+def _own_texts() -> OwnTexts:
+    return OwnTexts.of(cache.encoder(answers.ENCODER), bundled_sentences(), _SEED)
+
+
+_LEARNING = "Learning what this mechanism does to each token, once for a setting: some seconds"
+
+
+@st.cache_resource(show_spinner=_LEARNING, max_entries=8)
+def _law(spec: DefenceSpec) -> PosteriorReader:
+    """Return who knows what a setting does; it keeps nothing of what visitors type."""
+    with _FITTING:
+        return law_of(_own_texts(), spec, _SEED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

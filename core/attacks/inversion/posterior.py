@@ -40,7 +40,8 @@ N_SIMULATED = 300_000
 _LEAST_DRAWS = 8
 _LIKE = 20_000.0
 """Draws that what is alike of all tokens counts for, beside a token's own."""
-_BLOCK = 256
+_BLOCK, _RELEASED = 256, 512
+"""Tokens that go in, and that were released, whose law is in memory at a time."""
 
 
 class Changes(Protocol):
@@ -134,18 +135,28 @@ def candidates(
     """
     released = np.unique(released)
     inputs = np.union1d(np.flatnonzero(prior.counts), released)
-    if hasattr(change, "chances"):
-        law = _told_law(change, inputs, released)
-    else:
+    prior_log, k = prior.log[inputs][:, None], min(n_candidates, len(inputs))
+    if not hasattr(change, "chances"):
         seen = draws or Draws.of(change, inputs, prior, n_simulated)
-        law = _counted_law(inputs, released, seen.also_of(change, inputs, prior, n_simulated))
+        seen = seen.also_of(change, inputs, prior, n_simulated)
+        best, log_law = _likeliest(_counted_law(inputs, released, seen), prior_log, k)
+        return Candidates(released, inputs[best], log_law)
+    parts = [
+        _likeliest(_told_law(change, inputs, some), prior_log, k)
+        for some in np.split(released, range(_RELEASED, len(released), _RELEASED))
+    ]
+    best, log_law = map(np.concatenate, zip(*parts, strict=True))
+    return Candidates(released, inputs[best], log_law)
+
+
+def _likeliest(
+    law: NDArray[np.float32], prior_log: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the k likeliest inputs of each released token, (Y, k) places, and their log-law."""
     with np.errstate(divide="ignore"):
         log_law = np.log(law)
-    k = min(n_candidates, len(inputs))
-    posterior = log_law + prior.log[inputs][:, None]
-    best = np.argpartition(-posterior, k - 1, axis=0)[:k].T
-    chosen = np.take_along_axis(log_law.T, best, 1).astype(np.float64)
-    return Candidates(released, inputs[best], chosen)
+    best = np.argpartition(-(log_law + prior_log), k - 1, axis=0)[:k].T
+    return best, np.take_along_axis(log_law.T, best, 1).astype(np.float64)
 
 
 def _told_law(
@@ -250,6 +261,8 @@ class PosteriorReader:
         opened = encoder.encoder
         self.prior_ = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
         self.draws_ = None
+        if hasattr(self.change, "remember"):
+            self.change.remember(np.flatnonzero(self.prior_.counts))
         bind(self, encoder, self.vocabulary_)
         truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
         seen = [self.change.tokens(row) for row in truth]

@@ -57,10 +57,11 @@ class TokenPrior:
         follows.sum_duplicates()
         return cls(counts, follows)
 
-    def without(self, row: Sequence[int]) -> TokenPrior:
-        """Return what is known without one of the texts that were counted."""
-        n_tokens = len(self.counts)
-        own = TokenPrior.of([row], n_tokens)
+    def without(self, rows: Sequence[Sequence[int]]) -> TokenPrior:
+        """Return what is known without some of the texts that were counted."""
+        if not any(rows):
+            return self
+        own = TokenPrior.of(rows, len(self.counts))
         follows = sparse.csr_array(self.follows - own.follows)
         return TokenPrior(self.counts - own.counts, follows, self.weight)
 

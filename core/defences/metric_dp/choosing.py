@@ -10,6 +10,7 @@ bits, so an outcome rarer than about 2⁻⁵³ may never come out: the promises 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import numpy as np
@@ -66,6 +67,27 @@ def epsilon_setting(start: float, steps: tuple[float, ...], what: str) -> float:
     return declared
 
 
+_KNOWN: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+
+
+def _as_float64(
+    encoder: WhiteBoxEncoder, vectors: NDArray[np.float32], ids: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return candidates' vectors and their squared lengths, once for all mechanisms of a process.
+
+    Those of 30,000 tokens take some 90 MB.
+    """
+    key = f"{encoder.fingerprint} {hashlib.sha256(ids.tobytes()).hexdigest()}"
+    found = _KNOWN.get(key)
+    if found is None:
+        known = vectors[ids].astype(np.float64)
+        found = known, np.square(known).sum(1)
+        while len(_KNOWN) > 2:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+        _KNOWN[key] = found
+    return found
+
+
 class Distances:
     """Euclidean distances of tokens to all candidates: float64, none left out.
 
@@ -80,8 +102,7 @@ class Distances:
     def __init__(self, encoder: WhiteBoxEncoder, ids: NDArray[np.int64]) -> None:
         self.ids = ids
         self.vectors = encoder.token_vectors.detach().float().cpu().numpy()
-        self._known = self.vectors[ids].astype(np.float64)
-        self._squares = np.square(self._known).sum(1)
+        self._known, self._squares = _as_float64(encoder, self.vectors, ids)
 
     def of(
         self, token_ids: NDArray[np.int64], places: NDArray[np.int64] | None = None
@@ -191,6 +212,11 @@ class ChoosingPrivatizer:
         """Return what each of (m,) tokens becomes, each by a draw of its own."""
         return self._drawn.take(token_ids)
 
+    def remember(self, token_ids: NDArray[np.int64]) -> None:
+        """Keep what `chances` of these tokens need of all candidates; of others nothing is kept."""
+        distinct = np.unique(np.asarray(token_ids, np.int64))
+        self._sums[distinct] = self._summed(distinct)
+
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
@@ -211,19 +237,17 @@ class ChoosingPrivatizer:
         return found
 
     def _summed(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return for each token the greatest log-weight, and Σ exp(weight − greatest) over all U.
-
-        Both are counted once a token: they take all of its distances.
-        """
-        missing = np.unique(token_ids[np.isnan(self._sums[token_ids, 0])])
+        """Return the greatest log-weight of each token, and Σ exp(weight − greatest) over all U."""
+        sums = self._sums[token_ids]
+        missing = np.flatnonzero(np.isnan(sums[:, 0]))
         for start in range(0, len(missing), _BLOCK):
-            block = missing[start : start + _BLOCK]
-            weights = self._log_weights(self._distances.of(block))
+            rows = missing[start : start + _BLOCK]
+            weights = self._log_weights(self._distances.of(token_ids[rows]))
             greatest = weights.max(1)
             weights -= greatest[:, None]
             np.exp(weights, out=weights)
-            self._sums[block] = np.stack([greatest, weights.sum(1)], 1)
-        return np.asarray(self._sums[token_ids])
+            sums[rows] = np.stack([greatest, weights.sum(1)], 1)
+        return np.asarray(sums)
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
         weights = self._log_weights(self._distances.of(block))

@@ -42,6 +42,8 @@ __all__ = ["CusText", "custext_log_weights", "token_sets"]
 _STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0)
 _BLOCK = 256
 """Tokens whose distances to all candidates are in memory at a time."""
+_SMALL = 64
+"""Tokens of an output set up to which distances to these alone are measured."""
 _NONE = -1
 """Fills the places of a set that is smaller than the greatest."""
 
@@ -104,7 +106,7 @@ class _SetPrivatizer:
         _check_size(mechanism.k, len(self.ids))
         self._distances = Distances(encoder, self.ids)
         self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
-        self._near: dict[int, NDArray[np.int32]] = {}  # of each token, where sets are its own
+        self._near: dict[int, NDArray[np.int64]] = {}  # see `remember`
         self._sets = None
         if mechanism.mapping == "conservative":
             self._sets = sets_of(encoder, mechanism.k, mechanism.candidates)
@@ -116,7 +118,10 @@ class _SetPrivatizer:
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`."""
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`.
+
+        The tokens asked for are distinct.
+        """
         token_ids = np.asarray(token_ids, np.int64)
         asked = self.ids if released is None else np.asarray(released, np.int64)
         places, is_candidate = places_among(self.ids, asked)
@@ -136,26 +141,48 @@ class _SetPrivatizer:
         members = self._members(block)
         return self.ids[members[which, choose(self._weights(block, members), which, self._rng)]]
 
+    def remember(self, token_ids: NDArray[np.int64]) -> None:
+        """Keep the output sets of these tokens where each has its own; of others nothing is."""
+        if self._sets is None and self._mechanism.k <= _SMALL:
+            distinct = np.unique(np.asarray(token_ids, np.int64))
+            self._near |= zip(distinct.tolist(), self._members(distinct), strict=True)
+
     def _members(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the places of the output set of each of (m,) tokens, -1 where it is shorter."""
         if self._sets is not None:
             nearest, is_candidate = places_among(self.ids, token_ids)
-            for token in np.unique(token_ids[~is_candidate]):
-                nearest[token_ids == token] = self._distances.of(np.array([token])).argmin(1)
+            others = np.flatnonzero(~is_candidate)
+            for start in range(0, len(others), _BLOCK):
+                rows = others[start : start + _BLOCK]
+                nearest[rows] = self._distances.of(token_ids[rows]).argmin(1)
             return self._sets.members[self._sets.set_of[nearest]]
-        missing = np.array([t for t in np.unique(token_ids) if int(t) not in self._near], np.int64)
-        k, near = self._mechanism.k, self._near
+        k = self._mechanism.k
+        found = np.empty((len(token_ids), k), np.int64)
+        missing = []
+        for row, token in enumerate(token_ids.tolist()):
+            if token in self._near:
+                found[row] = self._near[token]
+            else:
+                missing.append(row)
         for start in range(0, len(missing), _BLOCK):
-            block = missing[start : start + _BLOCK]
-            nearest = np.argpartition(self._distances.of(block), k - 1, axis=1)[:, :k]
-            near |= zip(block.tolist(), np.sort(nearest, 1).astype(np.int32), strict=True)
-        return np.array([near[token] for token in token_ids.tolist()], np.int64).reshape(-1, k)
+            lacking = missing[start : start + _BLOCK]
+            distances = self._distances.of(token_ids[lacking])
+            found[lacking] = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], 1)
+        return found
 
     def _weights(
         self, token_ids: NDArray[np.int64], members: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Return the log-weights of the (m, K) members of the tokens' output sets."""
-        near = self._distances.to_each(token_ids, members.clip(min=0))
+        places = members.clip(min=0)
+        if members.shape[1] <= _SMALL:
+            near = self._distances.to_each(token_ids, places)
+        else:  # a product with all candidates is sooner done
+            near = np.empty(members.shape)
+            for start in range(0, len(token_ids), _BLOCK):
+                rows = slice(start, start + _BLOCK)
+                every = self._distances.of(token_ids[rows])
+                near[rows] = np.take_along_axis(every, places[rows], 1)
         near = np.where(members == _NONE, np.inf, near)
         return custext_log_weights(near, epsilon=self._mechanism.epsilon)
 

@@ -114,6 +114,10 @@ class _PlusPrivatizer:
         changed[is_drawn] = self._inner.tokens(token_ids[is_drawn])
         return changed
 
+    def remember(self, token_ids: NDArray[np.int64]) -> None:
+        """Keep what `chances` of these tokens need; see `ChoosingPrivatizer`."""
+        self._inner.remember(token_ids)
+
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
