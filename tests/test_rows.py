@@ -27,6 +27,8 @@ def mean_of(measure: str, *values: float) -> Interval:
         ("token_set_f1: search", (99.0, 70.0), 100.0),
         ("spearman: STS-b", (99.0, 70.0), 100.0),
         ("auc", (0.99, 0.70), 1.0),
+        ("membership_auc: bavaria", (99.0, 70.0), 100.0),
+        ("attribute_top1: tokens", (99.0, 70.0), 100.0),
     ],
 )
 def test_no_interval_reaches_beyond_what_a_score_can_be(
