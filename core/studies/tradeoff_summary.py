@@ -165,21 +165,25 @@ def _releases_tokens(defence: str) -> bool:
 def _with_lent(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
     """Return rows by defence; one that releases nothing of its own has those of who attacks that.
 
-    That is what is released without a defence, or behind the one that a network's users have.
+    That is what is released without a defence, or behind the one that a network's users have. A
+    text takes as long, too, but for a network of another kind than the encoder.
     """
     bases = {name for name, entry in DEFENCES.items() if entry.is_baseline}
     plain = next((own for (name, _), own in measured.items() if name in bases), [])
-    lent = {}
+    lent: dict[_Place, list[Row]] = {}
     for name, settings in measured:
+        parts = {*_OF_VECTORS, "time"}
         if is_of_model(name):
-            lent[name, settings] = plain
+            lenders = plain
         elif is_of_network(name):
             sent = sent_by(dict(settings))
-            lent[name, settings] = measured.get((sent.name, sent.settings), [])
-    return {
-        place: [*own, *(row for row in lent.get(place, ()) if row.get("part") in _OF_VECTORS)]
-        for place, own in measured.items()
-    }
+            lenders = measured.get((sent.name, sent.settings), [])
+            if dict(settings).get("network") != "transformer":
+                parts.remove("time")
+        else:
+            continue
+        lent[name, settings] = [row for row in lenders if row.get("part") in parts]
+    return {place: [*own, *lent.get(place, ())] for place, own in measured.items()}
 
 
 def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]) -> Point:
