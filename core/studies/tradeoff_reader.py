@@ -126,7 +126,7 @@ def law_of(own: OwnTexts, spec: DefenceSpec, seed: int) -> PosteriorReader:
     """
     change: Any = privatizer_of(make_defence(spec), own.encoder, generator_of(seed))
     released = ReleasedTokens(own.encoder, change.tokens, identity=spec.name)
-    return PosteriorReader(own.vocabulary, change).fit(released, own.known, own.held)
+    return PosteriorReader(own.vocabulary, change).fit(released, own.known, own.held, own.prior)
 
 
 def likeliest_text(

@@ -249,9 +249,18 @@ class PosteriorReader:
     """Of the tokens of the known texts: drawn once, where the mechanism cannot tell its law."""
 
     def fit(
-        self, encoder: ReleasedTokens, known: Sequence[str], held: Sequence[str]
+        self,
+        encoder: ReleasedTokens,
+        known: Sequence[str],
+        held: Sequence[str],
+        prior: TokenPrior | None = None,
     ) -> PosteriorReader:
         """Count the tokens of the known texts, and choose the reading on the held ones.
+
+        Parameters
+        ----------
+        prior : TokenPrior, optional
+            What the known texts tell, where they were counted before.
 
         Raises
         ------
@@ -259,7 +268,7 @@ class PosteriorReader:
             The known texts hold no token.
         """
         opened = encoder.encoder
-        self.prior_ = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+        self.prior_ = prior or TokenPrior.of(opened.token_ids(known), len(opened.tokens))
         self.draws_ = None
         if hasattr(self.change, "remember"):
             self.change.remember(np.flatnonzero(self.prior_.counts))
