@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from core.attacks.fitted import bind, check_fitted
 from core.attacks.inversion.released import ReleasedTokens, rows_of_tokens, words_of_tokens
 from core.attacks.inversion.token_prior import FLOOR, TokenPrior
+from core.places import places_among
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.results import Recovery
 from core.text import Vocabulary
@@ -181,8 +182,7 @@ def _counted_law(
     rows, drawn = np.searchsorted(inputs, draws.tokens), draws.drawn
     n_draws = np.bincount(rows, minlength=len(inputs))
     is_back = drawn == draws.tokens
-    place = np.searchsorted(released, drawn).clip(max=len(released) - 1)
-    is_asked = released[place] == drawn
+    place, is_asked = places_among(released, drawn)
     law = np.zeros((len(inputs), len(released)), np.float32)
     np.add.at(law, (rows[is_asked], place[is_asked]), 1.0)
     back = np.bincount(rows, is_back, len(inputs)) + is_back.mean()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from core.places import places_among
 from core.vectors import is_sparse
 
 __all__ = [
@@ -80,8 +81,7 @@ class SparseLinear(nn.Module):
         """Return the rows of a csr_array as this layer's input; unknown columns are left out."""
         device = self.weight.device
         known = self.columns.cpu().numpy()
-        found = np.searchsorted(known, vectors.indices).clip(max=len(known) - 1)
-        is_known = known[found] == vectors.indices
+        found, is_known = places_among(known, vectors.indices)
         lengths = np.add.reduceat(np.append(is_known, False).astype(np.int64), vectors.indptr[:-1])
         lengths[np.diff(vectors.indptr) == 0] = 0
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])

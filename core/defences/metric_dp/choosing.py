@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import InvalidInputError
+from core.places import places_among
 from core.protocols import WhiteBoxEncoder
 from core.ranges import Strength
 from core.specs import setting
@@ -30,7 +31,6 @@ __all__ = [
     "check_epsilon",
     "choose",
     "epsilon_setting",
-    "places_among",
 ]
 
 LogWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -140,21 +140,6 @@ class Distances:
             apart = self._known[places[start : start + step]] - own[:, None]
             found[start : start + step] = np.sqrt(np.square(apart).sum(2))
         return found
-
-
-def places_among(
-    ids: NDArray[np.int64], asked: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the place of each asked token among ascending ids, and whether it is one of them.
-
-    Examples
-    --------
-    >>> places, is_there = places_among(np.array([2, 5, 9]), np.array([5, 6]))
-    >>> int(places[0]), is_there.tolist()
-    (1, [True, False])
-    """
-    places = np.searchsorted(ids, asked).clip(max=len(ids) - 1)
-    return places, np.asarray(ids[places] == asked)
 
 
 def choose(

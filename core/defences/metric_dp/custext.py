@@ -29,11 +29,11 @@ from core.defences.metric_dp.choosing import (
     check_epsilon,
     choose,
     epsilon_setting,
-    places_among,
 )
 from core.defences.metric_dp.texts import protect_texts
 from core.defences.protected import ProtectedEncoder
 from core.errors import InvalidInputError
+from core.places import places_among
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import setting
 
