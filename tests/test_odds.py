@@ -162,7 +162,7 @@ def test_tables_of_networks_tell_the_odds_of_what_users_send() -> None:
         eta = {"eta": float(line[2])} if line[2].strip() else {}
         assert line[place].strip() == kept_odds(DefenceSpec.of(name, eta), "minilm")
         assert ("10^" in line[place]) == bool(eta)
-    assert f"Odds: {odds_note(SETTINGS[:1], 'minilm')}" in page
+    assert f"Odds: {odds_note(SETTINGS[:2], 'minilm')}" in page
     elsewhere = [replace(row, facts={**row.facts, "encoder": "another"}) for row in rows]
     assert "10^" not in constrained_markdown(elsewhere), "of another encoder nothing is known"
 
