@@ -122,3 +122,15 @@ def test_text_is_held_against_token_on_the_same_texts_where_rows_tell(
             constrained_row("text_to_text", accuracy, **changes)]  # fmt: skip
     said = constrained.markdown(rows)
     assert f"BiLSTM: text to text is surely above token representation {told}" in said
+
+
+@pytest.mark.parametrize(("chance", "is_told"), [(78.4, False), (78.6, True), (95.0, True)])
+def test_a_network_that_guesses_without_noise_tells_no_mechanism_from_another(
+    chance: float, is_told: bool
+) -> None:
+    null = constrained_row("none", 80.0)
+    null.cell["defence_settings"], null.facts["eta"] = {}, None
+    null.scores["accuracy"] = Score(80.0, Interval(78.5, 81.5), 100, chance)
+    text = constrained_row("text_to_text", 66.0, token_representation=score(6.0, 1.0))
+    said = constrained.markdown([null, constrained_row("token_representation", 60.0), text])
+    assert ("no mechanism is told from another by it." in said) == is_told

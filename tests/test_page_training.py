@@ -194,6 +194,19 @@ def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
     assert "Of this task the paper prints nothing" in told(page)
 
 
+def test_a_network_that_learns_nothing_is_no_verdict_on_mechanisms(
+    opened: Open, tmp_path: Path
+) -> None:
+    found = constrained_rows()
+    for row in found:
+        if row.cell["defence"] == "none":
+            row.scores["accuracy"] = Score(69.0, Interval(66.0, 72.0), 500, 68.4)
+    rows = ship(tmp_path / "nothing", "constrained", rows=found)
+    page = opened(rows, part="noise", task="mrpc", network="bilstm")
+    assert page.title[0].value == "This network learns nothing here, with noise or without"
+    assert "not surely above guessing (68.4) either" in told(page)
+
+
 def test_pretraining_says_what_it_won_back_and_that_it_is_a_subset(
     opened: Open, rows: Path
 ) -> None:

@@ -6,6 +6,7 @@ change: of theirs, one is above another where the intervals of the two share no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 
@@ -24,6 +25,7 @@ __all__ = [
     "change_of",
     "changes_of",
     "goal_said",
+    "nothing_learnt",
     "order_said",
 ]
 
@@ -56,6 +58,27 @@ def changes_of(rows: Sequence[Row]) -> dict[str, Score]:
     """Return the changes from other losses of pretraining, as far as rows have them."""
     found = {other: change_of(rows, other) for other in OBJECTIVE_ORDER}
     return {other: change for other, change in found.items() if change is not None}
+
+
+def nothing_learnt(null: Score) -> str:
+    """Return what is said of a network that guesses even without noise; empty of any other.
+
+    Noise has nothing to take from it, and no mechanism is told from another by it.
+
+    Examples
+    --------
+    >>> from core.results import Interval
+    >>> nothing_learnt(Score(66.9, Interval(62.9, 70.9), 1429, 68.4))[:48]
+    'Without noise it is not surely above guessing (6'
+    >>> nothing_learnt(Score(76.4, Interval(72.9, 80.0), 868, 50.8))
+    ''
+    """
+    if math.isnan(null.chance) or null.stands(null.chance) == _MORE:
+        return ""
+    return (
+        f"Without noise it is not surely above guessing ({null.chance:.1f}) either: there is "
+        "nothing that noise could take, and no mechanism is told from another by it."
+    )
 
 
 def by_order(pairs: Mapping[float, Held]) -> dict[str, list[float]]:

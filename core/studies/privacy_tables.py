@@ -17,6 +17,7 @@ from core.studies.in_order import (
     change_of,
     changes_of,
     goal_said,
+    nothing_learnt,
     order_said,
 )
 from core.studies.odds import ODDS, kept_odds, odds_note
@@ -119,9 +120,11 @@ def _text_above_token(rows: Sequence[Row]) -> list[str]:
             points = ", ".join(f"{change.said()} at η {eta:g}" for eta, change in changes.items()
                                if change is not None)  # fmt: skip
             paired = f" Points on the same texts: {points}." if points else ""
+            null = level.get(("none", None))
+            guesses = f" {told}" if null and (told := nothing_learnt(null)) else ""
             said.append(
                 f"- {READERS[reader].title}: text to text is surely above token "
-                f"representation at {len(above)} of {len(changes)} η{missed}.{paired}"
+                f"representation at {len(above)} of {len(changes)} η{missed}.{paired}{guesses}"
             )
     return said
 

@@ -13,7 +13,7 @@ from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.figures.training_noise import utility_figure
 from core.specs import DefenceSpec
-from core.studies.in_order import TEXT, TOKEN, by_order
+from core.studies.in_order import TEXT, TOKEN, by_order, nothing_learnt
 from core.studies.odds import ODDS
 from core.studies.privacy_paper import constrained_alike
 from core.studies.training_points import Constrained, UnderNoise
@@ -31,6 +31,7 @@ PAPER = (
     "Hollow diamonds: Qu et al. (2021), on BERT's word embeddings, at the η of ours at which as "
     "many tokens come back."
 )
+_NOTHING_LEARNT = "This network learns nothing here, with noise or without"
 _NO_PAPER = "Of this task the paper prints nothing."
 
 
@@ -72,13 +73,16 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
     pairs = {eta: (at[TEXT, eta], at[TOKEN, eta]) for eta in etas}
     rest = by_order({eta: (text.accuracy, token.accuracy, text.from_token)
                      for eta, (text, token) in pairs.items()})  # fmt: skip
-    slot.title(_title(etas, rest.pop("above")), anchor=False)
     null = next((point for point in points if math.isinf(point.eta)), None)
+    guesses = "" if null is None else nothing_learnt(null.accuracy)
+    title = _title(etas, rest.pop("above"))
+    slot.title(_NOTHING_LEARNT if guesses else title, anchor=False)
     noisy = [point for point in points if math.isfinite(point.eta)]
     told = []
     if null is not None:
         told.append(f"Without noise the {READERS[reader].title} reaches "
                     f"**{null.accuracy.said()}** %.")  # fmt: skip
+    told += [guesses] if guesses else []
     for mechanism in dict.fromkeys(point.mechanism for point in noisy):
         own = [point for point in noisy if point.mechanism == mechanism]
         low, high = own[0], own[-1]
