@@ -205,6 +205,7 @@ def test_a_network_that_learns_nothing_is_no_verdict_on_mechanisms(
     page = opened(rows, part="noise", task="mrpc", network="bilstm")
     assert page.title[0].value == "This network learns nothing here, with noise or without"
     assert "not surely above guessing (68.4) either" in told(page)
+    assert "above token representation" not in told(page)
 
 
 def test_pretraining_says_what_it_won_back_and_that_it_is_a_subset(

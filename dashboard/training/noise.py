@@ -90,12 +90,12 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
     changes = [f"**{text.from_token.said()}** at η {eta:g}" for eta, (text, _) in pairs.items()
-               if text.from_token is not None]  # fmt: skip
+               if text.from_token is not None and not guesses]  # fmt: skip
     if changes:
         told.append("Text to text above token representation, in points on the same texts: "
                     f"{', '.join(changes)}.")  # fmt: skip
     for how, where in rest.items():
-        if where:
+        if where and not guesses:
             told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")
     slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
     promises = [
