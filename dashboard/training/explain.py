@@ -91,7 +91,9 @@ _NOT_SHOWN = {
     "classifiers alone, and of the texts that it was fitted to.\n"
     "- A frozen encoder with an adapter has less room to hide words than one that is trained from "
     "the beginning, as the paper's dual encoders were. Which encoders were measured stands at the "
-    "top.",
+    "top.\n"
+    "- For the dual encoders no weights ship from which an attacker could go on: theirs learn from "
+    "the texts that are told here alone. Who asks the encoder about more can read more.",
     "noise": "- The two scales of η differ, since the word embeddings do: the paper's figures "
     "stand where as many tokens come back, which is one way to compare them.\n"
     "- Our network is MiniLM and the paper's BERT. Compare the shape of the curves, not their "
