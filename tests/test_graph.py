@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = (
     ("core.errors", "core.assets", "core.glossary"),
-    ("core.vectors", "core.results", "core.said", "core.ranges", "core.units"),
+    ("core.vectors", "core.results", "core.said", "core.ranges", "core.units", "core.places"),
     (
         "core.protocols",
         "core.specs",
