@@ -68,13 +68,13 @@ def show(slot: Any, found: UnderNoise) -> None:
 
 
 def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
-    at = {(point.mechanism, point.eta): point for point in points}
+    null = next((point for point in points if math.isinf(point.eta)), None)
+    guesses = "" if null is None else nothing_learnt(null.accuracy)
+    at = {(point.mechanism, point.eta): point for point in points if not guesses}
     etas = sorted({eta for mechanism, eta in at if mechanism == TEXT and (TOKEN, eta) in at})
     pairs = {eta: (at[TEXT, eta], at[TOKEN, eta]) for eta in etas}
     rest = by_order({eta: (text.accuracy, token.accuracy, text.from_token)
                      for eta, (text, token) in pairs.items()})  # fmt: skip
-    null = next((point for point in points if math.isinf(point.eta)), None)
-    guesses = "" if null is None else nothing_learnt(null.accuracy)
     title = _title(etas, rest.pop("above"))
     slot.title(_NOTHING_LEARNT if guesses else title, anchor=False)
     noisy = [point for point in points if math.isfinite(point.eta)]
@@ -90,12 +90,12 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
     changes = [f"**{text.from_token.said()}** at η {eta:g}" for eta, (text, _) in pairs.items()
-               if text.from_token is not None and not guesses]  # fmt: skip
+               if text.from_token is not None]  # fmt: skip
     if changes:
         told.append("Text to text above token representation, in points on the same texts: "
                     f"{', '.join(changes)}.")  # fmt: skip
     for how, where in rest.items():
-        if where and not guesses:
+        if where:
             told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")
     slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
     promises = [
