@@ -84,7 +84,7 @@ def of_training() -> Address:
     settings = [SimpleNamespace(encoder=name, hides="words") for name in ("minilm", "dual")]
     heads = (SimpleNamespace(task="news"),)
     return training.address({
-        "adversary": Adversarial(tuple(settings), (), {}, "author", 2, 1, 1, 1, 1, ()),  # type: ignore[arg-type]
+        "adversary": Adversarial(tuple(settings), (), {}, "author", {}, ()),  # type: ignore[arg-type]
         "noise": points(UnderNoise, reader="bilstm"),
         "pretraining": points(Pretrained, mechanism="text_to_text", eta=98.5),
         "private": PrivateTraining(heads, (), 1e-5, ()),  # type: ignore[arg-type]

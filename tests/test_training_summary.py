@@ -153,7 +153,8 @@ def test_the_trap_is_the_weight_that_hides_most_in_training(adversarial: Adversa
                      ("adversarial", 10.0), ("leace", 0.0)]  # fmt: skip
     verdict = adversarial.verdict("minilm", "words")
     assert verdict is not None and verdict.met is None
-    assert adversarial.label == "author" and adversarial.n_seeds == 2
+    assert adversarial.label == "author"
+    assert adversarial.bases["minilm", "words"].n_seeds == 2
 
 
 def test_a_defence_that_holds_springs_no_trap_and_one_without_training_has_none(
@@ -206,7 +207,25 @@ def test_a_weight_that_ran_away_under_a_seed_is_neither_trap_nor_verdict(tmp_pat
 def test_texts_are_counted_that_were_there_and_not_those_asked_for(
     adversarial: Adversarial,
 ) -> None:
-    assert (adversarial.n_known, adversarial.n_targets) == (6000, 600)
+    basis = adversarial.bases["minilm", "words"]
+    assert (basis.n_known, basis.n_targets) == (6000, 600)
+    assert basis.table == "adversarial"
+
+
+def test_each_table_tells_the_texts_of_its_own_encoders(tmp_path: Path) -> None:
+    """More labels and more texts of the attackers, in a table beside, are told there alone."""
+    here, there = (adversarial_rows(encoders=(name,)) for name in ("minilm", "dual_lstm"))
+    told = [replace(row, cell={**row.cell, "n_labels": 90},
+                    facts={**row.facts, **({"n_known_texts": 48000} if "n" in row else {})})
+            for row in there]  # fmt: skip
+    folder = ship(tmp_path / "rows", "adversarial", rows=here)
+    write_json(folder / "adversarial-more.json", table_of("adversarial", told))
+    found = load_part("adversarial", folder)
+    assert isinstance(found, Adversarial)
+    for place, basis in found.bases.items():
+        told_of = (basis.table, basis.n_labels, basis.n_known)
+        assert told_of == (("adversarial", 20, 6000) if place[0] == "minilm"
+                           else ("adversarial-more", 90, 48000))  # fmt: skip
 
 
 def test_the_trap_shows_what_was_promised_below_what_is_read(adversarial: Adversarial) -> None:

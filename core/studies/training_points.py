@@ -16,6 +16,7 @@ from core.studies.provenance import Provenance
 __all__ = [
     "Adapted",
     "Adversarial",
+    "Basis",
     "Constrained",
     "Pretrained",
     "Trap",
@@ -108,6 +109,26 @@ class Trial:
         return Trap(setting, next(controls, None) if setting.weight else None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Basis:
+    """What the figures of one encoder rest on, where one thing is hidden.
+
+    Attributes
+    ----------
+    n_labels, n_defence, n_known, n_targets, n_seeds : int
+        Labels told apart; texts of the defence, of the attackers, and under attack; seeds.
+    table : str
+        In docs/results.
+    """
+
+    n_labels: int
+    n_defence: int
+    n_known: int
+    n_targets: int
+    n_seeds: int
+    table: str = ""
+
+
 @dataclass(frozen=True)
 class Adversarial:
     """What the study of adversarial training measured.
@@ -120,19 +141,15 @@ class Adversarial:
         Fresh attacker to its family, in words.
     label : str
         The attribute.
-    n_labels, n_defence, n_known, n_targets, n_seeds : int
-        Labels told apart; texts of the defence, of the attackers, and under attack; seeds.
+    bases : dict
+        Encoder and what is hidden, to what their figures rest on: tables have their own texts.
     """
 
     settings: tuple[Setting, ...]
     verdicts: tuple[Verdict, ...]
     families: dict[str, str]
     label: str
-    n_labels: int
-    n_defence: int
-    n_known: int
-    n_targets: int
-    n_seeds: int
+    bases: Mapping[tuple[str, str], Basis]
     provenances: Provenances
     versions: Mapping[str, int] = field(default_factory=dict)
 

@@ -24,6 +24,7 @@ from core.studies.tables import read_rows
 from core.studies.training_points import (
     Adapted,
     Adversarial,
+    Basis,
     Constrained,
     Pretrained,
     UnderNoise,
@@ -84,7 +85,8 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
             raise ValueError("nothing was measured")
         versions = {table: _version(rows) for table, rows in by_table.items()}
         rows = [row for found in by_table.values() for row in found]
-        return replace(_READERS[study](rows), versions=versions)
+        found = replace(_READERS[study](rows), versions=versions)
+        return _with_tables(found, by_table) if isinstance(found, Adversarial) else found
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
         named = " or ".join(map(str, tables.values()))
@@ -95,26 +97,36 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
 
 def _adversarial(rows: Sequence[Row]) -> Adversarial:
     after = [row for row in rows if row["when"] == "after"]
-    first = rows[0]
-    sizes: dict[str, Any] = {
-        name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")
-    }
-    # Asked for were so many; labels may have fewer, and near-duplicates are not attacked.
-    for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
-        found_here = [int(row[counted]) for row in after if counted in row]
-        sizes[name] = round(fmean(found_here)) if found_here else sizes[name]
     found = Adversarial(
         settings=tuple(settings_in(rows)),
         verdicts=tuple(verdicts(rows)),
         families=_families(after),
-        label=str(first["label"]),
-        **sizes,
-        n_seeds=_n_seeds(rows),
+        label=str(rows[0]["label"]),
+        bases={(str(encoder), str(hides)): _basis(own)
+               for (encoder, hides), own in _by(rows, "encoder", "hides").items()},
         provenances=_provenances(rows),
-    )
+    )  # fmt: skip
     if not any(each.after for each in found.settings):
         raise ValueError("no fresh attacker came")
     return found
+
+
+def _basis(rows: Sequence[Row]) -> Basis:
+    first = rows[0]
+    sizes = {name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")}
+    # Asked for were so many; labels may have fewer, and near-duplicates are not attacked.
+    for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
+        found = [int(row[counted]) for row in rows if row["when"] == "after" and counted in row]
+        sizes[name] = round(fmean(found)) if found else sizes[name]
+    return Basis(**sizes, n_seeds=_n_seeds(rows))
+
+
+def _with_tables(found: Adversarial, by_table: Mapping[str, Sequence[Row]]) -> Adversarial:
+    """Return the same with the table of each encoder's figures."""
+    tables = {(str(row["encoder"]), str(row["hides"])): table
+              for table, rows in by_table.items() for row in rows}  # fmt: skip
+    bases = {place: replace(basis, table=tables[place]) for place, basis in found.bases.items()}
+    return replace(found, bases=bases)
 
 
 def _families(rows: Sequence[Row]) -> dict[str, str]:

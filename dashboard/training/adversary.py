@@ -81,11 +81,11 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
         f"{promised.chance:.1f} there and {read.chance:.1f} here."
     )
     slot.markdown(f"{told}{_twin(trap)}{_beside(settings, hides)}")
-    n = read.n_seeds
+    n, basis = read.n_seeds, found.bases[trap.setting.encoder, hides]
     slot.caption(
         f"95 % intervals in brackets, in training by text alone; {n} seed{'s' * (n != 1)}. "
-        f"Defences were trained on at most {found.n_defence:,} texts of {found.n_labels} labels, "
-        f"attackers on {found.n_known:,} others; {found.n_targets:,} that neither saw are under "
+        f"Defences were trained on at most {basis.n_defence:,} texts of {basis.n_labels} labels, "
+        f"attackers on {basis.n_known:,} others; {basis.n_targets:,} that neither saw are under "
         "attack."
     )
 

@@ -30,11 +30,20 @@ def seen(part: str, shown: Summary | None) -> Seen:
     """Return what the part that is shown rests on, and what measures it."""
     from core.story.views_read import origin
 
-    commands = missing.commands_of(part, shown)
+    commands = _commands(part, shown)
     told = () if shown is None else _facts(shown)
     if shown is None or not told:
         return Seen(facts=UNMEASURED, commands=commands)
     return Seen(facts=(*told, *origin(shown.provenances)), commands=commands)
+
+
+def _commands(part: str, shown: Summary | None) -> list[str]:
+    """Return what measures the tables behind what is shown, and none of another encoder."""
+    if isinstance(shown, Adversarial):
+        basis = shown.bases.get((str(chosen("encoder")), str(chosen("hides"))))
+        if basis is not None:
+            return [missing.command_of(part, basis.table)]
+    return missing.commands_of(part, shown)
 
 
 def _facts(shown: Summary) -> tuple[Fact, ...]:
@@ -53,17 +62,18 @@ def _adversary(found: Adversarial) -> tuple[Fact, ...]:
     if trap is None:
         return ()
     name, _ = trap.setting.strongest
+    basis = found.bases[encoder, hides]
     hidden = "words" if hides == "words" else found.label
     return (
         (
             "Data",
-            f"texts of {found.n_labels} labels, by {encoder_title(encoder)}; hidden: {hidden}",
+            f"texts of {basis.n_labels} labels, by {encoder_title(encoder)}; hidden: {hidden}",
         ),
-        ("n", f"{found.n_targets:,} texts attacked; {_seeds(found.n_seeds)}"),
+        ("n", f"{basis.n_targets:,} texts attacked; {_seeds(basis.n_seeds)}"),
         ("Interval", _INTERVAL),
         ("Attacker", f"{found.families.get(name, name)}, fresh: trained after the defence"),
         ("Access", "the vectors behind the defence, and texts of the attacker's own with theirs"),
-        ("Cost", f"taught by {found.n_known:,} texts; the defence by {found.n_defence:,}"),
+        ("Cost", f"taught by {basis.n_known:,} texts; the defence by {basis.n_defence:,}"),
     )
 
 
