@@ -17,9 +17,11 @@ from core.defences.deniability.vocabulary import (
     measure_vocabulary,
     save_vocabulary,
 )
-from core.defences.metric_dp import nearest
+from core.defences.metric_dp import sieve
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.nearest import NearestCandidate
+from core.defences.metric_dp.side_by_side import ahead, side_by_side
+from core.defences.metric_dp.sieve import Format
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, StoppedError
 
@@ -59,6 +61,11 @@ def envelopes(minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray) -> En
     return minilm_engine.envelopes(minilm_tokens)
 
 
+def skip_unless_right(format: Format) -> None:
+    if format == "int8" and not sieve._multiplies_int8():
+        pytest.skip("this processor has no products of int8")
+
+
 def test_the_nearest_candidate_is_the_nearest() -> None:
     rng = np.random.default_rng(0)
     known = rng.standard_normal((3000, 16)).astype(np.float32)
@@ -67,7 +74,11 @@ def test_the_nearest_candidate_is_the_nearest() -> None:
     assert (NearestCandidate(known)(queries) == distances.argmin(1)).all()
 
 
-def test_the_sieve_misses_no_nearest_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("format", ["int8", "bfloat16"])
+def test_the_sieve_misses_no_nearest_candidate(
+    format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_unless_right(format)
     rng = np.random.default_rng(3)
     centres = rng.standard_normal((50, 24))
     # Close together, where rounding decides; two alike, of which the first is the answer.
@@ -78,22 +89,59 @@ def test_the_sieve_misses_no_nearest_candidate(monkeypatch: pytest.MonkeyPatch) 
     queries[0] = known[7]
     exact = queries.astype(np.float64) @ known.T.astype(np.float64)
     exact -= (known.astype(np.float64) ** 2).sum(1) / 2
-    monkeypatch.setattr(nearest, "fast_dtype", lambda device: torch.bfloat16)
-    found = NearestCandidate(known)
+    found = NearestCandidate(known, format=format)
     assert found._sieve is not None
     places = found(queries)
     assert places[0] == 7
     chosen = exact[np.arange(4000), places]
     np.testing.assert_allclose(chosen, exact.max(1), rtol=1e-12, atol=1e-12)
     assert (places == exact.argmax(1)).mean() > 0.999, "but for what float64 cannot tell"
-    monkeypatch.setattr(nearest._Sieve, "_bound", lambda self, block, best: best.bfloat16())
-    assert (found(queries) != places).mean() > 0.05, "without the bound it would"
+    monkeypatch.setattr(sieve._Scores, "floor", lambda self, scores: self.products.amax(1))
+    assert (found(queries) != places).mean() > 0.02, "without the bound it would"
 
 
-def test_numbers_beyond_every_bound_are_answered() -> None:
+@pytest.mark.parametrize("format", ["int8", "bfloat16"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+def test_products_err_by_no_more_than_is_said(format: Format, scale: float) -> None:
+    """Of candidates far from the origin, with a coordinate much greater than the others."""
+    skip_unless_right(format)
+    rng = np.random.default_rng(2)
+    known = 0.1 * rng.standard_normal((500, 32)) + 0.4
+    known[:, 3] *= 9
+    queries = torch.from_numpy(known[:64] + scale * rng.standard_normal((64, 32))).float()
+    u = torch.from_numpy(known).float()
+    halves = u.double().square().sum(1) / 2
+    scores = sieve.Sieve(u, halves, format)._products(queries)
+    told = scores.products[:, :500].double() * scores.unit[:, None] - scores.offset[:, None]
+    exact = queries.double() @ u.double().T - halves
+    least = scores.floor(exact.amin(1)).double()
+    assert (scores.products[:, :500].double().amin(1) >= least).all()
+    rounded = 2.0**-8 * told.abs() if format == "bfloat16" else 0
+    off = (told - exact).abs() - rounded
+    assert (off <= scores.error[:, None]).all()
+    assert off.max() > 0.01 * scores.error.min(), "nor is far more allowed than is lost"
+
+
+@pytest.mark.parametrize("format", ["int8", "bfloat16", "float32"])
+def test_numbers_beyond_every_bound_are_answered(format: Format) -> None:
+    skip_unless_right(format)
     known = np.random.default_rng(0).standard_normal((3000, 8)).astype(np.float32)
-    places = NearestCandidate(known)(np.full((3, 8), 3e38, dtype=np.float32))
-    assert ((places >= 0) & (places < 3000)).all()
+    for far in (3e38, np.inf, np.nan):
+        places = NearestCandidate(known, format=format)(np.full((3, 8), far, dtype=np.float32))
+        assert ((places >= 0) & (places < 3000)).all()
+
+
+def test_pieces_side_by_side_are_all_done_and_what_they_raise_is_raised() -> None:
+    done: list[int] = []
+    before = torch.get_num_threads()
+    side_by_side(done.append, range(40))
+    assert sorted(done) == list(range(40)) and torch.get_num_threads() == before
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(lambda i: 1 // (i - 30), range(40))
+    made = list(ahead(lambda i: i * i, range(5)))
+    assert made == [0, 1, 4, 9, 16] and list(ahead(abs, [])) == []
+    with pytest.raises(ZeroDivisionError):
+        list(ahead(lambda i: 1 // (i - 3), range(5)))
 
 
 def test_equals_brute_force_on_200_tokens_200_draws_7_eta(

@@ -17,6 +17,7 @@ from core.defences.metric_dp.mechanisms import (
 )
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import draw_noise, secure_generator
+from core.defences.metric_dp.sieve import Format, _multiplies_int8
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 
@@ -177,18 +178,18 @@ class Tokens:
         return run
 
 
-@pytest.mark.parametrize("is_quick", [True, False])
+@pytest.mark.parametrize("format", ["int8", "bfloat16", "float32"])
 def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
-    is_quick: bool, monkeypatch: pytest.MonkeyPatch
+    format: Format,
 ) -> None:
     """Of near and of far ranks, and of vectors of which no product can be bounded."""
-    quick = torch.bfloat16 if is_quick else torch.float32
-    monkeypatch.setattr("core.defences.metric_dp.nearest.fast_dtype", lambda place: quick)
+    if format == "int8" and not _multiplies_int8():
+        pytest.skip("this processor has no products of int8")
     rng = np.random.default_rng(5)
     known = rng.standard_normal((2100, 24)).astype(np.float32)
     known[7] = known[1900]  # of equals the first comes first
-    nearest = NearestCandidate(known)
-    assert (nearest._sieve is not None) is is_quick
+    nearest = NearestCandidate(known, format=format)
+    assert (nearest._sieve is not None) is (format != "float32")
     queries = (known[rng.integers(0, 2100, 400)] + 0.5 * rng.standard_normal((400, 24))).astype(
         np.float32
     )

@@ -85,8 +85,8 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
             raise ValueError("nothing was measured")
         versions = {table: _version(rows) for table, rows in by_table.items()}
         rows = [row for found in by_table.values() for row in found]
-        found = replace(_READERS[study](rows), versions=versions)
-        return _with_tables(found, by_table) if isinstance(found, Adversarial) else found
+        read = replace(_READERS[study](rows), versions=versions)
+        return _with_tables(read, by_table) if isinstance(read, Adversarial) else read
     except (ArithmeticError, AttributeError, InvalidInputError, LookupError, TypeError,
             ValueError) as error:  # fmt: skip
         named = " or ".join(map(str, tables.values()))
@@ -113,7 +113,9 @@ def _adversarial(rows: Sequence[Row]) -> Adversarial:
 
 def _basis(rows: Sequence[Row]) -> Basis:
     first = rows[0]
-    sizes = {name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")}
+    sizes: dict[str, Any] = {
+        name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")
+    }
     # Asked for were so many; labels may have fewer, and near-duplicates are not attacked.
     for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
         found = [int(row[counted]) for row in rows if row["when"] == "after" and counted in row]

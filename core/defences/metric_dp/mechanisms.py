@@ -24,6 +24,7 @@ from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
+from core.defences.metric_dp.side_by_side import ahead
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
@@ -99,12 +100,15 @@ class TextPrivatizer:
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each under noise of its own."""
-        changed = np.empty(len(token_ids), np.int64)
-        for start in range(0, len(token_ids), _BLOCK):
-            block = np.asarray(token_ids[start : start + _BLOCK], np.int64)
-            noise = draw_noise(len(block), self._vectors.shape[1], self.eta, rng=self._rng)
-            changed[start : start + _BLOCK] = self._nearest(self._vectors[block] + noise)
-        return self.ids[changed]
+        token_ids = np.asarray(token_ids, np.int64)
+        blocks = [token_ids[i : i + _BLOCK] for i in range(0, len(token_ids), _BLOCK)]
+        changed = [self._nearest(moved) for moved in ahead(self._moved, blocks)]
+        return self.ids[np.concatenate(changed)] if changed else token_ids[:0]
+
+    def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
+        noise += self._vectors[token_ids]
+        return noise
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
         """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
