@@ -93,9 +93,8 @@ _NOT_SHOWN = {
     "the beginning, as the paper's dual encoders were. Which encoders were measured stands at the "
     "top.\n"
     "- For the dual encoders no weights ship from which an attacker could go on: theirs learn from "
-    "the texts that are told here alone. Who asks the encoder about more reads more: of one that "
-    "hid most of the words from them, some 49,000 texts brought about twice as many back "
-    "(docs/results/adversarial-dual-more.md).",
+    "the texts that are told here alone. Who asks the encoder about more reads more "
+    "(docs/results/adversarial-dual-few.md holds what attackers with fewer texts read).",
     "noise": "- The two scales of η differ, since the word embeddings do: the paper's figures "
     "stand where as many tokens come back, which is one way to compare them.\n"
     "- Our network is MiniLM and the paper's BERT. Compare the shape of the curves, not their "

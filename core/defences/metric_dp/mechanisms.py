@@ -107,8 +107,7 @@ class TextPrivatizer:
 
     def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
-        noise += self._vectors[token_ids]
-        return noise
+        return self._vectors[token_ids] + noise
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
         """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
