@@ -195,11 +195,11 @@ def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
     )
     queries[0] = known[7]
     ranks = rng.integers(0, 20, 400)
-    ranks[:3], ranks[50:60] = (1, 0, 0), rng.integers(31, 2100, 10)
+    ranks[:3], ranks[300:310] = (1, 0, 0), rng.integers(31, 2100, 10)
     far = np.linalg.norm(queries[:, None].astype(np.float64) - known[None], axis=2)
     true = np.take_along_axis(np.argsort(far, axis=1, kind="stable"), ranks[:, None], 1)[:, 0]
     found = nearest.of_ranks(queries, ranks)
-    assert {int(found[0]), int(true[0])} <= {7, 1900}
+    assert int(found[0]) in ({7, 1900} if format == "float32" else {1900})
     assert (found[1:] == true[1:]).all()
     assert (nearest.of_ranks(queries, np.zeros(400, np.int64)) == nearest(queries)).all()
     huge = np.full((2, 24), 3e38, np.float32)
@@ -322,3 +322,18 @@ def test_the_noise_on_a_texts_vector_has_the_norms_of_its_eta() -> None:
     norms = np.linalg.norm(found.astype(np.float64), axis=1)
     assert stats.kstest(norms, stats.gamma(8, scale=1 / 5.0).cdf).pvalue > 0.001
     assert norms.mean() == pytest.approx(8 / 5.0, rel=0.03)
+
+
+def test_a_seed_gives_the_same_tokens_however_many_blocks_they_take(
+    minilm: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The noise of the next block is drawn while one is searched: in the order of the blocks."""
+    monkeypatch.setattr("core.defences.metric_dp.mechanisms._BLOCK", 50)
+    privatizer = TextPrivatizer(minilm, 75.0, rng=np.random.default_rng(3))
+    tokens = np.arange(2000, 2130)
+    vectors, rng = minilm.token_vectors.float().numpy(), np.random.default_rng(3)
+    nearest = NearestCandidate(vectors[privatizer.ids], format="float32")
+    blocks = np.split(tokens, [50, 100])
+    drawn = [vectors[each] + draw_noise(len(each), 384, 75.0, rng=rng) for each in blocks]
+    expected = np.concatenate([privatizer.ids[nearest(each)] for each in drawn])
+    assert (privatizer.tokens(tokens) == expected).all()

@@ -12,6 +12,7 @@ replaced or perturbed; nothing passes through. What is not: the *number* of word
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _BLOCK = 8192
-"""Tokens whose noise is in memory at a time."""
+"""Tokens whose noise is drawn at a time; that of the next is drawn while one is used."""
 
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
 
@@ -102,7 +103,8 @@ class TextPrivatizer:
         """Return what each of (m,) tokens becomes, each under noise of its own."""
         token_ids = np.asarray(token_ids, np.int64)
         blocks = [token_ids[i : i + _BLOCK] for i in range(0, len(token_ids), _BLOCK)]
-        changed = [self._nearest(moved) for moved in ahead(self._moved, blocks)]
+        with closing(ahead(self._moved, blocks)) as coming:
+            changed = [self._nearest(moved) for moved in coming]
         return self.ids[np.concatenate(changed)] if changed else token_ids[:0]
 
     def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -46,9 +48,10 @@ class NearestCandidate:
         half_squares = self._known.double().square().sum(1).div(2)
         self._half_squares = half_squares.float()
         format = format or fast_format(self._known.device)
-        is_quick = format != "float32" and len(known) > _FEW and 0 < half_squares.max() < torch.inf
-        self._sieve = Sieve(self._known, half_squares, format) if is_quick else None
-        self._step = Sieve.block if is_quick else self.block
+        is_usual = 2.0**-80 < float(half_squares.max()) < 2.0**80
+        self._sieve = None
+        if format != "float32" and len(known) > _FEW and is_usual:
+            self._sieve = Sieve(self._known, half_squares, format)
 
     def __call__(self, queries: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the place of the candidate nearest to each of the (m, n) queries."""
@@ -59,10 +62,11 @@ class NearestCandidate:
             block = torch.as_tensor(queries[rows], device=self._known.device)
             places = (self._sieve or self._find)(block)
             if (places == len(self._known)).any():  # numbers beyond what can be bounded
-                places = self._find(block)
+                exact = block.double() @ self._known.double().T
+                places = (exact - self._known.double().square().sum(1) / 2).argmax(1)
             found[rows] = places.cpu().numpy()
 
-        side_by_side(find, self._blocks(len(queries)))
+        self._in_blocks(find, len(queries))
         return found
 
     def of_ranks(self, queries: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -84,11 +88,17 @@ class NearestCandidate:
                 places = self._sieve.of_ranks(block, ranks[rows])
             found[rows] = self._of_ranks(block, ranks[rows]) if places is None else places
 
-        side_by_side(find, self._blocks(len(queries)))
+        self._in_blocks(find, len(queries))
         return found
 
-    def _blocks(self, n: int) -> list[slice]:
-        return [slice(start, start + self._step) for start in range(0, n, self._step)]
+    def _in_blocks(self, find: Callable[[slice], None], n: int) -> None:
+        step = Sieve.block if self._known.device.type == "cpu" else self.block
+        blocks = [slice(start, start + step) for start in range(0, n, step)]
+        if self._known.device.type == "cpu":
+            side_by_side(find, blocks)
+            return
+        for rows in blocks:
+            find(rows)
 
     def _of_ranks(self, block: torch.Tensor, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         scores = torch.addmm(-self._half_squares, block, self._known.T)

@@ -6,7 +6,7 @@ other at every step; here they do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -35,8 +35,12 @@ def side_by_side(work: Callable[[_T], None], pieces: Sequence[_T]) -> None:
             work(piece)
         return
     with ThreadPoolExecutor(n, initializer=_on_one_processor) as pool:
-        for done in [pool.submit(work, piece) for piece in pieces]:
-            done.result()
+        try:
+            for done in [pool.submit(work, piece) for piece in pieces]:
+                done.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _on_one_processor() -> None:
@@ -45,7 +49,7 @@ def _on_one_processor() -> None:
     threadpool_limits(1, user_api="openmp")
 
 
-def ahead(make: Callable[[_T], _U], pieces: Sequence[_T]) -> Iterator[_U]:
+def ahead(make: Callable[[_T], _U], pieces: Sequence[_T]) -> Generator[_U]:
     """Give what is made of each piece, in their order; the next is made while one is used."""
     if len(pieces) < 2:
         yield from map(make, pieces)

@@ -23,8 +23,8 @@ Format = Literal["int8", "bfloat16", "float32"]
 
 _UNIT = 2.0**-8
 """Largest relative error of rounding to bfloat16."""
-_SLACK = 2.0**-15
-"""Of lengths: more than float32 loses in sums of a few thousand terms."""
+_LARGE = 2.0**100
+"""An error up to which no product leaves the numbers that bfloat16 has."""
 _GROUP = 16
 _MOST = 2.0**31 - 1024
 """No sum of int8 products reaches it."""
@@ -43,7 +43,7 @@ def fast_format(device: torch.device) -> Format:
 @lru_cache
 def _multiplies_int8() -> bool:
     """Return whether products of int8 are fast here, and right: older processors clip sums."""
-    if not torch.cpu._is_vnni_supported():
+    if not (torch.cpu._is_vnni_supported() and torch.backends.mkldnn.is_available()):
         return False
     a = torch.where(torch.arange(32 * 400).view(32, 400) % 3 > 0, 127, -127)
     b = torch.where(torch.arange(400 * 64).view(400, 64) % 5 > 0, 127, -127)
@@ -72,10 +72,11 @@ class _Scores:
         Where numbers are too large for any bound it is one that no product reaches.
         """
         least = (scores + self.offset - self.error) / self.unit
+        is_bounded = least.isfinite() & (self.error < _LARGE)
         if self.products.dtype is torch.int32:
-            least = torch.where(least.isfinite(), least.floor(), _MOST).clamp(-_MOST, _MOST)
+            least = torch.where(is_bounded, least.floor(), _MOST).clamp(-_MOST, _MOST)
         else:  # rounding keeps the order
-            least = torch.where(least.isfinite(), least, torch.nan)
+            least = torch.where(is_bounded, least, torch.nan)
         return least.to(self.products.dtype)
 
 
@@ -91,6 +92,7 @@ class _BFloat16:
 
     def __init__(self, known: torch.Tensor, half_squares: torch.Tensor) -> None:
         self._most = float(half_squares.max())
+        self._slack = _slack(len(known.T))
         # ½‖u‖² in three parts, each of them exact in bfloat16, against a query of ones.
         rest, parts = half_squares, []
         for _ in range(3):
@@ -101,9 +103,10 @@ class _BFloat16:
     def __call__(self, block: torch.Tensor) -> _Scores:
         ones = torch.ones(len(block), 3, dtype=torch.bfloat16)
         products = torch.cat([block.bfloat16(), ones], 1) @ self._table
-        error = (2 * _UNIT + 2**-12) * (2 * self._most) ** 0.5 * block.double().norm(dim=1)
+        share = 2 * _UNIT + _UNIT**2 + 2 * self._slack
+        error = share * (2 * self._most) ** 0.5 * block.double().norm(dim=1)
         one = torch.ones_like(error)
-        return _Scores(products, one, 0 * one, error + _SLACK * self._most)
+        return _Scores(products, one, torch.zeros_like(one), error + self._slack * self._most)
 
 
 class _Int8:
@@ -122,15 +125,16 @@ class _Int8:
     def __init__(self, known: torch.Tensor, half_squares: torch.Tensor) -> None:
         self._mean = known.mean(0)
         n = known.shape[1]
+        self._slack = _slack(n)
         drawn = torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         self._rotation = torch.linalg.qr(drawn)[0].float()
         turned = (known - self._mean) @ self._rotation
-        lengths = turned.norm(dim=1)
+        lengths = turned.double().norm(dim=1)
         self._longest = float(lengths.max())
         self._most = self._longest**2 / 2
         self._scale = float(turned.abs().max()) / 127
         rounded = (turned / self._scale).round()
-        self._off = float((turned - self._scale * rounded).norm(dim=1).max())
+        self._off = float((turned - self._scale * rounded).double().norm(dim=1).max())
         halves = lengths.square() / 2
         shares = (halves / self._most * 127).round()
         self._off_halves = float((halves - self._most / 127 * shares).abs().max())
@@ -142,18 +146,24 @@ class _Int8:
         least = self._most / (127 * self._scale * 127 * self._extra)
         scale = (turned.abs().amax(1) / 127).clamp(min=least)
         rounded = (turned / scale[:, None]).round()
-        wanted = self._most / (127 * self._scale * scale)
-        times = wanted.round().clamp(max=127 * self._extra)
+        wanted = self._most / (127 * self._scale * scale.double())
+        times = wanted.round().clamp(max=127 * self._extra).float()
         share = (times[:, None] + torch.arange(self._extra)).div(self._extra).floor()
         products = torch._int_mm(torch.cat([rounded, share], 1).to(torch.int8), self._table)
         sent = scale[:, None] * rounded
-        error = (turned - sent).norm(dim=1) * self._longest + sent.norm(dim=1) * self._off
-        error = error + self._off_halves + self._most * (1 - times / wanted).abs()
-        error = error + _SLACK * (turned.norm(dim=1) + self._longest) * self._longest
+        lengths, off = sent.double().norm(dim=1), (turned - sent).double().norm(dim=1)
+        error = off * self._longest + lengths * self._off
+        error = error + self._off_halves + self._most * (1 - times.double() / wanted).abs()
+        error = error + self._slack * (lengths + off + self._longest) * self._longest
         mean = self._mean.double()
         offset = mean.square().sum() / 2 - block.double() @ mean
         unit = scale.double() * self._scale
-        return _Scores(products, unit, offset, error.double())
+        return _Scores(products, unit, offset, error)
+
+
+def _slack(n: int) -> float:
+    """Return what share of lengths float32 may lose in a product with a rotation, at worst."""
+    return max(2.0**-15, n**1.5 * 2.0**-24)
 
 
 def _in_groups(table: torch.Tensor) -> torch.Tensor:
@@ -174,9 +184,16 @@ class Sieve:
 
     block = 256  # as many products as a processor's cache holds
 
-    def __init__(self, known: torch.Tensor, half_squares: torch.Tensor, format: Format) -> None:
+    def __init__(
+        self,
+        known: torch.Tensor,
+        half_squares: torch.Tensor,
+        format: Literal["int8", "bfloat16"],
+    ) -> None:
         self._known, self._half_squares = known, half_squares
-        made: type[_Int8 | _BFloat16] = _Int8 if format == "int8" else _BFloat16
+        # Candidates that are all but one have no scale of their own.
+        is_apart = float((known - known.mean(0)).abs().max()) > 2.0**-60
+        made: type[_Int8 | _BFloat16] = _Int8 if format == "int8" and is_apart else _BFloat16
         self._products: _Products = made(known, half_squares)
 
     def __call__(self, block: torch.Tensor) -> torch.Tensor:
