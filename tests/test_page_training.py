@@ -164,7 +164,7 @@ def test_where_fresh_attackers_read_no_more_no_trap_is_claimed(
     opened: Open, tmp_path: Path
 ) -> None:
     page = opened(ship(tmp_path / "h", "adversarial", rows=adversarial_rows(holds=True)))
-    assert page.title[0].value.startswith("Fresh attackers did not surely read more")
+    assert page.title[0].value.startswith("Pressure did not surely take more")
 
 
 def test_a_goal_that_was_met_names_its_setting(opened: Open, tmp_path: Path) -> None:

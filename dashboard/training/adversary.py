@@ -66,7 +66,8 @@ def _finding(slot: Any, found: Adversarial, trap: Trap | None, settings: Sequenc
     slot.title(
         sprung
         if trap.is_sprung
-        else "Fresh attackers did not surely read more than training promised",
+        else "Pressure did not surely take more from the adversary in training than from fresh "
+        "attackers",
         anchor=False,
     )  # fmt: skip
     name, _ = trap.setting.strongest
