@@ -126,6 +126,7 @@ class Basis:
     n_known: int
     n_targets: int
     n_seeds: int
+    provenances: Provenances
     table: str = ""
 
 

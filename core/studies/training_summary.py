@@ -120,7 +120,7 @@ def _basis(rows: Sequence[Row]) -> Basis:
     for name, counted in (("n_known", "n_known_texts"), ("n_targets", "n")):
         found = [int(row[counted]) for row in rows if row["when"] == "after" and counted in row]
         sizes[name] = round(fmean(found)) if found else sizes[name]
-    return Basis(**sizes, n_seeds=_n_seeds(rows))
+    return Basis(**sizes, n_seeds=_n_seeds(rows), provenances=_provenances(rows))
 
 
 def _with_tables(found: Adversarial, by_table: Mapping[str, Sequence[Row]]) -> Adversarial:

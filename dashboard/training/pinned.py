@@ -10,7 +10,7 @@ from core.defences.trained.under_noise.registry import READERS
 from core.figures.representations import encoder_title
 from core.story.format import UNMEASURED, Fact
 from core.studies.private_points import PrivateTraining
-from core.studies.training_points import Adversarial, Pretrained, UnderNoise
+from core.studies.training_points import Adversarial, Basis, Pretrained, UnderNoise
 from core.studies.training_summary import Summary
 from core.tasks.names import task_said
 from dashboard.story.pinning import Seen
@@ -30,20 +30,22 @@ def seen(part: str, shown: Summary | None) -> Seen:
     """Return what the part that is shown rests on, and what measures it."""
     from core.story.views_read import origin
 
-    commands = _commands(part, shown)
+    basis = _basis(shown)
+    commands = (
+        [missing.command_of(part, basis.table)] if basis else missing.commands_of(part, shown)
+    )
     told = () if shown is None else _facts(shown)
     if shown is None or not told:
         return Seen(facts=UNMEASURED, commands=commands)
-    return Seen(facts=(*told, *origin(shown.provenances)), commands=commands)
+    rests_on = (basis or shown).provenances
+    return Seen(facts=(*told, *origin(rests_on)), commands=commands)
 
 
-def _commands(part: str, shown: Summary | None) -> list[str]:
-    """Return what measures the tables behind what is shown, and none of another encoder."""
-    if isinstance(shown, Adversarial):
-        basis = shown.bases.get((str(chosen("encoder")), str(chosen("hides"))))
-        if basis is not None:
-            return [missing.command_of(part, basis.table)]
-    return missing.commands_of(part, shown)
+def _basis(shown: Summary | None) -> Basis | None:
+    """Return what the figures of the encoder that is shown rest on, and none of another."""
+    if not isinstance(shown, Adversarial):
+        return None
+    return shown.bases.get((str(chosen("encoder")), str(chosen("hides"))))
 
 
 def _facts(shown: Summary) -> tuple[Fact, ...]:
