@@ -117,6 +117,8 @@ class Basis:
     ----------
     n_labels, n_defence, n_known, n_targets, n_seeds : int
         Labels told apart; texts of the defence, of the attackers, and under attack; seeds.
+    provenances : tuple of Provenance or None
+        Of each row.
     table : str
         In docs/results.
     """
