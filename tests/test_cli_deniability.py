@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.defences.metric_dp.files import BATCH_ROWS, privatize_file
+from core.defences.metric_dp.files import BATCH_ROWS, each, privatize_file
 from core.errors import InvalidInputError, StorageError
 
 
@@ -220,7 +220,7 @@ def test_no_file_is_overwritten(core: Any, tiny_bert: Path, tmp_path: Path) -> N
         return list(texts)
 
     with pytest.raises(InvalidInputError, match="not overwritten"):
-        privatize_file(source, late, change)
+        privatize_file(source, late, each(change))
     assert late.read_text() == "came meanwhile"
 
 
@@ -247,5 +247,5 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     with pytest.raises(StorageError, match="No space left"):
-        privatize_file(source, out, full)
+        privatize_file(source, out, each(full))
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

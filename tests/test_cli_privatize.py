@@ -11,6 +11,7 @@ import pytest
 
 from core.cli.privatize import MECHANISMS
 from core.defences.metric_dp.beside import readable
+from core.defences.metric_dp.files import each
 from core.defences.registry import DEFENCES
 from core.encoders.transformer import TransformerEncoder
 
@@ -86,14 +87,15 @@ def test_before_and_after_stand_side_by_side_on_request(
 
 
 def test_a_text_that_begins_with_a_word_piece_is_readable() -> None:
-    change = readable(lambda texts: [f"##{text}, ## and {text}" for text in texts])
-    assert change(["pacemar", "er"]) == ["pacemar, ## and pacemar", "er, ## and er"]
+    change = readable(each(lambda texts: [f"##{text}, ## and {text}" for text in texts]))
+    expected = [["pacemar, ## and pacemar", "er, ## and er"], []]
+    assert list(change([["pacemar", "er"], []])) == expected
 
 
 def test_word_pieces_are_joined_wherever_they_stand(minilm: TransformerEncoder) -> None:
     pieces = ["##er", "garden", "##er", "the", "##ing"]
     ids = [minilm.tokens.index(piece) for piece in pieces]
-    (text,) = readable(lambda texts: [minilm.text_of(ids) for _ in texts])(["one"])
+    ((text,),) = readable(each(lambda texts: [minilm.text_of(ids) for _ in texts]))([["one"]])
     assert text == "er gardener theing"
 
 

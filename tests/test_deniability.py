@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from core.defences.deniability.vocabulary import (
 from core.defences.metric_dp import sieve
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.side_by_side import ahead, side_by_side
+from core.defences.metric_dp.side_by_side import in_parts, side_by_side
 from core.defences.metric_dp.sieve import Format
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, StoppedError
@@ -97,7 +98,13 @@ def test_the_sieve_misses_no_nearest_candidate(
     chosen = exact[np.arange(4000), places]
     np.testing.assert_allclose(chosen, exact.max(1), rtol=1e-12, atol=1e-12)
     assert (places == exact.argmax(1)).mean() > 0.999, "but for what float64 cannot tell"
-    monkeypatch.setattr(sieve._Scores, "floor", lambda self, scores: self.products.amax(1))
+    bounds = sieve._Scores.bounds.fget
+    assert bounds is not None
+
+    def without(scores: sieve._Scores) -> tuple[np.ndarray, ...]:
+        return *bounds(scores)[:2], np.zeros(len(scores.unit))
+
+    monkeypatch.setattr(sieve._Scores, "bounds", property(without))
     assert (found(queries) != places).mean() > 0.02, "without the bound it would"
 
 
@@ -113,12 +120,11 @@ def test_products_err_by_no_more_than_is_said(format: Format, scale: float) -> N
     u = torch.from_numpy(known).float()
     halves = u.double().square().sum(1) / 2
     scores = sieve.Sieve(u, halves, format)._products(queries)
-    told = scores.products[:, :500].double() * scores.unit[:, None] - scores.offset[:, None]
+    products, less = (torch.cat(each).double() for each in zip(*scores.pieces, strict=True))
+    assert len(products) % sieve.GROUP == 0 and (less[500:] == torch.inf).all()
+    told = products[:500].T * scores.unit[:, None] - less[:500] - scores.offset[:, None]
     exact = queries.double() @ u.double().T - halves
-    least = scores.floor(exact.amin(1)).double()
-    assert (scores.products[:, :500].double().amin(1) >= least).all()
-    rounded = 2.0**-8 * told.abs() if format == "bfloat16" else 0
-    off = (told - exact).abs() - rounded
+    off = (told - exact).abs()
     assert (off <= scores.error[:, None]).all()
     assert (off / scores.error[:, None]).max() > 0.01, "nor is far more allowed than is lost"
 
@@ -166,21 +172,33 @@ def test_pieces_side_by_side_are_all_done_and_what_they_raise_is_raised(
     done: list[int] = []
     limits: list[int] = []
 
-    def work(i: int) -> None:
+    def work(i: int) -> int:
         done.append(i)
         assert threading.current_thread() is not threading.main_thread()
         limits.extend(
             each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp"
         )
+        return i
 
-    side_by_side(work, range(40))
-    assert sorted(done) == list(range(40)) and set(limits) == {1}
+    drawn: list[int] = []
+
+    def pieces() -> Iterator[int]:
+        for i in range(100):
+            drawn.append(i)
+            yield i
+
+    given = side_by_side(work, pieces())
+    assert next(given) == 0 and len(drawn) < 50, "drawn as they are needed"
+    assert list(given) == list(range(1, 100))
+    assert sorted(done) == list(range(100)) and set(limits) == {1}
     with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda i: 1 // (i - 30), range(40))
-    made = list(ahead(lambda i: i * i, range(5)))
-    assert made == [0, 1, 4, 9, 16] and list(ahead(abs, [])) == []
-    with pytest.raises(ZeroDivisionError):
-        list(ahead(lambda i: 1 // (i - 3), range(5)))
+        list(side_by_side(lambda i: 1 // (i - 30), range(40)))
+
+
+@pytest.mark.parametrize("counts", [[], [0], [0, 0, 3, 0, 1, 0], [40, 0, 2], [1, 1]])
+def test_what_is_made_of_parts_is_given_whole_by_whole(counts: list[int]) -> None:
+    made = in_parts(lambda parts: (i * i for i in parts), counts, lambda n: range(n))
+    assert list(made) == [[i * i for i in range(n)] for n in counts]
 
 
 def test_equals_brute_force_on_200_tokens_200_draws_7_eta(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from randomgen import AESCounter
 from scipy import stats
 
 from core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
@@ -41,12 +42,27 @@ def test_noise_has_gamma_norms_and_uniform_directions(dimension: int, eta: float
     assert abs(stats.spearmanr(norms, directions[:, 0])[0]) < 0.03
 
 
-def test_what_is_released_is_drawn_from_chacha20(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secrets.randbits", lambda n: 0 if n == 256 else pytest.fail("a short key"))
-    stream = secure_generator().bit_generator.random_raw(4)
-    # The key stream under a key of zeros: RFC 8439, A.1, test vector 1.
-    known = "76b8e0ada0f13d90 405d6ae55386bd28 bdd219b8a08ded1a a836efcc8b770dc7"
-    assert stream.astype("<u8").tobytes() == bytes.fromhex(known)
+@pytest.mark.parametrize(
+    ("has_aes", "n_bits", "known"),
+    [
+        # A block of zeros under a key of zeros: FIPS 197, in counter mode.
+        (True, 128, "66e94bd4ef8a2c3b884cfa59ca342b2e"),
+        # The key stream under a key of zeros: RFC 8439, A.1, test vector 1.
+        (False, 256, "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"),
+    ],
+)
+def test_what_is_released_is_drawn_from_a_cipher(
+    has_aes: bool, n_bits: int, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Counter(AESCounter):
+        use_aesni = has_aes
+
+    monkeypatch.setattr("core.defences.metric_dp.noise.AESCounter", Counter)
+    monkeypatch.setattr("secrets.randbits", lambda n: asked.append(n) or 0)
+    stream = secure_generator().bit_generator.random_raw(len(known) // 16)
+    assert stream.astype("<u8").tobytes().hex() == known and asked[-1] == n_bits
 
 
 def test_secure_generators_differ_and_seeds_repeat() -> None:
@@ -190,20 +206,31 @@ def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
     known[7] = known[1900]  # of equals the first comes first
     nearest = NearestCandidate(known, format=format)
     assert (nearest._sieve is not None) is (format != "float32")
-    queries = (known[rng.integers(0, 2100, 400)] + 0.5 * rng.standard_normal((400, 24))).astype(
+    queries = (known[rng.integers(0, 2100, 700)] + 0.5 * rng.standard_normal((700, 24))).astype(
         np.float32
     )
     queries[0] = known[7]
-    ranks = rng.integers(0, 20, 400)
-    ranks[:3], ranks[300:310] = (1, 0, 0), rng.integers(31, 2100, 10)
+    ranks = rng.integers(0, 20, 700)
+    ranks[:3], ranks[600:610] = (1, 0, 0), rng.integers(31, 2100, 10)
     far = np.linalg.norm(queries[:, None].astype(np.float64) - known[None], axis=2)
     true = np.take_along_axis(np.argsort(far, axis=1, kind="stable"), ranks[:, None], 1)[:, 0]
     found = nearest.of_ranks(queries, ranks)
     assert int(found[0]) in ({7, 1900} if format == "float32" else {1900})
     assert (found[1:] == true[1:]).all()
-    assert (nearest.of_ranks(queries, np.zeros(400, np.int64)) == nearest(queries)).all()
+    assert (nearest.of_ranks(queries, np.zeros(700, np.int64)) == nearest(queries)).all()
     huge = np.full((2, 24), 3e38, np.float32)
     assert (nearest.of_ranks(huge, np.array([0, 0])) < 2100).all()
+
+
+def test_batches_draw_what_the_same_tokens_draw_one_call_after_the_other(
+    minilm: TransformerEncoder,
+) -> None:
+    """A seed gives the same texts, however far ahead the noise is drawn."""
+    batches = [np.arange(1000 + n, 1000 + 2 * n) for n in (0, 3, 9000, 0, 700)]
+    one, other = (TextPrivatizer(minilm, 75.0, rng=np.random.default_rng(3)) for _ in range(2))
+    found = list(one.token_batches(batches))
+    for tokens, changed in zip(batches, found, strict=True):
+        assert (other.tokens(tokens) == changed).all() and len(changed) == len(tokens)
 
 
 @pytest.mark.parametrize(("x", "other"), PAIRS)

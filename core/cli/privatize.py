@@ -22,7 +22,7 @@ from core.durable import remove_leftovers
 from core.errors import InvalidInputError, similar
 
 if TYPE_CHECKING:
-    from core.defences.metric_dp.files import ChangeTexts
+    from core.defences.metric_dp.files import ChangeBatches
     from core.defences.metric_dp.promise import Promises
     from core.defences.metric_dp.replaced import ReplacementRanks
     from core.protocols import Encoder, Vectors
@@ -212,10 +212,11 @@ def _ranks(encoder: Encoder, spec: DefenceSpec) -> ReplacementRanks | None:
     return ranks_in_bundled_texts(mechanism.privatizer(known, secure_generator()))
 
 
-def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeTexts:
-    """Return what a mechanism does to a batch of texts."""
+def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
+    """Return what a mechanism does to batches of texts."""
     from core.defences.chain import Chain
-    from core.defences.metric_dp.texts import change_of
+    from core.defences.metric_dp.files import each
+    from core.defences.metric_dp.texts import batches_of
     from core.defences.registry import DEFENCES, make_defence, stages_of
     from core.specs import DefenceSpec
 
@@ -223,12 +224,12 @@ def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeText
     defence: Any = make_defence(DefenceSpec.of(spec.name, settings))
     if DEFENCES[stages_of(spec.name)[-1]].acts_on == "text":
         if isinstance(defence, Chain):
-            return defence.change(encoder)
-        return change_of(defence, encoder)
+            return defence.change_batches(encoder)
+        return batches_of(defence, encoder)
     protected = defence.protect(encoder)
 
     def encode(texts: Sequence[str]) -> Vectors:
         vectors: Vectors = protected.encode(texts)
         return vectors
 
-    return encode
+    return each(encode)

@@ -7,11 +7,11 @@ follow, for they see its output alone (post-processing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.defences.metric_dp.texts import change_of
+from core.defences.metric_dp.texts import batches_of, change_of
 from core.defences.protected import ProtectedEncoder, name_of
 from core.protocols import Encoder, OnProgress, Vectors
 from core.specs import settings_of
@@ -19,6 +19,7 @@ from core.specs import settings_of
 __all__ = ["Chain", "draws_noise"]
 
 Texts = Callable[[Sequence[str]], list[str]]
+Batches = Callable[[Iterable[Sequence[str]]], Iterator[Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,22 @@ class Chain:
 
     def change(self, encoder: Encoder) -> Texts:
         """Return what the stages that release a text make of texts, whole as they are."""
-        changes = [change_of(stage, encoder) for stage in self._on("text")]
+        change = self.change_batches(encoder)
 
         def changed(texts: Sequence[str]) -> list[str]:
-            found = list(texts)
+            (found,) = change([texts])
+            return list(found)
+
+        return changed
+
+    def change_batches(self, encoder: Encoder) -> Batches:
+        """Return the same for batches of texts."""
+        changes = [batches_of(stage, encoder) for stage in self._on("text")]
+
+        def changed(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
             for change in changes:
-                found = change(found)
-            return found
+                batches = change(batches)
+            return iter(batches)
 
         return changed
 

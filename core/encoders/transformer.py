@@ -161,7 +161,14 @@ class TransformerEncoder:
         As far as the encoder reads, or of the whole text.
         """
         limit = {} if is_whole else {"truncation": True, "max_length": self.max_length - 2}
-        encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False, **limit)
+        encoded = self._tokenizer(
+            list(texts),
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+            **limit,
+        )
         return list(encoded["input_ids"])
 
     def text_of(self, token_ids: Sequence[int]) -> str:

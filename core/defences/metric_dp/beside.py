@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from core.defences.metric_dp.files import ChangeTexts
+from core.defences.metric_dp.files import Answers, ChangeBatches, with_answers
 from core.durable import unfinished
 from core.errors import InvalidInputError
 from core.store import check_folder, storage_errors
@@ -20,24 +20,23 @@ _PIECE = "##"
 """Marks a token that goes on with the word before; at the start of a text there is none."""
 
 
-def readable(change: ChangeTexts) -> ChangeTexts:
-    """Return what changes texts likewise, a piece that begins one without its mark.
+def readable(change: ChangeBatches) -> ChangeBatches:
+    """Return what changes batches likewise, a piece that begins a text without its mark.
 
     Word pieces are joined to the word before by the tokenizer itself.
     """
 
-    def changed(texts: Sequence[str]) -> list[str] | np.ndarray:
-        answers = change(texts)
+    def read(answers: Answers) -> Answers:
         if isinstance(answers, np.ndarray):
             return answers
         return [answer.removeprefix(_PIECE) for answer in answers]
 
-    return changed
+    return lambda batches: map(read, change(batches))
 
 
 @contextmanager
-def side_by_side(change: ChangeTexts, target: Path | None) -> Iterator[ChangeTexts]:
-    """Yield what changes texts likewise, and writes each beside what became of it, as CSV.
+def side_by_side(change: ChangeBatches, target: Path | None) -> Iterator[ChangeBatches]:
+    """Yield what changes batches likewise, and writes each beside what became of it, as CSV.
 
     Parameters
     ----------
@@ -64,15 +63,15 @@ def side_by_side(change: ChangeTexts, target: Path | None) -> Iterator[ChangeTex
             writer = csv.writer(out, lineterminator="\n")
             writer.writerow(["before", "after"])
 
-            def changed(texts: Sequence[str]) -> list[str] | np.ndarray:
-                answers = change(texts)
-                if isinstance(answers, np.ndarray):
-                    raise InvalidInputError(
-                        "Vectors cannot stand beside texts. Leave --beside out, or choose a "
-                        "mechanism that releases texts."
-                    )
-                writer.writerows(zip(texts, answers, strict=True))
-                return answers
+            def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
+                for texts, answers in with_answers(change, batches, list):
+                    if isinstance(answers, np.ndarray):
+                        raise InvalidInputError(
+                            "Vectors cannot stand beside texts. Leave --beside out, or choose a "
+                            "mechanism that releases texts."
+                        )
+                    writer.writerows(zip(texts, answers, strict=True))
+                    yield answers
 
             yield changed
         file.seal(target, is_new=True)

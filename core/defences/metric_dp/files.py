@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
@@ -27,16 +30,41 @@ from core.errors import InvalidInputError
 from core.protocols import OnProgress, no_progress
 from core.store import check_folder, storage_errors
 
-__all__ = ["BATCH_ROWS", "ChangeTexts", "privatize_file"]
+__all__ = ["BATCH_ROWS", "Answers", "ChangeBatches", "each", "privatize_file", "with_answers"]
 
-ChangeTexts = Callable[[Sequence[str]], "list[str] | np.ndarray"]
-"""Texts to texts, or texts to an array (n, d) of vectors that take the texts' place."""
+Answers = Sequence[str] | np.ndarray
+"""Texts, or an array (n, d) of vectors that take the texts' place."""
+
+ChangeBatches = Callable[[Iterable[Sequence[str]]], Iterator[Answers]]
+"""Gives the answers to each batch of texts, in their order; the next may be read before."""
+
+_T = TypeVar("_T")
+
+
+def each(change: Callable[[Sequence[str]], Answers]) -> ChangeBatches:
+    """Return what changes batches, one after the other, as they come."""
+    return partial(map, lambda texts: change(texts) if texts else [])
+
+
+def with_answers(
+    change: ChangeBatches, batches: Iterable[_T], texts_of: Callable[[_T], Sequence[str]]
+) -> Iterator[tuple[_T, Answers]]:
+    """Give each batch, of whatever holds texts, with the answers to these."""
+    waiting: deque[_T] = deque()
+
+    def texts() -> Iterator[Sequence[str]]:
+        for batch in batches:
+            waiting.append(batch)
+            yield texts_of(batch)
+
+    for answers in change(texts()):
+        yield waiting.popleft(), answers
 
 
 def privatize_file(
     source: Path,
     target: Path,
-    change: ChangeTexts,
+    change: ChangeBatches,
     *,
     column: str | None = None,
     on_progress: OnProgress = no_progress,
@@ -51,7 +79,7 @@ def privatize_file(
         Of the same kind, in UTF-8; vectors can be written to Parquet only, as the column
         `vector`.
     change : callable
-        Applied to the texts of a batch. Cells without any text stay as they are.
+        Applied to the texts of all batches. Cells without any text stay as they are.
     column : str, optional
         Of the texts in a table; the longest by default.
 
@@ -89,25 +117,29 @@ def _refuse_existing(target: Path) -> None:
         raise InvalidInputError(f"{target} exists and is not overwritten. Name another file.")
 
 
-def _keeping_blanks(change: ChangeTexts) -> ChangeTexts:
+def _keeping_blanks(change: ChangeBatches) -> ChangeBatches:
     """Pass on only texts that hold something; vectors of the others are zero."""
 
-    def changed(texts: Sequence[str]) -> list[str] | np.ndarray:
-        written = [i for i, text in enumerate(texts) if text and not text.isspace()]
-        answers = change([texts[i] for i in written]) if written else []
-        if isinstance(answers, np.ndarray):
-            vectors = np.zeros((len(texts), answers.shape[1]), np.float32)
-            vectors[written] = answers
-            return vectors
-        whole = list(texts)
-        for i, answer in zip(written, answers, strict=True):
-            whole[i] = answer
-        return whole
+    def written(texts: Sequence[str]) -> list[int]:
+        return [i for i, text in enumerate(texts) if text and not text.isspace()]
+
+    def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
+        found = with_answers(change, batches, lambda texts: [texts[i] for i in written(texts)])
+        for texts, answers in found:
+            if isinstance(answers, np.ndarray):
+                vectors = np.zeros((len(texts), answers.shape[1]), np.float32)
+                vectors[written(texts)] = answers
+                yield vectors
+                continue
+            whole = list(texts)
+            for i, answer in zip(written(texts), answers, strict=True):
+                whole[i] = answer
+            yield whole
 
     return changed
 
 
-def _texts(path: File, answers: list[str] | np.ndarray) -> list[str]:
+def _texts(path: File, answers: Answers) -> Sequence[str]:
     if isinstance(answers, np.ndarray):
         raise refusal(
             path, "", "cannot hold vectors. Give Parquet, or choose the text-to-text mechanism."
@@ -135,12 +167,14 @@ def _written(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="")
 
 
-def _plain(source: Path, out: Path, change: ChangeTexts, _: None, on_progress: OnProgress) -> int:
+def _plain(source: Path, out: Path, change: ChangeBatches, _: None, on_progress: OnProgress) -> int:
+    def texts_of(batch: list[Any]) -> list[str]:
+        return [_checked(source, place, line.rstrip("\r\n")) for place, line in batch]
+
     n_rows = 0
     with _written(out) as file:
-        for batch in _batches(read_lines(source)):
-            lines = [_checked(source, place, line.rstrip("\r\n")) for place, line in batch]
-            for answer, (_place, line) in zip(_texts(source, change(lines)), batch, strict=True):
+        for batch, answers in with_answers(change, _batches(read_lines(source)), texts_of):
+            for answer, (_place, line) in zip(_texts(source, answers), batch, strict=True):
                 ending = line[len(line.rstrip("\r\n")) :]
                 # A privatised text holds no line break of its own: rows stay rows.
                 file.write(" ".join(answer.splitlines()) + ending)
@@ -150,17 +184,18 @@ def _plain(source: Path, out: Path, change: ChangeTexts, _: None, on_progress: O
 
 
 def _csv(
-    table: CsvTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+    table: CsvTable, out: Path, change: ChangeBatches, column: str, on_progress: OnProgress
 ) -> int:
     at, n_rows = table.names.index(column), 0
+
+    def texts_of(batch: list[Any]) -> list[str]:
+        return [_checked(table.file, place, cells[at]) for place, cells in batch]
+
     with _written(out) as file:
         writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
         writer.writerow(table.header)
-        for batch in _batches(table.whole_rows()):
-            texts = [_checked(table.file, place, cells[at]) for place, cells in batch]
-            for (_place, cells), answer in zip(
-                batch, _texts(table.file, change(texts)), strict=True
-            ):
+        for batch, answers in with_answers(change, _batches(table.whole_rows()), texts_of):
+            for (_place, cells), answer in zip(batch, _texts(table.file, answers), strict=True):
                 writer.writerow([*cells[:at], answer, *cells[at + 1 :]])
             n_rows += len(batch)
             on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
@@ -168,15 +203,15 @@ def _csv(
 
 
 def _jsonl(
-    table: JsonTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+    table: JsonTable, out: Path, change: ChangeBatches, column: str, on_progress: OnProgress
 ) -> int:
+    def texts_of(batch: list[Any]) -> list[str]:
+        return [_checked(table.file, p, _value(table.file, p, r, column)) for p, r in batch]
+
     n_rows = 0
     with _written(out) as file:
-        for batch in _batches(table.records()):
-            texts = [_checked(table.file, p, _value(table.file, p, r, column)) for p, r in batch]
-            for (_place, record), answer in zip(
-                batch, _texts(table.file, change(texts)), strict=True
-            ):
+        for batch, answers in with_answers(change, _batches(table.records()), texts_of):
+            for (_place, record), answer in zip(batch, _texts(table.file, answers), strict=True):
                 if record[column] is not None:
                     record[column] = answer
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -195,7 +230,7 @@ def _value(source: File, place: str, record: dict[str, Any], column: str) -> Any
 
 
 def _parquet(
-    table: ParquetTable, out: Path, change: ChangeTexts, column: str, on_progress: OnProgress
+    table: ParquetTable, out: Path, change: ChangeBatches, column: str, on_progress: OnProgress
 ) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -203,11 +238,9 @@ def _parquet(
     at, n_rows = table.names.index(column), 0
     with ExitStack() as stack:
         file = stack.enter_context(table.opened())
-        writer = None
-        for batch in table.batches(file):
-            found = values_of(table.file, batch.column(at), n_rows)
-            cells = [_checked(table.file, f"row {n_rows + i}", c) for i, c in enumerate(found, 1)]
-            whole = _replaced(pa.Table.from_batches([batch]), at, found, change(cells))
+        writer, cells = None, _cells(table, file, at)
+        for (batch, found, _), answers in with_answers(change, cells, itemgetter(2)):
+            whole = _replaced(pa.Table.from_batches([batch]), at, found, answers)
             writer = writer or stack.enter_context(
                 pq.ParquetWriter(out, whole.schema, compression="zstd")
             )
@@ -219,7 +252,17 @@ def _parquet(
     return n_rows
 
 
-def _replaced(table: Any, at: int, cells: list[Any], answers: list[str] | np.ndarray) -> Any:
+def _cells(table: ParquetTable, file: Any, at: int) -> Iterator[tuple[Any, list[Any], list[str]]]:
+    """Give each batch, what its column holds, and that as text."""
+    n_rows = 0
+    for batch in table.batches(file):
+        found = values_of(table.file, batch.column(at), n_rows)
+        checked = [_checked(table.file, f"row {n_rows + i}", c) for i, c in enumerate(found, 1)]
+        yield batch, found, checked
+        n_rows += batch.num_rows
+
+
+def _replaced(table: Any, at: int, cells: list[Any], answers: Answers) -> Any:
     """Return the table with the answers in the place of a column; an empty cell stays empty."""
     import pyarrow as pa
 

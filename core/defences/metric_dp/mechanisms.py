@@ -11,8 +11,7 @@ replaced or perturbed; nothing passes through. What is not: the *number* of word
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +24,7 @@ from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
-from core.defences.metric_dp.side_by_side import ahead
+from core.defences.metric_dp.side_by_side import in_parts
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
 from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 _BLOCK = 8192
-"""Tokens whose noise is drawn at a time; that of the next is drawn while one is used."""
+"""Tokens whose noise is drawn at a time, while those before are compared."""
 
 _ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
 
@@ -101,15 +100,22 @@ class TextPrivatizer:
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each of (m,) tokens becomes, each under noise of its own."""
-        token_ids = np.asarray(token_ids, np.int64)
-        blocks = [token_ids[i : i + _BLOCK] for i in range(0, len(token_ids), _BLOCK)]
-        with closing(ahead(self._moved, blocks)) as coming:
-            changed = [self._nearest(moved) for moved in coming]
-        return self.ids[np.concatenate(changed)] if changed else token_ids[:0]
+        (changed,) = self.token_batches([np.asarray(token_ids, np.int64)])
+        return changed
+
+    def token_batches(self, batches: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+        """Give the same for each batch of tokens; the noise of the next is drawn meanwhile."""
+
+        def run(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+            return self._nearest.of_blocks(map(self._moved, blocks))
+
+        for found in in_parts(run, batches, _blocks):
+            yield self.ids[np.concatenate([np.empty(0, np.int64), *found])]
 
     def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
-        return self._vectors[token_ids] + noise
+        noise += self._vectors[token_ids]
+        return noise
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
         """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
@@ -117,6 +123,10 @@ class TextPrivatizer:
         A text in which the tokenizer finds nothing becomes the empty text.
         """
         return privatised_texts(self, texts, is_whole=is_whole)
+
+
+def _blocks(token_ids: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [token_ids[start : start + _BLOCK] for start in range(0, len(token_ids), _BLOCK)]
 
 
 @dataclass(frozen=True, kw_only=True)

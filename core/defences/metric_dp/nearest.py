@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.side_by_side import side_by_side
+from core.defences.metric_dp.side_by_side import in_parts, side_by_side
 from core.defences.metric_dp.sieve import Format, Sieve, fast_format
 
 __all__ = ["NearestCandidate"]
 
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 _FEW = 2048
 """Candidates up to which the quick way saves nothing."""
 _MOST_RANKS = 32
@@ -55,19 +59,24 @@ class NearestCandidate:
 
     def __call__(self, queries: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the place of the candidate nearest to each of the (m, n) queries."""
-        found = np.empty(len(queries), np.int64)
+        (found,) = self.of_blocks([queries])
+        return found
+
+    def of_blocks(self, blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.int64]]:
+        """Give the same for each block of queries; some are drawn while others are compared."""
 
         @torch.inference_mode()
-        def find(rows: slice) -> None:
-            block = torch.as_tensor(queries[rows], device=self._known.device)
-            places = (self._sieve or self._find)(block)
+        def find(queries: NDArray[np.float32]) -> NDArray[np.int64]:
+            block = torch.as_tensor(queries, device=self._known.device)
+            places = self._sieve(block)[:, 0] if self._sieve else self._find(block)
             if (places == len(self._known)).any():  # numbers beyond what can be bounded
                 exact = block.double() @ self._known.double().T
-                places = (exact - self._known.double().square().sum(1) / 2).argmax(1)
-            found[rows] = places.cpu().numpy()
+                exact -= self._known.double().square().sum(1) / 2
+                places = exact.argmax(1).cpu().numpy()
+            return places
 
-        self._in_blocks(find, len(queries))
-        return found
+        for found in in_parts(partial(self._run, find), blocks, self._pieces):
+            yield np.concatenate([np.empty(0, np.int64), *found])
 
     def of_ranks(self, queries: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the place of the candidate of a rank for each of the (m, n) queries.
@@ -78,27 +87,27 @@ class NearestCandidate:
             0 for the nearest, 1 for the next. Like ranks beside each other are found sooner: a
             block looks as far down as its greatest.
         """
-        found = np.empty(len(queries), np.int64)
 
         @torch.inference_mode()
-        def find(rows: slice) -> None:
-            block = torch.as_tensor(queries[rows], device=self._known.device)
-            places = None
-            if self._sieve and ranks[rows].max() < _MOST_RANKS:
-                places = self._sieve.of_ranks(block, ranks[rows])
-            found[rows] = self._of_ranks(block, ranks[rows]) if places is None else places
+        def find(piece: tuple[NDArray[np.float32], NDArray[np.int64]]) -> NDArray[np.int64]:
+            block, asked = torch.as_tensor(piece[0], device=self._known.device), piece[1]
+            if self._sieve and (n := int(asked.max()) + 1) <= _MOST_RANKS:
+                places = self._sieve(block, n)[np.arange(len(block)), asked]
+                if (places < len(self._known)).all():
+                    return places
+            return self._of_ranks(block, asked)
 
-        self._in_blocks(find, len(queries))
-        return found
+        pieces = zip(self._pieces(queries), self._pieces(ranks), strict=True)
+        return np.concatenate([np.empty(0, np.int64), *self._run(find, pieces)])
 
-    def _in_blocks(self, find: Callable[[slice], None], n: int) -> None:
+    def _pieces(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
         step = Sieve.block if self._known.device.type == "cpu" else self.block
-        blocks = [slice(start, start + step) for start in range(0, n, step)]
-        if self._known.device.type == "cpu":
-            side_by_side(find, blocks)
-            return
-        for rows in blocks:
-            find(rows)
+        return [rows[start : start + step] for start in range(0, len(rows), step)]
+
+    def _run(self, find: Callable[[_T], _U], pieces: Iterable[_T]) -> Iterable[_U]:
+        """Give what is found of each piece; a device has one at a time, which it shares out."""
+        run = side_by_side if self._known.device.type == "cpu" else map
+        return run(find, pieces)
 
     def _of_ranks(self, block: torch.Tensor, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         scores = torch.addmm(-self._half_squares, block, self._known.T)
@@ -106,5 +115,7 @@ class NearestCandidate:
         found: NDArray[np.int64] = nearest.gather(1, torch.from_numpy(ranks)[:, None])[:, 0].numpy()
         return found
 
-    def _find(self, block: torch.Tensor) -> torch.Tensor:
-        return torch.addmm(-self._half_squares, block, self._known.T).argmax(1)
+    def _find(self, block: torch.Tensor) -> NDArray[np.int64]:
+        scores = torch.addmm(-self._half_squares, block, self._known.T)
+        found: NDArray[np.int64] = scores.argmax(1).cpu().numpy()
+        return found

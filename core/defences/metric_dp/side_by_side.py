@@ -6,57 +6,90 @@ other at every step; here they do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
-__all__ = ["ahead", "side_by_side"]
+__all__ = ["in_parts", "side_by_side"]
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
+_V = TypeVar("_V")
 _FEW = 4
-"""Pieces for which threads are not worth their start."""
+"""Pieces up to which threads are not worth their start."""
+_AHEAD = 32
+"""Pieces that wait, or are at work, at a time."""
 
 
-def side_by_side(work: Callable[[_T], None], pieces: Sequence[_T]) -> None:
-    """Do the work of every piece, on as many processors as PyTorch was given.
+def side_by_side(work: Callable[[_T], _U], pieces: Iterable[_T]) -> Generator[_U]:
+    """Give what is made of each piece, in their order, on as many processors as PyTorch was given.
+
+    Pieces are drawn in the thread that asks, while the others work on those before.
 
     Raises
     ------
     Exception
         What the work of a piece raised; the pieces after it may not have been done.
     """
-    n = min(torch.get_num_threads(), len(pieces) // _FEW + 1)
-    if n < 2:
-        for piece in pieces:
-            work(piece)
+    pieces = iter(pieces)
+    first = list(islice(pieces, _FEW + 1))
+    n = torch.get_num_threads()
+    if n < 2 or len(first) <= _FEW:
+        yield from map(work, chain(first, pieces))
         return
+    coming: deque[Future[_U]] = deque()
     with ThreadPoolExecutor(n, initializer=_on_one_processor) as pool:
         try:
-            for done in [pool.submit(work, piece) for piece in pieces]:
-                done.result()
-        except BaseException:
+            for piece in chain(first, pieces):
+                coming.append(pool.submit(work, piece))
+                if len(coming) == _AHEAD:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
             pool.shutdown(cancel_futures=True)
-            raise
+
+
+def in_parts(
+    run: Callable[[Iterable[_T]], Iterable[_U]],
+    wholes: Iterable[_V],
+    cut: Callable[[_V], Sequence[_T]],
+) -> Generator[list[_U]]:
+    """Give what is made of the parts of each whole, where parts of the next may be drawn already.
+
+    Parameters
+    ----------
+    run : callable
+        Gives what is made of each part, in their order.
+    """
+    counts: deque[int] = deque()
+
+    def parts() -> Generator[_T]:
+        for whole in wholes:
+            cuts = cut(whole)
+            counts.append(len(cuts))
+            yield from cuts
+
+    found: list[_U] = []
+    for made in run(parts()):
+        while counts[0] == 0:
+            counts.popleft()
+            yield []
+        found.append(made)
+        if len(found) == counts[0]:
+            counts.popleft()
+            yield found
+            found = []
+    for _ in counts:
+        yield []
 
 
 def _on_one_processor() -> None:
     """Have this thread's own computations, and no other thread's, on one processor."""
     torch.get_num_threads()  # which would set it later
     threadpool_limits(1, user_api="openmp")
-
-
-def ahead(make: Callable[[_T], _U], pieces: Sequence[_T]) -> Generator[_U]:
-    """Give what is made of each piece, in their order; the next is made while one is used."""
-    if len(pieces) < 2:
-        yield from map(make, pieces)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(make, pieces[0])
-        for piece in pieces[1:]:
-            made, coming = coming.result(), pool.submit(make, piece)
-            yield made
-        yield coming.result()

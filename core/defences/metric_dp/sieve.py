@@ -7,6 +7,7 @@ that are left are compared exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from core.defences.metric_dp.sieve_loops import GROUP, first_floor, keep_nearest
 from core.training.devices import fast_dtype
 
 __all__ = ["Format", "Sieve", "fast_format"]
@@ -24,12 +26,11 @@ Format = Literal["int8", "bfloat16", "float32"]
 _UNIT = 2.0**-8
 """Largest relative error of rounding to bfloat16."""
 _LARGE = 2.0**100
-"""An error up to which no product leaves the numbers that bfloat16 has."""
-_GROUP = 16
-_MOST = 2.0**31 - 1024
-"""No sum of int8 products reaches it."""
-_NONE = {torch.int32: -(2**31), torch.bfloat16: -torch.inf}
-"""Below every floor: of columns that only fill a group up."""
+"""An error, in units of products, up to which none leaves the numbers that float32 has."""
+_PIECE = 2048
+"""Candidates whose products with a block of queries a processor's cache holds."""
+_MOST_DIMENSIONS = 2**16
+"""In which no sum of int8 products leaves int32."""
 
 
 def fast_format(device: torch.device) -> Format:
@@ -52,32 +53,30 @@ def _multiplies_int8() -> bool:
 
 @dataclass(frozen=True)
 class _Scores:
-    """Products of a block of m queries with all candidates, in groups.
+    """Products of all candidates with a block of m queries, some candidates at a time.
 
     Attributes
     ----------
-    products : int32 or bfloat16 tensor (m, a whole number of groups)
+    pieces : iterator of pairs of tensors
+        Products, int32 or float32 (whole groups of candidates, m), made as they are asked for, in
+        the order of the candidates; and float32 halves, (the candidates,): of the square of each
+        one's length, seen from where products have their origin.
     unit, offset, error : float64 tensors (m,)
-        A product times its unit is the score plus the offset, but for the error at most.
+        A product times its unit, less the half, is the score plus the offset, but for the error
+        at most.
     """
 
-    products: torch.Tensor
+    pieces: Iterator[tuple[torch.Tensor, torch.Tensor]]
     unit: torch.Tensor
     offset: torch.Tensor
     error: torch.Tensor
 
-    def floor(self, scores: torch.Tensor) -> torch.Tensor:
-        """Return what the products of candidates of these scores (m,) cannot lie below.
-
-        Where numbers are too large for any bound it is one that no product reaches.
-        """
-        least = (scores + self.offset - self.error) / self.unit
-        is_bounded = least.isfinite() & (self.error < _LARGE)
-        if self.products.dtype is torch.int32:
-            least = torch.where(is_bounded, least.floor(), _MOST).clamp(-_MOST, _MOST)
-        else:  # rounding keeps the order
-            least = torch.where(is_bounded, least, torch.nan)
-        return least.to(self.products.dtype)
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], ...]:
+        """Unit, offset and error, which is infinite where numbers are too large or too small."""
+        is_bounded = (self.error / self.unit < _LARGE) & (self.unit > 1 / _LARGE)
+        error = torch.where(is_bounded, self.error, torch.inf)
+        return self.unit.numpy(), self.offset.numpy(), error.numpy()
 
 
 class _Products(Protocol):
@@ -85,28 +84,24 @@ class _Products(Protocol):
 
 
 class _BFloat16:
-    """Products in bfloat16: an input is rounded by a share of 2⁻⁸ at most.
+    """Products in bfloat16: an input is rounded by a share of 2⁻⁸ at most, and so is the product.
 
-    So a product errs by (2·2⁻⁸ + 2⁻¹⁶)·‖q‖·‖u‖ (Cauchy–Schwarz), and a little for the sum.
+    So a product errs by (3·2⁻⁸ + 3·2⁻¹⁶ + 2⁻²⁴)·‖q‖·‖u‖ (Cauchy–Schwarz), and a little for the sum.
     """
 
     def __init__(self, known: torch.Tensor, half_squares: torch.Tensor) -> None:
+        self._halves = _in_groups(half_squares.float(), torch.inf)
         self._most = float(half_squares.max())
         self._slack = _slack(len(known.T))
-        # ½‖u‖² in three parts, each of them exact in bfloat16, against a query of ones.
-        rest, parts = half_squares, []
-        for _ in range(3):
-            parts.append(rest.bfloat16())
-            rest = rest - parts[-1].double()
-        self._table = _in_groups(torch.cat([known.T.bfloat16(), -torch.stack(parts)]))
+        self._table = _in_groups(known.bfloat16())
 
     def __call__(self, block: torch.Tensor) -> _Scores:
-        ones = torch.ones(len(block), 3, dtype=torch.bfloat16)
-        products = torch.cat([block.bfloat16(), ones], 1) @ self._table
-        share = 2 * _UNIT + _UNIT**2 + 2 * self._slack
+        sent = block.bfloat16().T
+        share = (1 + _UNIT) ** 3 - 1 + 2 * self._slack
         error = share * (2 * self._most) ** 0.5 * block.double().norm(dim=1)
-        one = torch.ones_like(error)
-        return _Scores(products, one, torch.zeros_like(one), error + self._slack * self._most)
+        error, one = error + self._slack * self._most, torch.ones_like(error)
+        pieces = _in_pieces(self._table, self._halves, lambda rows: (rows @ sent).float())
+        return _Scores(pieces, one, torch.zeros_like(one), error)
 
 
 class _Int8:
@@ -114,13 +109,9 @@ class _Int8:
 
     With μ the candidates' mean and R a rotation, the score plus ½‖μ‖² − q·μ is
     (q − μ)R·(u − μ)R − ½‖u − μ‖². The rotation leaves no coordinate much greater than the others,
-    which would spoil the scale. ½‖u − μ‖² ≤ H is a/127 of H, and is taken off C times where
-    C = H/(127·the scales), by further coordinates. What is rounded off each vector is known, so
-    that the products err by the lengths of that times the lengths of the others (Cauchy–Schwarz).
+    which would spoil the scale. What is rounded off each vector is known, so that the products err
+    by the lengths of that times the lengths of the others (Cauchy–Schwarz).
     """
-
-    _extra = 8
-    """Further coordinates, between which C is shared: at most 127 each."""
 
     def __init__(self, known: torch.Tensor, half_squares: torch.Tensor) -> None:
         self._mean = known.mean(0)
@@ -130,35 +121,26 @@ class _Int8:
         self._rotation = torch.linalg.qr(drawn)[0].float()
         turned = (known - self._mean) @ self._rotation
         lengths = turned.double().norm(dim=1)
+        self._halves = _in_groups((lengths.square() / 2).float(), torch.inf)
         self._longest = float(lengths.max())
-        self._most = self._longest**2 / 2
         self._scale = float(turned.abs().max()) / 127
         rounded = (turned / self._scale).round()
         self._off = float((turned - self._scale * rounded).double().norm(dim=1).max())
-        halves = lengths.square() / 2
-        shares = (halves / self._most * 127).round()
-        self._off_halves = float((halves - self._most / 127 * shares).abs().max())
-        further = -shares.to(torch.int8).expand(self._extra, -1)
-        self._table = _in_groups(torch.cat([rounded.T.to(torch.int8), further]))
+        self._table = _in_groups(rounded.to(torch.int8))
 
     def __call__(self, block: torch.Tensor) -> _Scores:
         turned = (block - self._mean) @ self._rotation
-        least = self._most / (127 * self._scale * 127 * self._extra)
-        scale = (turned.abs().amax(1) / 127).clamp(min=least)
+        scale = (turned.abs().amax(1) / 127).clamp(min=self._scale * 2.0**-20)
         rounded = (turned / scale[:, None]).round()
-        wanted = self._most / (127 * self._scale * scale.double())
-        times = wanted.round().clamp(max=127 * self._extra).float()
-        share = (times[:, None] + torch.arange(self._extra)).div(self._extra).floor()
-        products = torch._int_mm(torch.cat([rounded, share], 1).to(torch.int8), self._table)
-        sent = scale[:, None] * rounded
+        whole, sent = rounded.to(torch.int8).T, scale[:, None] * rounded
         lengths, off = sent.double().norm(dim=1), (turned - sent).double().norm(dim=1)
         error = off * self._longest + lengths * self._off
-        error = error + self._off_halves + self._most * (1 - times.double() / wanted).abs()
         error = error + self._slack * (lengths + off + self._longest) * self._longest
         mean = self._mean.double()
         offset = mean.square().sum() / 2 - block.double() @ mean
         unit = scale.double() * self._scale
-        return _Scores(products, unit, offset, error)
+        pieces = _in_pieces(self._table, self._halves, lambda rows: torch._int_mm(rows, whole))
+        return _Scores(pieces, unit, offset, error)
 
 
 def _slack(n: int) -> float:
@@ -166,9 +148,18 @@ def _slack(n: int) -> float:
     return max(2.0**-15, n**1.5 * 2.0**-24)
 
 
-def _in_groups(table: torch.Tensor) -> torch.Tensor:
-    """Return a table of (n, U) with columns of zeros to a whole number of groups."""
-    return torch.nn.functional.pad(table, (0, -table.shape[1] % _GROUP)).contiguous()
+def _in_groups(of_candidates: torch.Tensor, value: float = 0.0) -> torch.Tensor:
+    """Return what candidates have, (U, …), with more of one value to a whole number of groups."""
+    shape = -len(of_candidates) % GROUP, *of_candidates.shape[1:]
+    return torch.cat([of_candidates, of_candidates.new_full(shape, value)])
+
+
+def _in_pieces(
+    table: torch.Tensor, halves: torch.Tensor, multiply: Callable[[torch.Tensor], torch.Tensor]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Give the products of some rows of a table at a time, and the halves of these."""
+    for rows, here in zip(table.split(_PIECE), halves.split(_PIECE), strict=True):
+        yield multiply(rows), here
 
 
 class Sieve:
@@ -182,7 +173,7 @@ class Sieve:
     format : "int8" or "bfloat16"
     """
 
-    block = 256  # as many products as a processor's cache holds
+    block = 512
 
     def __init__(
         self,
@@ -193,56 +184,23 @@ class Sieve:
         self._known, self._half_squares = known, half_squares
         # Candidates that are all but one have no scale of their own.
         is_apart = float((known - known.mean(0)).abs().max()) > 2.0**-60
-        made: type[_Int8 | _BFloat16] = _Int8 if format == "int8" and is_apart else _BFloat16
+        is_whole = format == "int8" and is_apart and known.shape[1] <= _MOST_DIMENSIONS
+        made: type[_Int8 | _BFloat16] = _Int8 if is_whole else _BFloat16
         self._products: _Products = made(known, half_squares)
 
-    def __call__(self, block: torch.Tensor) -> torch.Tensor:
-        """Return the nearest candidate's place for each of the (m, n) queries; U where unknown."""
-        rows, places = self._left(block, 1)
-        return self._best(block, rows, places)
+    def __call__(self, block: torch.Tensor, n: int = 1) -> NDArray[np.int64]:
+        """Return (m, n) places of the n nearest candidates to the (m, …) queries; U where unknown.
 
-    def of_ranks(self, block: torch.Tensor, ranks: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the place of each query's candidate of a rank; None where it is not known."""
-        rows, places = self._left(block, int(ranks.max()) + 1)
-        exact = self._exact(block, rows, places)
-        if not torch.isfinite(exact).all():
-            return None
-        in_order = np.lexsort((places.numpy(), -exact.numpy(), rows.numpy()))
-        starts = np.searchsorted(rows.numpy()[in_order], np.arange(len(block)))
-        ends = np.append(starts[1:], len(in_order))
-        if (starts + ranks >= ends).any():
-            return None
-        found: NDArray[np.int64] = places.numpy()[in_order[starts + ranks]]
-        return found
-
-    def _left(self, block: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return queries and places of the candidates that may be among the n nearest.
-
-        The leaders of n groups are n candidates. Whoever is among the n nearest scores no less
-        than the least of them, and their products no less than the floor of that.
+        Whoever is among the nearest scores no less than the last of the nearest so far, and their
+        products no less than the floor of that. Of equals the first comes first.
         """
-        scores = self._products(block)
-        scores.products[:, len(self._known) :] = _NONE[scores.products.dtype]
-        products = scores.products.view(len(block), _GROUP, -1)
-        best = products.amax(1)
-        groups = best.topk(n, dim=1).indices if n > 1 else best.argmax(1, keepdim=True)
-        rows = torch.arange(len(block))[:, None].expand(-1, n)
-        leaders = products[rows, :, groups].argmax(2) * best.shape[1] + groups
-        reached = self._exact(block, rows.flatten(), leaders.flatten()).view(-1, n).amin(1)
-        floor = scores.floor(reached)
-        rows, groups = (best >= floor[:, None]).nonzero().T
-        few, members = (products[rows, :, groups] >= floor[rows, None]).nonzero().T
-        return rows[few], members * best.shape[1] + groups[few]
-
-    def _exact(self, block: torch.Tensor, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        products = (block[rows].double() * self._known[places].double()).sum(1)
-        return products - self._half_squares[places]
-
-    def _best(self, block: torch.Tensor, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """Return the nearest of those that are left for each query; of equals, the first."""
-        exact = self._exact(block, rows, places)
-        best = torch.full((len(block),), -torch.inf, dtype=torch.float64)
-        best = best.scatter_reduce(0, rows, exact, "amax")
-        last = len(self._known)
-        equal = torch.where(exact >= best[rows], places, last)
-        return torch.full((len(block),), last).scatter_reduce(0, rows, equal, "amin")
+        told, n_before = self._products(block), 0
+        vectors = block.numpy(), self._known.numpy(), self._half_squares.numpy()
+        floor = first_floor(told.bounds)
+        scores = np.full((len(block), n), -np.inf)
+        places = np.full((len(block), n), len(self._known))
+        for products, halves in told.pieces:
+            here = products.numpy(), halves.numpy(), n_before
+            keep_nearest(here, vectors, told.bounds, floor, (scores, places))
+            n_before += len(products)
+        return places

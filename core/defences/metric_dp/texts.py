@@ -8,7 +8,9 @@ word pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +20,23 @@ from core.defences.protected import ProtectedEncoder, generator_of
 from core.encoders.white_box import require_white_box
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
 
-__all__ = ["TextMechanism", "TokenPrivatizer", "change_of", "privatised_texts", "protect_texts"]
+__all__ = [
+    "TextMechanism",
+    "TokenPrivatizer",
+    "batches_of",
+    "change_of",
+    "privatised_batches",
+    "privatised_texts",
+    "protect_texts",
+]
 
 
 class TokenPrivatizer(Protocol):
-    """Changes tokens, each by a draw of its own."""
+    """Changes tokens, each by a draw of its own.
+
+    One may have `token_batches` besides, which gives what each of several batches becomes, and
+    draws from the next while one is changed.
+    """
 
     encoder: WhiteBoxEncoder
     ids: NDArray[np.int64]
@@ -53,12 +67,27 @@ def privatised_texts(
 
     A text in which the tokenizer finds nothing becomes the empty text.
     """
-    if not texts:
-        return []
-    ids = privatizer.encoder.token_ids(texts, is_whole=is_whole)
-    flat = privatizer.tokens(np.array([i for row in ids for i in row], dtype=np.int64))
-    parts = np.split(flat, np.cumsum([len(row) for row in ids])[:-1])
-    return [privatizer.encoder.text_of(part.tolist()) for part in parts]
+    (found,) = privatised_batches(privatizer, [texts], is_whole=is_whole)
+    return found
+
+
+def privatised_batches(
+    privatizer: TokenPrivatizer, batches: Iterable[Sequence[str]], *, is_whole: bool = True
+) -> Iterator[list[str]]:
+    """Give each batch of texts privatised; the next may be read while one is compared."""
+    encoder, lengths = privatizer.encoder, deque[list[int]]()
+
+    def tokens() -> Iterator[NDArray[np.int64]]:
+        for texts in batches:
+            ids = encoder.token_ids(texts, is_whole=is_whole) if texts else []
+            lengths.append([len(row) for row in ids])
+            yield np.array([i for row in ids for i in row], dtype=np.int64)
+
+    change = getattr(privatizer, "token_batches", partial(map, privatizer.tokens))
+    for changed in change(tokens()):
+        ends = np.cumsum(lengths.popleft())
+        parts = np.split(changed, ends[:-1]) if len(ends) else []
+        yield [encoder.text_of(part.tolist()) for part in parts]
 
 
 def change_of(
@@ -71,13 +100,28 @@ def change_of(
     InvalidInputError
         The encoder is a black box: it has no tokens to exchange.
     """
+    change = batches_of(mechanism, encoder, is_whole=is_whole)
+
+    def changed(texts: Sequence[str]) -> list[str]:
+        (found,) = change([texts])
+        return found
+
+    return changed
+
+
+def batches_of(
+    mechanism: TextMechanism, encoder: Encoder, *, is_whole: bool = True
+) -> Callable[[Iterable[Sequence[str]]], Iterator[list[str]]]:
+    """Return the same for batches of texts, of which the next may be read while one is changed.
+
+    Raises
+    ------
+    InvalidInputError
+        The encoder is a black box: it has no tokens to exchange.
+    """
     known = require_white_box(encoder, type(mechanism).__name__)
     privatizer = mechanism.privatizer(known, generator_of(mechanism.seed))
-
-    def change(texts: Sequence[str]) -> list[str]:
-        return privatised_texts(privatizer, texts, is_whole=is_whole)
-
-    return change
+    return partial(privatised_batches, privatizer, is_whole=is_whole)
 
 
 def protect_texts(mechanism: Any, encoder: Encoder) -> ProtectedEncoder:
