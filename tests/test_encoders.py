@@ -288,3 +288,15 @@ def test_half_precision_stays_close_and_returns_float32(tiny_bert: Path) -> None
     cosine = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
     assert cosine.min() > 0.999
     assert not np.array_equal(a, b)
+
+
+def test_whole_texts_have_the_tokens_that_the_tokenizer_itself_gives(
+    minilm: TransformerEncoder,
+) -> None:
+    """Whatever was asked before, cut off or not."""
+    texts = ["", "zz \N{GRINNING FACE} [SEP] [MASK] qx\0 insulin", "word " * 900, " caf\xe9 \u0645"]
+    cut = minilm.token_ids(texts)
+    whole = minilm.token_ids(texts, is_whole=True)
+    asked = minilm._tokenizer(texts, add_special_tokens=False, verbose=False, truncation=False)
+    assert whole == asked["input_ids"] and len(whole[2]) == 900
+    assert [row[: minilm.max_length - 2] for row in whole] == cut == minilm.token_ids(texts)

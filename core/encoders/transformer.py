@@ -160,15 +160,13 @@ class TransformerEncoder:
 
         As far as the encoder reads, or of the whole text.
         """
+        fast = getattr(self._tokenizer, "backend_tokenizer", None)
+        if is_whole and fast is not None:  # without masks and places, in half the time
+            fast.no_truncation()
+            fast.no_padding()
+            return [e.ids for e in fast.encode_batch_fast(list(texts), add_special_tokens=False)]
         limit = {} if is_whole else {"truncation": True, "max_length": self.max_length - 2}
-        encoded = self._tokenizer(
-            list(texts),
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-            **limit,
-        )
+        encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False, **limit)
         return list(encoded["input_ids"])
 
     def text_of(self, token_ids: Sequence[int]) -> str:
