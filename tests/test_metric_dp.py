@@ -231,6 +231,9 @@ def test_batches_draw_what_the_same_tokens_draw_one_call_after_the_other(
     found = list(one.token_batches(batches))
     for tokens, changed in zip(batches, found, strict=True):
         assert (other.tokens(tokens) == changed).all() and len(changed) == len(tokens)
+    drawn = iter(range(1000))
+    blank = one.token_batches(np.empty(0, np.int64) for _ in drawn)
+    assert len(next(blank)) == 0 and next(drawn) < 50, "none pile up, though they have no token"
 
 
 @pytest.mark.parametrize(("x", "other"), PAIRS)

@@ -126,7 +126,9 @@ class TextPrivatizer:
 
 
 def _blocks(token_ids: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return [token_ids[start : start + _BLOCK] for start in range(0, len(token_ids), _BLOCK)]
+    """Cut a batch; one without tokens has a block too, or those before the next would pile up."""
+    starts = range(0, max(len(token_ids), 1), _BLOCK)
+    return [token_ids[start : start + _BLOCK] for start in starts]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,6 +67,8 @@ class NearestCandidate:
 
         @torch.inference_mode()
         def find(queries: NDArray[np.float32]) -> NDArray[np.int64]:
+            if not len(queries):
+                return np.empty(0, np.int64)
             block = torch.as_tensor(queries, device=self._known.device)
             places = self._sieve(block)[:, 0] if self._sieve else self._find(block)
             if (places == len(self._known)).any():  # numbers beyond what can be bounded
@@ -91,6 +93,8 @@ class NearestCandidate:
         @torch.inference_mode()
         def find(piece: tuple[NDArray[np.float32], NDArray[np.int64]]) -> NDArray[np.int64]:
             block, asked = torch.as_tensor(piece[0], device=self._known.device), piece[1]
+            if not len(asked):
+                return np.empty(0, np.int64)
             if self._sieve and (n := int(asked.max()) + 1) <= _MOST_RANKS:
                 places = self._sieve(block, n)[np.arange(len(block)), asked]
                 if (places < len(self._known)).all():
@@ -102,7 +106,7 @@ class NearestCandidate:
 
     def _pieces(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
         step = Sieve.block if self._known.device.type == "cpu" else self.block
-        return [rows[start : start + step] for start in range(0, len(rows), step)]
+        return [rows[start : start + step] for start in range(0, max(len(rows), 1), step)]
 
     def _run(self, find: Callable[[_T], _U], pieces: Iterable[_T]) -> Iterable[_U]:
         """Give what is found of each piece; a device has one at a time, which it shares out."""

@@ -74,7 +74,8 @@ class _Scores:
     @property
     def bounds(self) -> tuple[NDArray[np.float64], ...]:
         """Unit, offset and error, which is infinite where numbers are too large or too small."""
-        is_bounded = (self.error / self.unit < _LARGE) & (self.unit > 1 / _LARGE)
+        is_bounded = self.error / self.unit < _LARGE
+        is_bounded &= (self.unit > 1 / _LARGE) & (self.unit < _LARGE)
         error = torch.where(is_bounded, self.error, torch.inf)
         return self.unit.numpy(), self.offset.numpy(), error.numpy()
 
@@ -135,7 +136,7 @@ class _Int8:
         whole, sent = rounded.to(torch.int8).T, scale[:, None] * rounded
         lengths, off = sent.double().norm(dim=1), (turned - sent).double().norm(dim=1)
         error = off * self._longest + lengths * self._off
-        error = error + self._slack * (lengths + off + self._longest) * self._longest
+        error = error + 2 * self._slack * (lengths + off + self._longest) * self._longest
         mean = self._mean.double()
         offset = mean.square().sum() / 2 - block.double() @ mean
         unit = scale.double() * self._scale
