@@ -120,19 +120,20 @@ def _refuse_existing(target: Path) -> None:
 def _keeping_blanks(change: ChangeBatches) -> ChangeBatches:
     """Pass on only texts that hold something; vectors of the others are zero."""
 
-    def written(texts: Sequence[str]) -> list[int]:
+    def written_of(texts: Sequence[str]) -> list[int]:
         return [i for i, text in enumerate(texts) if text and not text.isspace()]
 
     def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
-        found = with_answers(change, batches, lambda texts: [texts[i] for i in written(texts)])
-        for texts, answers in found:
+        pairs = ((texts, written_of(texts)) for texts in batches)
+        found = with_answers(change, pairs, lambda pair: [pair[0][i] for i in pair[1]])
+        for (texts, written), answers in found:
             if isinstance(answers, np.ndarray):
                 vectors = np.zeros((len(texts), answers.shape[1]), np.float32)
-                vectors[written(texts)] = answers
+                vectors[written] = answers
                 yield vectors
                 continue
             whole = list(texts)
-            for i, answer in zip(written(texts), answers, strict=True):
+            for i, answer in zip(written, answers, strict=True):
                 whole[i] = answer
             yield whole
 
