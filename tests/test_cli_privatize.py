@@ -11,7 +11,7 @@ import pytest
 
 from core.cli.privatize import MECHANISMS
 from core.defences.metric_dp.beside import readable
-from core.defences.metric_dp.files import each
+from core.defences.metric_dp.files import BATCH_ROWS, each
 from core.defences.registry import DEFENCES
 from core.encoders.transformer import TransformerEncoder
 
@@ -122,6 +122,19 @@ def test_a_chain_writes_vectors_and_says_what_it_promises(
         core, tiny_bert, table, "--mechanism", "text_to_text+santext:epsilon=9", "--eta", "60"
     )
     assert two.status == 0 and len(texts_of(table)) == 4
+
+
+@pytest.mark.parametrize("first", [None, "the garden bridge"])
+def test_many_cells_without_text_in_a_row_have_zero_vectors(
+    core: Any, tiny_bert: Path, table: Path, first: str | None
+) -> None:
+    texts = [first] * BATCH_ROWS + [""] * BATCH_ROWS + ["money river"]
+    pd.DataFrame({"text": texts}).to_parquet(table)
+    way = "--mechanism", "sequence_representation", "--eta", "200"
+    assert run(core, tiny_bert, table, *way).status == 0
+    vectors = np.stack(pd.read_parquet(table.with_name("out.parquet"))["vector"])
+    assert vectors.shape == (len(texts), 32)
+    assert vectors.any(axis=1).tolist() == [bool(text) for text in texts]
 
 
 @pytest.mark.parametrize(

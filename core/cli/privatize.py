@@ -214,6 +214,8 @@ def _ranks(encoder: Encoder, spec: DefenceSpec) -> ReplacementRanks | None:
 
 def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
     """Return what a mechanism does to batches of texts."""
+    import numpy as np
+
     from core.defences.chain import Chain
     from core.defences.metric_dp.files import each
     from core.defences.metric_dp.texts import batches_of
@@ -229,7 +231,6 @@ def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatc
     protected = defence.protect(encoder)
 
     def encode(texts: Sequence[str]) -> Vectors:
-        vectors: Vectors = protected.encode(texts)
-        return vectors
+        return protected.encode(texts) if texts else np.zeros((0, protected.dimension), np.float32)
 
     return each(encode)

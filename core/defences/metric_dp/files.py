@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 def each(change: Callable[[Sequence[str]], Answers]) -> ChangeBatches:
     """Return what changes batches, one after the other, as they come."""
-    return partial(map, lambda texts: change(texts) if texts else [])
+    return partial(map, change)
 
 
 def with_answers(

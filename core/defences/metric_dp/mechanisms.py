@@ -110,7 +110,7 @@ class TextPrivatizer:
             return self._nearest.of_blocks(map(self._moved, blocks))
 
         for found in in_parts(run, batches, _blocks):
-            yield self.ids[np.concatenate([np.empty(0, np.int64), *found])]
+            yield self.ids[np.concatenate(found)]
 
     def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)

@@ -77,8 +77,7 @@ class NearestCandidate:
                 places = exact.argmax(1).cpu().numpy()
             return places
 
-        for found in in_parts(partial(self._run, find), blocks, self._pieces):
-            yield np.concatenate([np.empty(0, np.int64), *found])
+        yield from map(np.concatenate, in_parts(partial(self._run, find), blocks, self._pieces))
 
     def of_ranks(self, queries: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the place of the candidate of a rank for each of the (m, n) queries.

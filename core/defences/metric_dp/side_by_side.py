@@ -66,6 +66,8 @@ def in_parts(
     ----------
     run : callable
         Gives what is made of each part, in their order.
+    cut : callable
+        Gives the parts of a whole: at least one.
     """
     counts: deque[int] = deque()
 
@@ -77,16 +79,11 @@ def in_parts(
 
     found: list[_U] = []
     for made in run(parts()):
-        while counts[0] == 0:
-            counts.popleft()
-            yield []
         found.append(made)
         if len(found) == counts[0]:
             counts.popleft()
             yield found
             found = []
-    for _ in counts:
-        yield []
 
 
 def _on_one_processor() -> None:
