@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,7 @@ def test_every_setting_has_its_rows(rows: list[Row]) -> None:
         names = ("probe_mlc",) if s.hides == "words" else tuple(ATTRIBUTE_ATTACKERS)
         assert tuple(s.after) == names
         assert all(score.has_interval and score.chance > 0 for score in s.after.values())
-        assert set(s.changes) == {"first", "mean"} and s.milliseconds > 0
+        assert set(s.changes) == {"first", "mean"} and set(s.accuracies) == {"first"}
         if s.kind == "none":
             assert s.changes["first"].value == 0.0, "it is held against itself"
     assert all(s.minutes > 0 for s in found if s.kind == "adversarial")
@@ -313,6 +314,33 @@ def test_the_verdict_is_by_the_strongest_fresh_attacker_at_two_points() -> None:
     (met,) = verdicts([*plain, *weak, *measured("adversarial", 3.0, [18, 11], -1.0)])
     assert met.met is not None and met.met.weight == 3.0 and "halved at 2 points" in str(met)
     assert met.unclear is None
+
+
+def test_a_mean_does_not_hide_what_one_task_loses_nor_tasks_without_anything_to_lose() -> None:
+    def with_tasks(rows: list[Row], able: float, unable: float, change: float) -> list[Row]:
+        """Guessing is right about 5; every interval is one to either side."""
+        told = {
+            "accuracy: able": able,
+            "accuracy: unable": unable,
+            "change of accuracy: able": change,
+            "change of accuracy: unable": 0.0,
+        }
+        added = {name: Score(v, Interval(v - 1, v + 1), 100, 5.0) for name, v in told.items()}
+        *after, use = rows
+        return [*after, replace(use, scores={**use.scores, **added})]
+
+    plain = with_tasks(measured("none", 0.0, [40], 0.0), 80, 6, 0.0)
+    (dear,) = verdicts([*plain, *with_tasks(measured("adversarial", 1.0, [9], -1.0), 76, 6, -4.0)])
+    assert dear.met is not None and [*dear.met.dear] == ["able"]
+    assert "(mean of the tasks; able by -4.0 [-5.0, -3.0])" in str(dear)
+    assert dear.idle == ("unable",) and str(dear).endswith(
+        "unable: not surely above guessing without a defence, so with little to lose."
+    )
+    better = with_tasks(measured("none", 0.0, [40], 0.0), 80, 6.1, 0.0)
+    (cheap,) = verdicts(
+        [*better, *with_tasks(measured("adversarial", 1.0, [9], -1.0), 76, 6, -3.0)]
+    )
+    assert cheap.met is not None and not cheap.met.dear and not cheap.idle
 
 
 @pytest.mark.parametrize(("read", "change", "is_met", "is_unclear"), [

@@ -12,11 +12,20 @@ from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_summary import change_measure
 
-__all__ = ["AFFORDABLE", "Setting", "Verdict", "markdown", "settings_in", "verdicts"]
+__all__ = [
+    "AFFORDABLE",
+    "Setting",
+    "Verdict",
+    "change_said",
+    "markdown",
+    "settings_in",
+    "verdicts",
+]
 
 AFFORDABLE = 2.0
 """Points of usefulness, as a mean over the tasks, that a defence may cost."""
 
+_ACCURACY = "accuracy: "
 _CHANGE = change_measure("", "accuracy")
 _MEAN = change_measure("mean", "accuracy")
 _READ = {"words": "F1 of words", "attribute": "right about the attribute, %"}
@@ -36,6 +45,8 @@ class Setting:
         Of an attribute: fresh attacker to how often the right label is among its first five.
     changes : dict
         Task, or `mean`, to by how many points its accuracy differs from that without a defence.
+    accuracies : dict
+        Task to its accuracy.
     """
 
     encoder: str
@@ -46,9 +57,9 @@ class Setting:
     after: dict[str, Score]
     changes: dict[str, Score]
     minutes: float
-    milliseconds: float
     stopped: str = ""
     after_top5: dict[str, Score] = field(default_factory=dict)
+    accuracies: dict[str, Score] = field(default_factory=dict)
 
     @property
     def said(self) -> str:
@@ -66,6 +77,15 @@ class Setting:
     def strongest(self) -> tuple[str, Score]:
         """The fresh attacker that reads most, and what it reads."""
         return max(self.after.items(), key=lambda item: item[1].value)
+
+    @property
+    def dear(self) -> dict[str, Score]:
+        """The tasks that surely lose more than AFFORDABLE points, whatever the mean says."""
+        return {
+            task: change
+            for task, change in self.changes.items()
+            if task != "mean" and change.ci95.high < -AFFORDABLE
+        }
 
 
 def settings_in(rows: Sequence[Row]) -> list[Setting]:
@@ -86,6 +106,7 @@ def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
     after = _by(of("after"), "attacker")
     use, stopped = of("use"), of("stopped")
     measures = [name for name in (use[0].scores if use else {}) if name.startswith(_CHANGE)]
+    accuracies = [name for name in (use[0].scores if use else {}) if name.startswith(_ACCURACY)]
     # All seeds draw their targets from the same documents: more seeds tell no more of these.
     is_grouped = any(row.get("group") for row in rows)
     # Tasks with an official split are tested on the same texts under every seed.
@@ -95,12 +116,13 @@ def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
     }
     return Setting(
         *key,
+        accuracies={name.removeprefix(_ACCURACY): mean_row_score(use, name, is_same_sample=True)
+                    for name in accuracies},
         during=tuple(mean_row_score(by_epoch[epoch], "read") for epoch in sorted(by_epoch)),
         after={name: mean_row_score(own, "read", is_same_sample=is_grouped)
                for name, own in after.items()},
         changes=changes,
         minutes=_mean(row["training_minutes"] for row in use),
-        milliseconds=_mean(row["milliseconds_a_text"] for row in use),
         stopped=str(stopped[0]["stopped"]) if stopped else "",
         after_top5={name: mean_row_score(own, "read_top5", is_same_sample=is_grouped)
                     for name, own in after.items() if "read_top5" in own[0].scores},
@@ -146,31 +168,54 @@ class Verdict:
     least: Setting | None
     unclear: Setting | None = None
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Tasks that are not surely above guessing without a defence: they have little to lose."""
+        known = self.plain.accuracies.items()
+        return tuple(task for task, score in known if score.ci95.low <= score.chance)
+
     def __str__(self) -> str:
-        """Return the verdict in a sentence or two."""
+        """Return the verdict in a few sentences."""
         name = ENCODERS[self.plain.encoder.partition(":")[0]]
-        head = f"{name.label or name.title}, {self.plain.hides}: "
         attacker, read = self.plain.strongest
-        head += f"without a defence the strongest fresh attacker ({attacker}) reads {read.said()}. "
+        told = (
+            f"{name.label or name.title}, {self.plain.hides}: without a defence the strongest "
+            f"fresh attacker ({attacker}) reads {read.said()}. {self._goal}"
+        )
+        if self.idle:
+            told += (
+                f" {', '.join(self.idle)}: not surely above guessing without a defence, so with "
+                "little to lose."
+            )
+        return told
+
+    @property
+    def _goal(self) -> str:
         if self.met is not None:
-            return head + f"{_costs(self.met)}: halved at {AFFORDABLE:g} points or fewer."
-        head += f"No setting surely halved that at {AFFORDABLE:g} points of usefulness or fewer."
+            return f"{_costs(self.met)}: halved at {AFFORDABLE:g} points or fewer."
+        told = f"No setting surely halved that at {AFFORDABLE:g} points of usefulness or fewer."
         if self.unclear is not None:
-            head += f" Not told apart from that: {_costs(self.unclear)}."
+            told += f" Not told apart from that: {_costs(self.unclear)}."
         if self.best is not None:
-            head += f" The best at that price: {_costs(self.best)}."
-        if self.least is not None and self.least is not self.best:
-            head += f" At any price: {_costs(self.least)}."
-        return head
+            told += f" The best at that price: {_costs(self.best)}."
+        if self.least is not None and self.least not in (self.best, self.unclear):
+            told += f" At any price: {_costs(self.least)}."
+        return told
 
 
 def _costs(setting: Setting) -> str:
     attacker, read = setting.strongest
-    change = setting.changes["mean"]
     return (
         f"{setting.said} leaves {read.said()} to the strongest ({attacker}) and changes usefulness "
-        f"by {change.said()} points"
+        f"by {change_said(setting)}"
     )
+
+
+def change_said(setting: Setting) -> str:
+    """Return by how many points usefulness changes, and the tasks that surely lose more."""
+    told = f"{setting.changes['mean'].said()} points"
+    dear = ", ".join(f"{task} by {change.said()}" for task, change in setting.dear.items())
+    return f"{told} (mean of the tasks; {dear})" if dear else told
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
@@ -254,7 +299,7 @@ def _table(settings: Sequence[Setting]) -> str:
     columns = ["encoder", "defence", "in training", "guessing",
                *(f"fresh: {name}" for name in attackers), "guessing",
                *(f"in the first five: {name}" for name in first_five),
-               *(f"{task}, points" for task in tasks), "minutes", "ms a text"]  # fmt: skip
+               *(f"{task}, points" for task in tasks), "minutes"]  # fmt: skip
     lines: list[list[str]] = []
     for s in settings:
         if s.stopped:
@@ -269,7 +314,7 @@ def _table(settings: Sequence[Setting]) -> str:
             f"{chance:.1f}",
             *(s.after_top5[name].said() if name in s.after_top5 else "" for name in first_five),
             *(s.changes[task].said() if task in s.changes else "" for task in tasks),
-            f"{s.minutes:.2f}", f"{s.milliseconds:.2f}",
+            f"{s.minutes:.2f}",
         ])  # fmt: skip
     return "\n".join(markdown_table(columns, lines)) + "\n"
 

@@ -95,7 +95,6 @@ def _setting(weight: float, during: tuple[Score, ...], read: Score) -> Setting:
         after={_ATTACKER: read},
         changes={},
         minutes=math.nan,
-        milliseconds=math.nan,
     )
 
 

@@ -11,7 +11,7 @@ from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title
 from core.figures.training import setting_said, trap_figure
 from core.results import Score
-from core.studies.adversarial_tables import AFFORDABLE, Setting, Verdict
+from core.studies.adversarial_tables import AFFORDABLE, Setting, Verdict, change_said
 from core.studies.training_points import Adversarial, Trap
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -133,7 +133,7 @@ def _goal(slot: Any, verdict: Verdict | None) -> None:
 
 def _verdict_said(verdict: Verdict) -> str:
     if verdict.met is not None:
-        return f"**met**. {_costs(verdict.met)}."
+        return f"**met**. {_costs(verdict.met)}.{_idle(verdict)}"
     told = "**no setting surely did it**."
     if verdict.unclear is not None:
         told += f" Not told apart from that: {_costs(verdict.unclear)}."
@@ -141,16 +141,27 @@ def _verdict_said(verdict: Verdict) -> str:
         told += f" The best at that price: {_costs(verdict.best)}."
     else:
         told += " None kept that price."
-    if verdict.least is not None and verdict.least is not verdict.best:
+    if verdict.least is not None and verdict.least not in (verdict.best, verdict.unclear):
         told += f" At any price: {_costs(verdict.least)}."
-    return told
+    return told + _idle(verdict)
+
+
+def _idle(verdict: Verdict) -> str:
+    """Return on which tasks there was little to lose, as a further sentence."""
+    if not verdict.idle:
+        return ""
+    return (
+        f" Of the {len(verdict.plain.accuracies)} tasks in that mean, "
+        f"{plain(', '.join(verdict.idle))} had little to lose: not surely above guessing even "
+        "without a defence. The table tells each."
+    )
 
 
 def _costs(setting: Setting) -> str:
-    change, read = setting.changes["mean"], setting.strongest[1]
+    read = _UNIT[setting.hides].format(setting.strongest[1].said())
     return (
-        f"{setting_said(setting)} leaves {_UNIT[setting.hides].format(read.said())} to the "
-        f"strongest and changes usefulness by {change.said()} points"
+        f"{setting_said(setting)} leaves {read} to the strongest and changes usefulness by "
+        f"{plain(change_said(setting))}"
     )
 
 
@@ -214,7 +225,6 @@ def _row(found: Adversarial, setting: Setting) -> dict[str, Any]:
     for task, change in setting.changes.items():
         row[f"{'usefulness' if task == 'mean' else task}, points"] = change.said()
     row["minutes of training"] = f"{setting.minutes:.2f}"
-    row["milliseconds a text"] = f"{setting.milliseconds:.2f}"
     return row
 
 
