@@ -90,6 +90,8 @@ NEEDS_NONE = {
     "makes of each token.",
     "audit": "No text is attacked: mechanisms are run, and one half of the runs chooses what the "
     "other is tested on (test_audit_pairs.py).",
+    "replacements": "Nothing is learnt from texts: it counts how near to each token comes out what "
+    "a mechanism, whose law is public, makes of it.",
 }
 
 MEASURES = {"run_study", "measure", "attack_scores"}

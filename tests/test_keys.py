@@ -70,6 +70,7 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "deniability": lambda s: {"corpora": (f"news={s.news}",)},
     "memorisation": lambda s: {"target": str(s.news), "seeds": (0,)},
     "audit": lambda s: {},
+    "replacements": lambda s: {"encoder": f"mlm:{s.encoder}"},
     "attributes": lambda s: {
         "target": str(s.news), "other": str(s.news), "label_column": "label",
         "encoders": ("tfidf", f"mlm:{s.encoder}"), "attribute_attacks": ("words", "linear"),
@@ -267,7 +268,7 @@ OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes", *UNDER_
 """Studies that put no attack of inversion to the test."""
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
-    "what a file of texts holds": (change_data, {"audit"}),
+    "what a file of texts holds": (change_data, {"audit", "replacements"}),
     "what the folder of an encoder holds": (
         change_folder,
         {"attacks", "reconstruct", "deniability", "audit", "memorisation", *MEMBERSHIP},
@@ -275,7 +276,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "precision": (change_precision, {"audit", "memorisation"}),
     "the version of an attack": (
         raise_versions("attack"),
-        {"classification", "deniability", "audit", *OWN_ATTACKS},
+        {"classification", "deniability", "audit", "replacements", *OWN_ATTACKS},
     ),
     "the version of a classifier": (
         raise_versions("classifier"),
@@ -300,7 +301,8 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of an encoder": (raise_versions("encoder"), {"audit", "memorisation"}),
     "the version of a defence": (
         raise_versions("defence"),
-        {*STUDIES, "tuning"} - {"reconstruct", "deniability", "audit", "tradeoff", *UNDER_NOISE},
+        {*STUDIES, "tuning"}
+        - {"reconstruct", "deniability", "audit", "replacements", "tradeoff", *UNDER_NOISE},
     ),
     "the version of a trained defence": (
         raise_versions("trained_defence"),
@@ -311,7 +313,15 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
         change_defaults("attack"),
         # A cell of the attacks gives each setting; that of reconstruct those of its weights, which
         # are as new as the code.
-        {"attacks", "classification", "deniability", "audit", "reconstruct", *OWN_ATTACKS},
+        {
+            "attacks",
+            "classification",
+            "deniability",
+            "audit",
+            "replacements",
+            "reconstruct",
+            *OWN_ATTACKS,
+        },
     ),
     "a default of an encoder": (
         change_defaults("encoder"),
@@ -322,6 +332,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
             "layers",
             "deniability",
             "audit",
+            "replacements",
             "memorisation",
             "tradeoff",
             "tuning",
@@ -333,7 +344,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "a default of a defence": (
         change_defaults("defence"),
         # A cell of the trade-off gives each setting, at every strength.
-        {*STUDIES, "tuning"} - {"deniability", "audit", *UNDER_NOISE},
+        {*STUDIES, "tuning"} - {"deniability", "audit", "replacements", *UNDER_NOISE},
     ),
 }
 """What is changed, and the studies that have nothing of the kind."""

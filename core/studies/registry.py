@@ -166,6 +166,13 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), Eq. 2 to 4",
         "core.studies.audit:AuditStudy",
     ),
+    "replacements": StudyEntry(
+        "Replacements",
+        "what replaces a token behind each mechanism: itself, a near one, or another",
+        "Asghar et al. (2024); mechanisms as in the trade-off",
+        "core.studies.replacements:ReplacementStudy",
+        figures=(("", "core.figures.replacements:replacements_figure"),),
+    ),
     "attributes": StudyEntry(
         "Attributes",
         "what vectors say of an attribute of their texts, such as the author",

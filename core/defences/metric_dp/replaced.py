@@ -18,8 +18,16 @@ from core.corpora import bundled_sentences
 from core.defences.metric_dp.ahead import drawn_in_blocks
 from core.defences.metric_dp.choosing import Distances
 from core.defences.metric_dp.texts import TokenPrivatizer
+from core.protocols import WhiteBoxEncoder
 
-__all__ = ["RANKS", "ReplacementRanks", "ranks_in_bundled_texts", "replacement_ranks"]
+__all__ = [
+    "RANKS",
+    "ReplacementRanks",
+    "bundled_tokens",
+    "classes_of",
+    "ranks_in_bundled_texts",
+    "replacement_ranks",
+]
 
 RANKS = (0, 10, 100, 1000)
 """The last rank of each class but the last: itself, its 10 nearest, its 100 nearest, …"""
@@ -44,10 +52,7 @@ class ReplacementRanks:
     @property
     def shares(self) -> dict[str, float]:
         """The share of each class of ranks."""
-        counts = np.bincount(np.searchsorted(RANKS, self.ranks), minlength=len(RANKS) + 1)
-        names = ["0", *(f"{a + 1}-{b}" for a, b in pairwise(RANKS))]
-        names.append(f"{RANKS[-1] + 1} and more")
-        return {n: float(c) / len(self.ranks) for n, c in zip(names, counts, strict=True)}
+        return {name: float(held.mean()) for name, held in classes_of(self.ranks).items()}
 
     @property
     def said(self) -> str:
@@ -56,17 +61,31 @@ class ReplacementRanks:
         return (
             f"Of {len(self.ranks):,} tokens {own:.0%} came back, {near:.0%} became one of their "
             f"{RANKS[1]} nearest neighbours, and half of the others one beyond rank "
-            f"{self._middle:,} of {self.n_candidates:,}."
+            f"{self.middle:,} of {self.n_candidates:,}."
         )
 
     @property
-    def _middle(self) -> int:
+    def middle(self) -> int:
+        """The median rank of what became none of the nearest."""
         others = self.ranks[self.ranks > RANKS[1]]
         return int(np.median(others)) if len(others) else RANKS[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
         return {"n": len(self.ranks), "n_candidates": self.n_candidates, "shares": self.shares}
+
+
+def classes_of(ranks: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+    """Return for each class of ranks which of (n,) ranks it holds.
+
+    Examples
+    --------
+    >>> {name: held.tolist() for name, held in classes_of(np.array([0, 10])).items() if held.any()}
+    {'0': [True, False], '1-10': [False, True]}
+    """
+    names = ["0", *(f"{a + 1}-{b}" for a, b in pairwise(RANKS)), f"{RANKS[-1] + 1} and more"]
+    places = np.searchsorted(RANKS, ranks)
+    return {name: places == i for i, name in enumerate(names)}
 
 
 def replacement_ranks(
@@ -100,8 +119,17 @@ def replacement_ranks(
 
 def ranks_in_bundled_texts(privatizer: TokenPrivatizer) -> ReplacementRanks:
     """Return the ranks in some of the sentences that ship: nothing private is counted."""
-    sentences = bundled_sentences()
-    some = sentences[:: max(1, len(sentences) // _N_TEXTS)][:_N_TEXTS]
     encoder = privatizer.encoder
-    ids = np.array([i for row in encoder.token_ids(some) for i in row], np.int64)
+    ids, _ = bundled_tokens(encoder, _N_TEXTS)
     return replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
+
+
+def bundled_tokens(
+    encoder: WhiteBoxEncoder, n_texts: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the (n,) tokens of so many sentences that ship, and the sentence of each."""
+    sentences = bundled_sentences()
+    some = sentences[:: max(1, len(sentences) // n_texts)][:n_texts]
+    rows = encoder.token_ids(some)
+    ids = np.array([i for row in rows for i in row], np.int64)
+    return ids, np.repeat(np.arange(len(rows)), [len(row) for row in rows])

@@ -1,0 +1,92 @@
+"""The study of what replaces a token: its counts, its intervals, and the table that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.defences.metric_dp.candidates import candidate_ids
+from core.defences.metric_dp.replaced import ReplacementRanks, bundled_tokens
+from core.errors import InvalidInputError
+from core.figures.replacements import replacements_figure
+from core.intervals import percent_interval, wilson_interval
+from core.studies import replacements
+from core.studies.replacements import CLASSES, ReplacementStudy, markdown, measure, setting_said
+from core.studies.rows import Row
+
+
+@pytest.fixture(scope="module")
+def rows(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    asked = ReplacementStudy(
+        defences=("santext:epsilon=0.01", "santext:epsilon=500", "custext:epsilon=2,k=8"),
+        encoder=f"mlm:{tiny_bert}", n_texts=30,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("cells")
+    return [Row(cell, row.scores, row.facts)
+            for cell in asked.cells() for row in measure(cell, folder)]  # fmt: skip
+
+
+def test_classes_are_shares_of_all_tokens_beside_what_an_even_draw_gives(rows: list[Row]) -> None:
+    for row in rows:
+        scores = [row.scores[name] for name in CLASSES]
+        assert sum(score.value for score in scores) == pytest.approx(100)
+        assert sum(score.chance for score in scores) == pytest.approx(100)
+        assert scores[0].chance == pytest.approx(100 / row["n_candidates"])
+        assert scores[1].chance == pytest.approx(1000 / row["n_candidates"])
+        assert all(score.n == scores[0].n > 100 for score in scores)
+
+
+def test_a_great_epsilon_returns_the_token_and_a_small_one_any(
+    rows: list[Row], tiny_encoder: Any
+) -> None:
+    ids, _ = bundled_tokens(tiny_encoder, 30)
+    could = 100 * float(np.isin(ids, candidate_ids(tiny_encoder, "regular")).mean())
+    any_of_them, own, of_eight = (row.scores["0"] for row in rows)
+    assert 5 < could < 100, "some are [UNK], which never comes out"
+    assert own.value == pytest.approx(could)
+    assert any_of_them.value < could / 4 and any_of_them.value < of_eight.value < could
+
+
+def test_intervals_are_over_sentences_and_not_over_tokens(
+    rows: list[Row], tiny_encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all tokens of every other sentence come back, there are as many trials as sentences."""
+    ids, texts = bundled_tokens(tiny_encoder, 30)
+    assert len(ids) == rows[0].scores["0"].n and set(texts.tolist()) == set(range(30))
+
+    def every_other(distances: Any, original: Any, replaced: Any) -> Any:
+        return ReplacementRanks(5000 * (texts % 2), len(distances.ids))
+
+    monkeypatch.setattr(replacements, "replacement_ranks", every_other)
+    (row,) = measure(rows[0].cell, Path())
+    found, n_back = row.scores["0"], int((texts % 2 == 0).sum())
+    naive = wilson_interval(n_back, len(ids))
+    assert found.value == pytest.approx(100 * n_back / len(ids))
+    assert found.ci95.high - found.ci95.low > 3 * (naive.high - naive.low)
+    held = 100.0 * (texts % 2 == 0)
+    assert found.ci95 == percent_interval(held, groups=texts.tolist(), seed=0)
+
+
+def test_what_replaces_no_tokens_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInputError, match="gaussian does not replace token for token"):
+        ReplacementStudy(defences=("gaussian",)).cells()
+    with pytest.raises(InvalidInputError, match=r"text_to_text\+int8 does not"):
+        ReplacementStudy(defences=("text_to_text:eta=60+int8",)).cells()
+
+
+def test_the_table_and_the_figure_are_of_the_rows_and_tell_what_failed(rows: list[Row]) -> None:
+    failed = Row(rows[0].cell, error="no memory")
+    told = markdown([*rows, failed])
+    assert "| SanText | ε 500 |" in told and "failed: no memory" in told
+    assert f"{rows[0].scores['0'].n:,} tokens of 30 sentences" in told
+    figure = replacements_figure([*rows, failed])
+    assert [bar.name for bar in figure.data] == [*CLASSES.values()]
+    own = figure.data[0]
+    assert list(own.y) == [", ".join(setting_said(row)) for row in rows]
+    assert list(own.x) == [row.scores["0"].value for row in rows]
+    assert np.array([bar.x for bar in figure.data]).sum(0) == pytest.approx([100] * 3)
+    assert len({bar.marker.pattern.shape or bar.marker.color for bar in figure.data}) == 5
+    assert markdown([failed]).startswith("# What replaces a token")
