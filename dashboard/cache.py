@@ -288,6 +288,14 @@ def memorisation() -> Memorisation:
     return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
 
 
+@st.cache_resource(show_spinner=False, max_entries=1)
+def replaced_tokens() -> list[Row]:
+    """Return what was measured of what replaces a token behind each mechanism."""
+    from core.studies import replacements
+
+    return replacements.load_replacements(replacements.SHIPPED)
+
+
 @st.cache_resource(show_spinner=False, max_entries=4)
 def training(study: str) -> Summary:
     """Return what one of the studies of training for privacy measured."""

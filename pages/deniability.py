@@ -11,7 +11,7 @@ from core.text import check_text
 from dashboard import cache, compiling, controls, encoder_choice
 from dashboard.address import Address
 from dashboard.calm import plain, show_error
-from dashboard.deniability import choice, explain, pinned, state, views
+from dashboard.deniability import choice, explain, pinned, replaced, state, views
 from dashboard.deniability.eta import draw_again_button, eta_slider
 from dashboard.inversion.pinned import is_typed
 from dashboard.leakage import deniability_command, how_much_leaks
@@ -112,6 +112,7 @@ else:
     choice.eta_choice_card(vocabulary, on, steps, typed)
     st.header("The whole vocabulary", anchor=False)
     views.vocabulary_cards(vocabulary, geometry, eta)
+replaced.show()
 views.downloads(typed, on, eta, found, sentence.n_draws)
 how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
 explain.how_it_is_computed(promises, eta)

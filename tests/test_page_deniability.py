@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
 from core.jobs import JobState
 from core.specs import EncoderSpec
+from core.studies import replacements
 from core.studies.audit import BY_NOISE
 from dashboard import cache, policy, state
 from dashboard.deniability import explain
@@ -394,3 +395,44 @@ def test_no_page_is_said_to_make_words_deniable_without_the_odds_beside() -> Non
     told = re.findall(r'^ {12}"(.+)",$', APP.read_text("utf-8"), flags=re.MULTILINE)
     assert any("Drag η" in line for line in told)
     assert not [line for line in told if re.search(r"\bden(y|ied|iable)\b", line)]
+
+
+@pytest.fixture
+def put_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Have other rows of what replaces tokens in the place of those that ship."""
+
+    def put(content: str | None) -> Path:
+        path = tmp_path / "replacements.json"
+        if content is not None:
+            path.write_text(content, encoding="utf-8")
+        monkeypatch.setattr(replacements, "SHIPPED", path)
+        cache.replaced_tokens.clear()
+        return path
+
+    yield put
+    cache.replaced_tokens.clear()
+
+
+def test_what_replaces_a_token_is_shown_of_every_mechanism(opened: Open) -> None:
+    page = opened(text=TEXT)
+    rows = replacements.load_replacements()
+    assert {row["defence"] for row in rows} == {*replacements.MECHANISMS}
+    near = max((row.scores["1-10"] for row in rows), key=lambda score: score.value)
+    (told,) = [m.value for m in page.markdown if "10 nearest neighbours" in m.value]
+    assert near.said(is_bold=True) in told.replace("\\", "")
+    (table,) = [d.value for d in page.dataframe if "the token itself, %" in d.value.columns]
+    assert len(table) == len(rows)
+    assert list(table["the token itself, %"]) == [row.said("0") for row in rows]
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"study": "audit", "rows": []}',
+                                     '{"study": "replacements", "rows": [{"0": 1}]}'])  # fmt: skip
+def test_rows_that_are_not_there_or_damaged_cost_that_part_alone(
+    opened: Open, put_rows: Callable[..., Path], content: str | None
+) -> None:
+    path = put_rows(content)
+    page = opened(text=TEXT)
+    told = messages(page) + " ".join(i.value for i in page.info)
+    assert "core study replacements" in told or "run the command that made it" in told
+    assert (path.name in messages(page)) is (content is not None)
+    assert any("What this does not show" in e.label for e in page.expander), "the rest is drawn"

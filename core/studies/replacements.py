@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.assets import ASSETS
 from core.corpora import load_bundled
 from core.defences.metric_dp.choosing import Distances
 from core.defences.metric_dp.replaced import (
@@ -24,16 +25,28 @@ from core.defences.protected import generator_of
 from core.defences.registry import entry_of, make_defence
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
-from core.errors import InvalidInputError
+from core.errors import ArtifactError, InvalidInputError
 from core.intervals import percent_interval
 from core.results import Score
 from core.specs import DefenceSpec, setting
 from core.studies.defence_grid import chosen_defences
 from core.studies.rows import Cell, Row
-from core.studies.tables import markdown_table
+from core.studies.tables import markdown_table, read_rows
 from core.studies.tradeoff_point import strength
 
-__all__ = ["CLASSES", "MECHANISMS", "ReplacementStudy", "markdown", "measure", "setting_said"]
+__all__ = [
+    "CLASSES",
+    "MECHANISMS",
+    "SHIPPED",
+    "ReplacementStudy",
+    "load_replacements",
+    "markdown",
+    "measure",
+    "setting_said",
+]
+
+SHIPPED = ASSETS / "deniability" / "replacements.json"
+"""What `python -m core study replacements` wrote, where it comes with the project."""
 
 MECHANISMS = ("text_to_text", "text_to_text_ranked", "santext", "santext_plus", "custext", "tem")
 """Those that release a text, one token for one."""
@@ -117,6 +130,23 @@ def _sizes(n_candidates: int) -> dict[str, int]:
     """Return how many candidates each class of ranks holds."""
     ranks = np.arange(n_candidates)
     return {name: int(held.sum()) for name, held in classes_of(ranks).items()}
+
+
+def load_replacements(path: Path = SHIPPED) -> list[Row]:
+    """Read what `python -m core study replacements` wrote; cells that failed are left out.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or of another study; the message names the file.
+    """
+    rows = [row for row in read_rows(path, "replacements") if not row.error]
+    whole = all(CLASSES.keys() <= row.scores.keys() and "middle" in row.facts for row in rows)
+    if not rows or not whole:
+        raise ArtifactError(
+            f"{path} does not hold rows of `python -m core study replacements`. Make it anew."
+        )
+    return rows
 
 
 def setting_said(row: Row) -> tuple[str, str]:
