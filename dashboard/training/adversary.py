@@ -140,7 +140,7 @@ def _verdict_said(verdict: Verdict) -> str:
     if verdict.best is not None:
         told += f" The best at that price: {_costs(verdict.best)}."
     else:
-        told += " None kept that price."
+        told += " None surely kept that price."
     if verdict.least is not None and verdict.least not in (verdict.best, verdict.unclear):
         told += f" At any price: {_costs(verdict.least)}."
     return told + _idle(verdict)
@@ -271,6 +271,6 @@ def _goal_said(verdict: Verdict) -> str:
 
 def _best_said(setting: Setting | None) -> str:
     if setting is None:
-        return "none kept that price"
+        return "none surely kept that price"
     change = setting.changes["mean"].said()
     return f"{setting_said(setting)}: {setting.strongest[1].said()}, at {change} points"
