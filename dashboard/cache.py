@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.defences.deniability.engine import DeniabilityEngine
     from core.defences.deniability.geometry import Geometry
     from core.defences.deniability.vocabulary import VocabularyDeniability
+    from core.results import Score
     from core.studies.membership_shipped import Measured
     from core.studies.memorisation_summary import Memorisation
     from core.studies.representation_summary import Representations
@@ -302,6 +303,14 @@ def training(study: str) -> Summary:
     from core.studies import training_summary
 
     return training_summary.load_part(study, training_summary.SHIPPED)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def read_under_noise() -> dict[tuple[str, float], Score]:
+    """Return what is read of what users send to networks under noise, by mechanism and η."""
+    from core.studies import read_under_noise as measured
+
+    return measured.load_read_under_noise(measured.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

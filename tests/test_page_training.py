@@ -17,7 +17,8 @@ from core.defences.registry import DEFENCES
 from core.results import Interval, Score
 from core.store import write_json
 from core.story.format import RESTS_ON
-from core.studies import training_summary
+from core.studies import read_under_noise, training_summary
+from core.studies.read_under_noise import load_read_under_noise
 from core.studies.tables import table_of
 from core.studies.training_points import TrialRequest
 from core.studies.training_summary import FILES, SHIPPED
@@ -192,6 +193,38 @@ def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
     assert list(frame["the paper's, %"])[:1] == ["84.1"] and "67.0" in set(frame["the paper's, %"])
     page.button_group(key=key_of("task")).set_value("mrpc").run()
     assert "Of this task the paper prints nothing" in told(page)
+
+
+def test_what_is_read_of_what_is_sent_stands_beside_what_the_network_is_worth(
+    opened: Open, rows: Path
+) -> None:
+    read = load_read_under_noise()
+    low, high = (read["token_representation", eta] for eta in (65.0, 98.5))
+    page = opened(rows, part="noise", task="sst2", network="bilstm")
+    assert (f"Token representation: **{low.said()}** at η 65, **{high.said()}** at η 98.5."
+            in told(page))  # fmt: skip
+    (frame,) = (frame.value for frame in page.dataframe)
+    by = dict(zip(zip(frame["sends"], frame["η"], strict=True),
+                  frame["words read of what is sent, F1"], strict=True))  # fmt: skip
+    assert by["Token representation", "65"] == low.said()
+    assert by["Token representation", "50"] == by["No defence", "none"] == "–"
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"study": "audit", "rows": []}'])
+def test_without_what_is_read_the_part_is_drawn_all_the_same(
+    opened: Open, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    path = tmp_path / "read.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    monkeypatch.setattr(read_under_noise, "SHIPPED", path)
+    cache.read_under_noise.clear()
+    page = opened(rows, part="noise", task="sst2", network="bilstm")
+    cache.read_under_noise.clear()
+    assert "Without noise the BiLSTM reaches" in told(page)
+    assert "What is read of what is sent**" not in told(page)
+    said = "".join(each.value for each in page.error).replace("\\", "")
+    assert (path.name in said) is (content is not None)
 
 
 def test_a_network_that_learns_nothing_is_no_verdict_on_mechanisms(

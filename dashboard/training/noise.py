@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,14 +11,18 @@ import streamlit as st
 from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
+from core.errors import CoreError
 from core.figures.training_noise import utility_figure
+from core.results import Score
 from core.specs import DefenceSpec
+from core.studies import read_under_noise
 from core.studies.in_order import TEXT, TOKEN, by_order, nothing_learnt
 from core.studies.odds import ODDS
 from core.studies.privacy_paper import constrained_alike
 from core.studies.training_points import Constrained, UnderNoise
 from core.tasks.names import task_said
-from dashboard.calm import plain
+from dashboard import cache
+from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
 from dashboard.story.pinning import note_figure
@@ -31,6 +35,9 @@ PAPER = (
     "Hollow diamonds: Qu et al. (2021), on BERT's word embeddings, at the η of ours at which as "
     "many tokens come back."
 )
+Read = Mapping[tuple[str, float], Score]
+"""What is read, by mechanism and η."""
+
 _NOTHING_LEARNT = "This network learns nothing here, with noise or without"
 _NO_PAPER = "Of this task the paper prints nothing."
 
@@ -43,7 +50,7 @@ def show(slot: Any, found: UnderNoise) -> None:
             "network", "Network", found.readers_of(task), lambda name: READERS[name].title,
             "What is trained on what users send: their word embeddings stay as they are",
         )  # fmt: skip
-    points = found.of(task, reader)
+    points, read = found.of(task, reader), _read_at()
     _finding(slot, task, reader, points)
     alt = "Accuracy by η for each thing that users send, with that without noise"
     note_figure(slot, lambda: utility_figure(points), alt)
@@ -61,7 +68,8 @@ def show(slot: Any, found: UnderNoise) -> None:
             else beside(constrained_alike(task, reader))
         )
     )
-    rows = [_row(point) for point in points]
+    _say_read(points, read)
+    rows = [_row(point, read) for point in points]
     with st.expander("The numbers as a table", icon=":material/table:"):
         st.dataframe(rows, key="training-noise-table", hide_index=True)
         save_csv(lambda: table_csv(rows), "under-noise", about="A row for each η")
@@ -126,12 +134,43 @@ def _title(etas: Sequence[float], above: Sequence[float]) -> str:
     return f"Replacing words costs less than moving their vectors at {len(above)} of {len(etas)} η"
 
 
-def _row(point: Constrained) -> dict[str, Any]:
+def _read_at() -> Read:
+    """Return what was measured to be read at each η; nothing where that is missing or damaged."""
+    if not read_under_noise.SHIPPED.exists():
+        return {}
+    try:
+        return cache.read_under_noise()
+    except CoreError as error:
+        show_error(error, title="What is read of what is sent cannot be told")
+        return {}
+
+
+def _say_read(points: Sequence[Constrained], read: Read) -> None:
+    """Say what an attacker reads at the least and the greatest η of each mechanism."""
+    told = []
+    for mechanism in dict.fromkeys(point.mechanism for point in points):
+        etas = [p.eta for p in points if p.mechanism == mechanism and (mechanism, p.eta) in read]
+        ends = [f"**{read[mechanism, eta].said()}** at η {eta:g}"
+                for eta in sorted({*etas[:1], *etas[-1:]})]  # fmt: skip
+        if ends:
+            told.append(f"{DEFENCES[mechanism].title}: {', '.join(ends)}.")
+    if told:
+        some = next(iter(read.values()))
+        st.markdown(
+            "**What is read of what is sent**: F1 of words, by an attacker who knows the mechanism "
+            f"and takes the likeliest words (guessing reaches {some.chance:.1f}; n {some.n:,}). "
+            f"{' '.join(told)}"
+        )
+
+
+def _row(point: Constrained, read: Read) -> dict[str, Any]:
+    leak = read.get((point.mechanism, point.eta))
     return {
         "sends": DEFENCES[point.mechanism].title,
         "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
         ODDS.lower(): odds_at(point.mechanism, point.eta),
         "accuracy, %": point.accuracy.said(),
+        "words read of what is sent, F1": "–" if leak is None else leak.said(),
         "change by noise, points": "–" if point.by_noise is None else point.by_noise.said(),
         "beside no constraint, points": "–" if point.change is None else point.change.said(),
         "the paper's η": "–" if point.paper_eta is None else f"{point.paper_eta}",
