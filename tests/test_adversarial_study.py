@@ -216,7 +216,7 @@ def test_every_setting_has_its_rows(rows: list[Row]) -> None:
         names = ("probe_mlc",) if s.hides == "words" else tuple(ATTRIBUTE_ATTACKERS)
         assert tuple(s.after) == names
         assert all(score.has_interval and score.chance > 0 for score in s.after.values())
-        assert set(s.changes) == {"first", "mean"} and set(s.accuracies) == {"first"}
+        assert set(s.changes) == {"first", "mean"} and set(s.margins) == {"first"}
         if s.kind == "none":
             assert s.changes["first"].value == 0.0, "it is held against itself"
     assert all(s.minutes > 0 for s in found if s.kind == "adversarial")
@@ -297,8 +297,7 @@ def measured(kind: str, weight: float, read: Sequence[float], change: float) -> 
     after = [row_of(kind, weight, "after", {"read": score(value)}, attacker=f"attacker {i}")
              for i, value in enumerate(read)]  # fmt: skip
     changes = {"change of accuracy: mean": score(change)}
-    costs = {"training_minutes": 1.0, "milliseconds_a_text": 2.0}
-    return [*after, row_of(kind, weight, "use", changes, **costs)]
+    return [*after, row_of(kind, weight, "use", changes, training_minutes=1.0)]
 
 
 def test_the_verdict_is_by_the_strongest_fresh_attacker_at_two_points() -> None:
@@ -329,14 +328,14 @@ def test_a_mean_does_not_hide_what_one_task_loses_nor_tasks_without_anything_to_
         *after, use = rows
         return [*after, replace(use, scores={**use.scores, **added})]
 
-    plain = with_tasks(measured("none", 0.0, [40], 0.0), 80, 6, 0.0)
+    plain = with_tasks(measured("none", 0.0, [40], 0.0), 80, 7, 0.0)
     (dear,) = verdicts([*plain, *with_tasks(measured("adversarial", 1.0, [9], -1.0), 76, 6, -4.0)])
     assert dear.met is not None and [*dear.met.dear] == ["able"]
     assert "(mean of the tasks; able by -4.0 [-5.0, -3.0])" in str(dear)
-    assert dear.idle == ("unable",) and str(dear).endswith(
-        "unable: not surely above guessing without a defence, so with little to lose."
+    assert [*dear.idle] == ["unable"] and str(dear).endswith(
+        "Hardly any to lose, in points above guessing without: unable 2.0 [1.0, 3.0]."
     )
-    better = with_tasks(measured("none", 0.0, [40], 0.0), 80, 6.1, 0.0)
+    better = with_tasks(measured("none", 0.0, [40], 0.0), 80, 7.1, 0.0)
     (cheap,) = verdicts(
         [*better, *with_tasks(measured("adversarial", 1.0, [9], -1.0), 76, 6, -3.0)]
     )

@@ -201,6 +201,11 @@ def test_what_is_made_of_parts_is_given_whole_by_whole(counts: list[int]) -> Non
     assert list(made) == [[i * i for i in range(n)] for n in counts]
 
 
+def test_a_whole_without_parts_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match="without parts"):
+        list(in_parts(lambda parts: parts, [2, 0, 1], lambda n: range(n)))
+
+
 def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     minilm: TransformerEncoder,
     minilm_engine: DeniabilityEngine,

@@ -103,7 +103,6 @@ def _adversarial(cell: Cell, *, holds: bool) -> list[Row]:
         patch.object(adversarial, "word_scores", words),
         patch.object(adversarial, "attribute_scores", labels),
         patch.object(adversarial, "use_scores", lambda *given: use),
-        patch.object(adversarial, "milliseconds_a_text", lambda encode: 6.5),
     ):
         rows = [*adversarial._during(trained), *adversarial._after(cell, trained, trained, sides),
                 adversarial._use(cell, trained, trained)]  # fmt: skip

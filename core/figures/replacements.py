@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import BELOW, style
+from core.figures.style import BELOW, LEAKED, MISSED, style
 from core.studies.replacements import CLASSES, setting_said
 from core.studies.rows import Row
 
 __all__ = ["replacements_figure"]
 
-_COLOURS = ("#D55E00", "#E69F00", "#F0E442", "#56B4E9", "#009E73")
+_COLOURS = (LEAKED, "#E69F00", "#F0E442", "#56B4E9", MISSED)
 """From the token itself to what is unrelated."""
-_PATTERNS = ("", "/", ".", "x", "")
+_PATTERNS = ("", "/", ".", "x", "-")
 _LEAST = 6.0
 """Per cent below which a part is too narrow for its number."""
 _ROW = 26

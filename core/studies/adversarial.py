@@ -32,7 +32,6 @@ from core.studies.apart import near_setting
 from core.studies.membership_halves import settings_told
 from core.studies.named_texts import NamedTexts, check_names
 from core.studies.rows import Cell, Row
-from core.studies.timing import milliseconds_a_text
 from core.studies.tradeoff import USUAL
 from core.studies.trained_defences import Trained, trained_defence, trained_dual
 
@@ -262,7 +261,6 @@ def _use(cell: Cell, plain: Trained, trained: Trained) -> Row:
     facts = {
         "when": "use",
         "training_minutes": round(trained.seconds / 60, 6),
-        "milliseconds_a_text": milliseconds_a_text(trained.bare.encode),
         "dimension": trained.encoder.dimension,
     }
     return Row(scores=scores, facts=facts)

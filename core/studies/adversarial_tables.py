@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.encoders.registry import ENCODERS
-from core.results import Score
+from core.metrics import mean_over_seeds
+from core.results import Interval, Score
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_summary import change_measure
@@ -45,8 +46,8 @@ class Setting:
         Of an attribute: fresh attacker to how often the right label is among its first five.
     changes : dict
         Task, or `mean`, to by how many points its accuracy differs from that without a defence.
-    accuracies : dict
-        Task to its accuracy.
+    margins : dict
+        Task to by how many points its accuracy is above guessing the most frequent class.
     """
 
     encoder: str
@@ -59,7 +60,7 @@ class Setting:
     minutes: float
     stopped: str = ""
     after_top5: dict[str, Score] = field(default_factory=dict)
-    accuracies: dict[str, Score] = field(default_factory=dict)
+    margins: dict[str, Score] = field(default_factory=dict)
 
     @property
     def said(self) -> str:
@@ -116,8 +117,7 @@ def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
     }
     return Setting(
         *key,
-        accuracies={name.removeprefix(_ACCURACY): mean_row_score(use, name, is_same_sample=True)
-                    for name in accuracies},
+        margins={name.removeprefix(_ACCURACY): _above_guessing(use, name) for name in accuracies},
         during=tuple(mean_row_score(by_epoch[epoch], "read") for epoch in sorted(by_epoch)),
         after={name: mean_row_score(own, "read", is_same_sample=is_grouped)
                for name, own in after.items()},
@@ -127,6 +127,15 @@ def _setting(key: tuple[str, str, str, float], rows: Sequence[Row]) -> Setting:
         after_top5={name: mean_row_score(own, "read_top5", is_same_sample=is_grouped)
                     for name, own in after.items() if "read_top5" in own[0].scores},
     )  # fmt: skip
+
+
+def _above_guessing(rows: Sequence[Row], measure: str) -> Score:
+    """Return the mean of an accuracy less, seed by seed, what guessing reaches there."""
+    above = []
+    for score in (row.scores[measure] for row in rows):
+        ends = Interval(score.ci95.low - score.chance, score.ci95.high - score.chance)
+        above.append(Score(score.value - score.chance, ends, score.n, 0.0))
+    return mean_over_seeds(above, is_same_sample=True)
 
 
 def _by(rows: Iterable[Row], name: str) -> dict[Any, list[Row]]:
@@ -169,10 +178,15 @@ class Verdict:
     unclear: Setting | None = None
 
     @property
-    def idle(self) -> tuple[str, ...]:
-        """Tasks that are not surely above guessing without a defence: they have little to lose."""
-        known = self.plain.accuracies.items()
-        return tuple(task for task, score in known if score.ci95.low <= score.chance)
+    def idle(self) -> dict[str, Score]:
+        """Tasks with hardly more to lose than AFFORDABLE: by how much they are above guessing."""
+        known = self.plain.margins.items()
+        return {task: margin for task, margin in known if margin.value <= AFFORDABLE}
+
+    @property
+    def idle_said(self) -> str:
+        """Return the same in words; empty where there is none."""
+        return ", ".join(f"{task} {margin.said()}" for task, margin in self.idle.items())
 
     def __str__(self) -> str:
         """Return the verdict in a few sentences."""
@@ -183,10 +197,7 @@ class Verdict:
             f"fresh attacker ({attacker}) reads {read.said()}. {self._goal}"
         )
         if self.idle:
-            told += (
-                f" {', '.join(self.idle)}: not surely above guessing without a defence, so with "
-                "little to lose."
-            )
+            told += f" Hardly any to lose, in points above guessing without: {self.idle_said}."
         return told
 
     @property
@@ -196,7 +207,7 @@ class Verdict:
         told = f"No setting surely halved that at {AFFORDABLE:g} points of usefulness or fewer."
         if self.unclear is not None:
             told += f" Not told apart from that: {_costs(self.unclear)}."
-        if self.best is not None:
+        if self.best is not None and self.best is not self.unclear:
             told += f" The best at that price: {_costs(self.best)}."
         if self.least is not None and self.least not in (self.best, self.unclear):
             told += f" At any price: {_costs(self.least)}."

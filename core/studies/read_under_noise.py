@@ -28,13 +28,15 @@ def load_read_under_noise(path: Path = SHIPPED) -> dict[tuple[str, float], Score
     ArtifactError
         Missing, damaged, or of another study; the message names the file.
     """
-    rows = load_rows(path)
     try:
-        points = summarise(rows).points
-        return {(point.defence, float(dict(point.settings)["eta"])): point.leakage
-                for point in points}  # fmt: skip
-    except (KeyError, TypeError, ValueError, IndexError, InvalidInputError) as error:
+        points = summarise(load_rows(path)).points
+        found = {(point.defence, float(dict(point.settings)["eta"])): point.leakage
+                 for point in points}  # fmt: skip
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, InvalidInputError):
+        found = {}
+    if not found:
         raise ArtifactError(
             f"{path} holds no mechanism at an η. Make it anew with `python -m core study tradeoff "
             "--spec docs/results/tradeoff-noise.spec.json --files DATA`."
-        ) from error
+        )
+    return found

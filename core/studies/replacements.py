@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.assets import ASSETS
 from core.corpora import load_bundled
 from core.defences.metric_dp.choosing import Distances
 from core.defences.metric_dp.replaced import (
+    RANKS,
     bundled_tokens,
     classes_of,
     replacement_ranks,
@@ -26,8 +28,8 @@ from core.defences.registry import entry_of, make_defence
 from core.encoders import load_encoder
 from core.encoders.white_box import require_white_box
 from core.errors import ArtifactError, InvalidInputError
-from core.intervals import percent_interval
-from core.results import Score
+from core.intervals import percent_interval, wilson_interval
+from core.results import Interval, Score
 from core.specs import DefenceSpec, setting
 from core.studies.defence_grid import chosen_defences
 from core.studies.rows import Cell, Row
@@ -42,7 +44,9 @@ __all__ = [
     "load_replacements",
     "markdown",
     "measure",
+    "middle_said",
     "setting_said",
+    "shares_said",
 ]
 
 SHIPPED = ASSETS / "deniability" / "replacements.json"
@@ -61,6 +65,9 @@ _SAID = (
 
 CLASSES = dict(zip(classes_of(np.zeros(0, np.int64)), _SAID, strict=True))
 """Each class of ranks among a token's neighbours, and how it is called."""
+
+_FEW = 0.1
+"""Per cent below which one decimal would say none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,21 +116,36 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     mechanism: Any = make_defence(DefenceSpec.of(cell["defence"], settings))
     privatizer = mechanism.privatizer(encoder, generator_of(cell["seed"]))
     ids, texts = bundled_tokens(encoder, cell["n_texts"])
+    groups = texts.tolist()
     found = replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
     sizes = _sizes(found.n_candidates)
     scores = {
         name: Score(
             100 * float(held.mean()),
-            percent_interval(
-                100 * held.astype(np.float64), groups=texts.tolist(), seed=cell["seed"]
-            ),
+            _interval(held, groups, cell["seed"]),
             len(ids),
             100 * sizes[name] / found.n_candidates,
         )
         for name, held in classes_of(found.ranks).items()
     }
-    facts = {"n_candidates": found.n_candidates, "middle": found.middle}
+    facts = {
+        "n_candidates": found.n_candidates,
+        "n_sentences": len(set(groups)),
+        "middle": found.middle,
+        "n_beyond": int((found.ranks > RANKS[1]).sum()),
+    }
     return [Row(scores=scores, facts=facts)]
+
+
+def _interval(held: NDArray[np.bool_], groups: Sequence[int], seed: int) -> Interval:
+    """Return that of a share in per cent, over sentences; where all are alike, as if each were one.
+
+    No draw of sentences would tell then how far the share may be from all or from none.
+    """
+    if held.all() or not held.any():
+        n = len(set(groups))
+        return wilson_interval(n * int(held.all()), n)
+    return percent_interval(100 * held.astype(np.float64), groups=groups, seed=seed)
 
 
 def _sizes(n_candidates: int) -> dict[str, int]:
@@ -141,12 +163,21 @@ def load_replacements(path: Path = SHIPPED) -> list[Row]:
         Missing, damaged, or of another study; the message names the file.
     """
     rows = [row for row in read_rows(path, "replacements") if not row.error]
-    whole = all(CLASSES.keys() <= row.scores.keys() and "middle" in row.facts for row in rows)
-    if not rows or not whole:
+    try:
+        is_whole = bool(rows) and all(map(_is_told, rows))
+        markdown(rows)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidInputError):
+        is_whole = False
+    if not is_whole:
         raise ArtifactError(
             f"{path} does not hold rows of `python -m core study replacements`. Make it anew."
         )
     return rows
+
+
+def _is_told(row: Row) -> bool:
+    """Whether a row holds all classes and what stands beside them."""
+    return CLASSES.keys() <= row.scores.keys() and isinstance(row["encoder"], str)
 
 
 def setting_said(row: Row) -> tuple[str, str]:
@@ -166,7 +197,18 @@ def _line(row: Row) -> list[str]:
     told = [*setting_said(row)]
     if row.error:
         return [*told, f"failed: {row.error}"]
-    return [*told, *(row.said(name) for name in CLASSES), f"{row['middle']:,}"]
+    return [*told, *shares_said(row).values(), middle_said(row)]
+
+
+def shares_said(row: Row) -> dict[str, str]:
+    """Return the share of each class in per cent; of few tokens with a decimal more."""
+    few = {name: row.scores[name].value < _FEW for name in CLASSES}
+    return {name: row.said(name, 2 if is_few else 1) for name, is_few in few.items()}
+
+
+def middle_said(row: Row) -> str:
+    """Return the median rank of what became none of the nearest, and of how many."""
+    return "–" if row["middle"] is None else f"{row['middle']:,} (n {row['n_beyond']:,})"
 
 
 def _head(rows: Sequence[Row]) -> str:
@@ -177,8 +219,9 @@ def _head(rows: Sequence[Row]) -> str:
     own = first.scores[next(iter(CLASSES))]
     even = ", ".join(f"{first.scores[name].chance:.2g}" for name in CLASSES)
     return head + (
-        f"{own.n:,} tokens of {first['n_texts']:,} sentences that ship, each replaced once, seed "
-        f"{first['seed']}; {first['n_candidates']:,} tokens of {first['encoder']} could come out. "
+        f"{own.n:,} tokens of {first['n_sentences']:,} sentences that ship, each replaced once, "
+        f"seed {first['seed']}; {first['n_candidates']:,} tokens of {first['encoder']} could come "
+        "out. "
         "Where the replacement stands among the original's neighbours. Intervals of 95 % are over "
         f"sentences. Drawn evenly from all it would be {even} %.\n\n"
     )

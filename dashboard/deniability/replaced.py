@@ -9,8 +9,9 @@ import streamlit as st
 from core.attacks.inversion.export import table_csv
 from core.errors import CoreError
 from core.figures.replacements import replacements_figure
+from core.figures.representations import encoder_title
 from core.studies import replacements
-from core.studies.replacements import CLASSES, setting_said
+from core.studies.replacements import CLASSES, middle_said, setting_said, shares_said
 from core.studies.rows import Row
 from dashboard import cache
 from dashboard.calm import plain, show_error
@@ -20,7 +21,7 @@ from dashboard.origin import show_origin
 
 __all__ = ["show"]
 
-_NEAR = "1-10"
+_OWN, _NEAR, *_ = CLASSES
 
 
 def show() -> None:
@@ -49,10 +50,10 @@ def show() -> None:
     )
     first = rows[0]
     st.caption(
-        f"{first.scores[_NEAR].n:,} tokens of {first['n_texts']:,} sentences that ship, each "
-        f"replaced once by {plain(first['encoder'])}'s own tokens, of which "
-        f"{first['n_candidates']:,} could come out. Neighbours are told by the distance between "
-        "token vectors, which η and ε are in units of, too (CusText's ε has no unit)."
+        f"{first.scores[_NEAR].n:,} tokens of {first['n_sentences']:,} sentences that ship, each "
+        f"replaced once by one of the {first['n_candidates']:,} of "
+        f"{plain(encoder_title(first['encoder']))} that could come out; the encoder chosen above "
+        "changes nothing here. Neighbours are told by the distance between token vectors."
     )
     with st.expander("The numbers as a table", icon=":material/table:"):
         table = [_line(row) for row in rows]
@@ -67,16 +68,17 @@ def _finding(rows: Sequence[Row]) -> str:
     most = max(rows, key=lambda row: row.scores[_NEAR].value)
     others = [row for row in rows if row["defence"] != most["defence"]]
     told = (
-        "Noise that hides a word should leave what it means; a near word would. Most of them come "
-        f"out under {_named(most)}: {most.said(_NEAR, is_bold=True)} % of the tokens became one of "
-        "their 10 nearest neighbours"
+        "Noise that hides a word should leave what it means; a near word would. Of the strengths "
+        f"measured, most near words came out under {_named(most)}: "
+        f"{most.said(_NEAR, is_bold=True)} % of the tokens became one of their 10 nearest "
+        f"neighbours, while {most.said(_OWN)} % came back as they were"
     )
     if others:
         next_ = max(others, key=lambda row: row.scores[_NEAR].value)
         told += f"; under no other mechanism more than {next_.said(_NEAR)} % ({_named(next_)})"
     return (
-        f"{told}. The rest came back as they were, or as something farther away: in so many "
-        "dimensions hardly anything is near, which Asghar et al. (2024) hold against d_χ-privacy."
+        f"{told}. The rest came back, or as something farther away: in so many dimensions hardly "
+        "anything is near, which Asghar et al. (2024) hold against d_χ-privacy."
     )
 
 
@@ -89,6 +91,6 @@ def _line(row: Row) -> dict[str, str]:
     return {
         "mechanism": title,
         "strength": strength,
-        **{f"{said}, %": row.said(name) for name, said in CLASSES.items()},
-        "median rank beyond the 10 nearest": f"{row['middle']:,}",
+        **{f"{CLASSES[name]}, %": said for name, said in shares_said(row).items()},
+        "median rank beyond the 10 nearest": middle_said(row),
     }

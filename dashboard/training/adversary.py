@@ -137,9 +137,9 @@ def _verdict_said(verdict: Verdict) -> str:
     told = "**no setting surely did it**."
     if verdict.unclear is not None:
         told += f" Not told apart from that: {_costs(verdict.unclear)}."
-    if verdict.best is not None:
+    if verdict.best is not None and verdict.best is not verdict.unclear:
         told += f" The best at that price: {_costs(verdict.best)}."
-    else:
+    elif verdict.best is None:
         told += " None surely kept that price."
     if verdict.least is not None and verdict.least not in (verdict.best, verdict.unclear):
         told += f" At any price: {_costs(verdict.least)}."
@@ -151,9 +151,8 @@ def _idle(verdict: Verdict) -> str:
     if not verdict.idle:
         return ""
     return (
-        f" Of the {len(verdict.plain.accuracies)} tasks in that mean, "
-        f"{plain(', '.join(verdict.idle))} had little to lose: not surely above guessing even "
-        "without a defence. The table tells each."
+        f" Of the {len(verdict.plain.margins)} tasks in that mean some had hardly anything to "
+        f"lose, in points above guessing without a defence: {plain(verdict.idle_said)}."
     )
 
 
@@ -272,5 +271,4 @@ def _goal_said(verdict: Verdict) -> str:
 def _best_said(setting: Setting | None) -> str:
     if setting is None:
         return "none surely kept that price"
-    change = setting.changes["mean"].said()
-    return f"{setting_said(setting)}: {setting.strongest[1].said()}, at {change} points"
+    return f"{setting_said(setting)}: {setting.strongest[1].said()}, at {change_said(setting)}"

@@ -158,7 +158,8 @@ def _say_read(points: Sequence[Constrained], read: Read) -> None:
         some = next(iter(read.values()))
         st.markdown(
             "**What is read of what is sent**: F1 of words, by an attacker who knows the mechanism "
-            f"and takes the likeliest words (guessing reaches {some.chance:.1f}; n {some.n:,}). "
+            "and takes the likeliest words, on other sentences than these, of which each was sent "
+            f"once (guessing reaches {some.chance:.1f}; n {some.n:,} over all seeds). "
             f"{' '.join(told)}"
         )
 

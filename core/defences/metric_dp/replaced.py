@@ -58,17 +58,22 @@ class ReplacementRanks:
     def said(self) -> str:
         """What becomes of tokens, in a sentence."""
         own, near, *_ = self.shares.values()
-        return (
+        told = (
             f"Of {len(self.ranks):,} tokens {own:.0%} came back, {near:.0%} became one of their "
-            f"{RANKS[1]} nearest neighbours, and half of the others one beyond rank "
-            f"{self.middle:,} of {self.n_candidates:,}."
+            f"{RANKS[1]} nearest neighbours"
+        )
+        if self.middle is None:
+            return f"{told}, and none one farther away."
+        return (
+            f"{told}, and half of the others one beyond rank {self.middle:,} of "
+            f"{self.n_candidates:,}."
         )
 
     @property
-    def middle(self) -> int:
-        """The median rank of what became none of the nearest."""
+    def middle(self) -> int | None:
+        """The median rank of what became none of the nearest; None where all did."""
         others = self.ranks[self.ranks > RANKS[1]]
-        return int(np.median(others)) if len(others) else RANKS[1]
+        return int(np.median(others)) if len(others) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""

@@ -68,12 +68,19 @@ def in_parts(
         Gives what is made of each part, in their order.
     cut : callable
         Gives the parts of a whole: at least one.
+
+    Raises
+    ------
+    ValueError
+        A whole has no parts.
     """
     counts: deque[int] = deque()
 
     def parts() -> Generator[_T]:
         for whole in wholes:
             cuts = cut(whole)
+            if not cuts:  # what follows would be taken for another's
+                raise ValueError("A whole without parts.")
             counts.append(len(cuts))
             yield from cuts
 
