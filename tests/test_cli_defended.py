@@ -22,8 +22,8 @@ CHAINS = (
 )
 TEXT = "the minister and the river"
 ELSEWHERE = {"study tradeoff", "study reconstruct", "study replacements"}
-"""Whose chains tests/test_chains.py and tests/test_reconstruct.py measure; the last one counts token
-for token, and refuses them (tests/test_replacements.py)."""
+"""Whose chains tests/test_chains.py and tests/test_reconstruct.py measure; the last one counts
+token for token, and refuses them (tests/test_replacements.py)."""
 
 
 @pytest.fixture(autouse=True)
