@@ -19,6 +19,7 @@ from core.attacks.inversion.search.evidence import (
     toggle_candidates,
 )
 from core.encoders.transformer import TransformerEncoder
+from core.errors import ArtifactError
 
 WORDS = ("cat", "dog", "fish", "bird")
 EYE = np.eye(4, dtype=np.float32)
@@ -132,6 +133,15 @@ def test_the_judge_survives_storage():
 
 
 # Learning to judge
+
+
+@pytest.mark.parametrize("stored", [[0.5] * 15, [0.5] * 17, [], [*[0.5] * 15, float("nan")]])
+def test_a_judge_of_another_size_or_of_no_numbers_is_refused(stored: list[float]) -> None:
+    judge = WordJudge(np.linspace(-1, 1, 15), 0.25)
+    again = WordJudge.from_list(judge.to_list())
+    assert (again.weights == judge.weights).all() and again.intercept == judge.intercept
+    with pytest.raises(ArtifactError, match="not 16 finite ones"):
+        WordJudge.from_list(stored)
 
 
 def former_judges(search: SearchAttack, encoder: Any, vectors: Any, targets: Any) -> Any:

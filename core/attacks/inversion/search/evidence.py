@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from core.errors import ArtifactError
 from core.protocols import Encoder, Vectors
 
 RIDGES = (0.01, 0.1)
 """ρ of the joint solutions, as shares of the mean squared effect."""
+
+_N_FEATURES = 11 + 2 * len(RIDGES)
+"""Columns of `features`."""
 
 __all__ = ["RIDGES", "BagMap", "Toggles", "WordJudge", "features", "toggle_candidates"]
 
@@ -198,5 +202,17 @@ class WordJudge:
 
     @classmethod
     def from_list(cls, values: list[float]) -> WordJudge:
-        """Restore what `to_list` returned."""
-        return cls(np.array(values[:-1]), float(values[-1]))
+        """Restore what `to_list` returned.
+
+        Raises
+        ------
+        ArtifactError
+            It is not a number for each feature, and one more.
+        """
+        numbers = np.array(values, np.float64)
+        if numbers.shape != (_N_FEATURES + 1,) or not np.isfinite(numbers).all():
+            raise ArtifactError(
+                f"A judge of the search holds {numbers.size} numbers, not {_N_FEATURES + 1} finite "
+                "ones. Train the attack anew."
+            )
+        return cls(numbers[:-1], float(numbers[-1]))
