@@ -77,8 +77,8 @@ def _finding(rows: Sequence[Row]) -> str:
         next_ = max(others, key=lambda row: row.scores[_NEAR].value)
         told += f"; under no other mechanism more than {next_.said(_NEAR)} % ({_named(next_)})"
     return (
-        f"{told}. The rest came back, or as something farther away: in so many dimensions hardly "
-        "anything is near, which Asghar et al. (2024) hold against d_χ-privacy."
+        f"{told}. All others came back as they were or became something farther away: in so many "
+        "dimensions hardly anything is near, which Asghar et al. (2024) hold against d_χ-privacy."
     )
 
 
