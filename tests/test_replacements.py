@@ -13,8 +13,17 @@ from core.defences.metric_dp.replaced import ReplacementRanks, bundled_tokens
 from core.errors import InvalidInputError
 from core.figures.replacements import replacements_figure
 from core.intervals import percent_interval, wilson_interval
+from core.results import Interval, Score
 from core.studies import replacements
-from core.studies.replacements import CLASSES, ReplacementStudy, markdown, measure, setting_said
+from core.studies.replacements import (
+    CLASSES,
+    ReplacementStudy,
+    markdown,
+    measure,
+    middle_said,
+    setting_said,
+    shares_said,
+)
 from core.studies.rows import Row
 
 
@@ -90,3 +99,20 @@ def test_the_table_and_the_figure_are_of_the_rows_and_tell_what_failed(rows: lis
     assert np.array([bar.x for bar in figure.data]).sum(0) == pytest.approx([100] * 3)
     assert len({bar.marker.pattern.shape for bar in figure.data}) == 5, "colour is not alone"
     assert markdown([failed]).startswith("# What replaces a token")
+
+
+def test_where_no_token_is_of_a_class_its_share_may_be_above_none() -> None:
+    held, groups = np.zeros(600, np.bool_), [i // 20 for i in range(600)]
+    assert replacements._interval(held, groups, 0) == wilson_interval(0, 30)
+    assert replacements._interval(~held, groups, 0) == wilson_interval(30, 30)
+    held[:9] = True
+    assert replacements._interval(held, groups, 0).high > 1.5
+
+
+def test_where_all_became_near_ones_there_is_no_rank_beyond(rows: list[Row]) -> None:
+    near = ReplacementRanks(np.array([0, 3, 10]), 50)
+    assert near.middle is None and "none one farther away" in near.said
+    told = Row(rows[0].cell, rows[0].scores, {**rows[0].facts, "middle": None, "n_beyond": 0})
+    assert middle_said(told) == "–" and "| – |" in markdown([told])
+    few = {**rows[0].scores, "0": Score(0.02, Interval(0.0, 0.05), 10_000, 1.0)}
+    assert shares_said(Row(rows[0].cell, few, rows[0].facts))["0"] == "0.02 [0.00, 0.05]"
