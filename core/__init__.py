@@ -31,4 +31,9 @@ import os
 # they take its time from those they wait for: decision 23.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Libraries tell of their use unless told not to. ONNX Runtime begins when it is imported, and keeps
+# what it could not send in the user's cache folder.
+for _name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
+    os.environ[_name] = "1"
+
 __version__ = "0.1.0"

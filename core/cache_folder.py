@@ -12,7 +12,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["CACHED", "MARKER", "ON_REQUEST", "cache_dir", "claim", "is_ours", "unmarked"]
+__all__ = ["CACHED", "MARKER", "NOWHERE", "NO_HOME", "ON_REQUEST", "cache_dir", "claim", "is_ours",
+           "unmarked", "user_home"]  # fmt: skip
 
 CACHED = {
     "embeddings": "vectors of the texts of corpora",
@@ -33,12 +34,46 @@ MARKER = ".leakscope"
 
 _HOME = "LEAKSCOPE_HOME"
 
+NO_HOME = "/nonexistent"
+"""The home folder that systems give to users without one."""
+
+NOWHERE = Path(os.devnull)
+"""Below which no folder can be made: it is read as empty, and what has to be kept is refused."""
+
 
 def cache_dir(*parts: str) -> Path:
-    """Return a folder for derived data: $LEAKSCOPE_HOME, or ~/.cache/leakscope."""
+    """Return a folder for derived data: $LEAKSCOPE_HOME, or ~/.cache/leakscope.
+
+    It lies in `NOWHERE` where there is neither, as for a user of a container that its image does
+    not know, or where it belongs to somebody else, who lets nobody in.
+    """
     home = os.environ.get(_HOME)
-    root = Path(home) if home else Path.home() / ".cache" / "leakscope"
-    return root.joinpath(*parts)
+    root = Path(home) if home else _usual()
+    return (root if _is_open(root) else NOWHERE / "leakscope").joinpath(*parts)
+
+
+def _usual() -> Path:
+    return (user_home() or NOWHERE) / ".cache" / "leakscope"
+
+
+def _is_open(folder: Path) -> bool:
+    """Return whether a folder can be entered, or could be if it was there."""
+    try:
+        folder.stat()
+    except PermissionError:  # one above it lets nobody in
+        return False
+    except OSError:
+        return True
+    return os.access(folder, os.X_OK)
+
+
+def user_home() -> Path | None:
+    """Return the home folder of the user; None where the system knows of none."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return None if home == Path(NO_HOME) else home
 
 
 def claim(folder: Path) -> None:
@@ -58,9 +93,9 @@ def claim(folder: Path) -> None:
 def is_ours(kind: str) -> bool:
     """Return whether all that lies in a folder of the cache was put there by this program."""
     folder = cache_dir(kind)
-    if folder.is_symlink():
+    if folder.is_relative_to(NOWHERE) or folder.is_symlink():
         return False
-    is_default = not os.environ.get(_HOME) or cache_dir() == Path("~/.cache/leakscope").expanduser()
+    is_default = not os.environ.get(_HOME) or cache_dir() == _usual()
     return is_default or (folder / MARKER).is_file()
 
 

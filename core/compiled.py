@@ -4,11 +4,17 @@ Numba keeps machine code beside the source or in a folder of its own, and looks 
 a function to tell whether it is stale. Here it lies with all that Leakscope derives, in a folder
 named by the source of every compiled loop: an installation that cannot be written to keeps it too,
 and a change in a loop that others call compiles them anew.
+
+Numba reads its index by unpickling, which runs what is in it: machine code is kept only in a folder
+that is the user's and that nobody else can write to. Elsewhere each process compiles for itself.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import tempfile
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,9 +23,9 @@ from numba import njit
 
 from core.assets import ROOT
 from core.cache_folder import cache_dir
-from core.durable import make_folder
+from core.durable import is_safe, make_folder
 
-__all__ = ["machine_code_folder", "njit"]
+__all__ = ["machine_code_folder", "njit", "safe_folder"]
 
 _CORE = ROOT / "core"
 _MARK = b"from core.compiled import"
@@ -35,7 +41,28 @@ def machine_code_folder() -> Path:
     return cache_dir("compiled", digest.hexdigest()[:16])
 
 
-if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]  # $NUMBA_CACHE_DIR, where given
-    with suppress(OSError):  # Numba then says so
-        make_folder(machine_code_folder())
-    numba.config.CACHE_DIR = str(machine_code_folder())  # type: ignore[attr-defined]
+def safe_folder(given: str) -> Path:
+    """Return where machine code may be read from: as given, or as usual; else a new folder.
+
+    Parameters
+    ----------
+    given : str
+        What $NUMBA_CACHE_DIR names; empty for none.
+    """
+    folder = Path(given) if given else machine_code_folder()
+    with suppress(OSError):
+        make_folder(folder)
+    if is_safe(folder):
+        return folder
+    warnings.warn(
+        f"Machine code is not kept: {folder} does not exist, or is not yours alone, and what "
+        "others put there would be run. Compiling takes seconds in each process. To keep it, name "
+        "a folder of your own, with none above it that others may write to, in LEAKSCOPE_HOME.",
+        stacklevel=2,
+    )
+    own = tempfile.TemporaryDirectory(prefix="leakscope-")
+    atexit.register(own.cleanup)
+    return Path(own.name)
+
+
+numba.config.CACHE_DIR = str(safe_folder(numba.config.CACHE_DIR))  # type: ignore[attr-defined]

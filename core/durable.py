@@ -25,6 +25,7 @@ from core.cache_folder import claim
 __all__ = [
     "Unfinished",
     "is_own",
+    "is_safe",
     "make_folder",
     "make_private",
     "private_umask",
@@ -37,6 +38,7 @@ _SUFFIX = ".unfinished"
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 _PUBLIC_FILE, _PUBLIC_FOLDER = 0o666, 0o777
 _OF_OTHERS = 0o077
+_OTHERS_WRITE = 0o022
 _SPECIAL = 0o7000
 _ABANDONED_SECONDS = 3600.0
 """Age of a leftover where files cannot be locked, such as on some network disks."""
@@ -183,6 +185,30 @@ def is_own(path: Path) -> bool:
     found = path.lstat()
     owner = getattr(os, "geteuid", lambda: found.st_uid)()  # Windows has no such number
     return not stat.S_ISLNK(found.st_mode) and found.st_uid == owner
+
+
+def is_safe(folder: Path) -> bool:
+    """Return whether nobody but the user, and the system's own, can have put anything there.
+
+    The folder is the user's, none above it lets others exchange it, and all in it is the user's.
+    A folder that many may write to keeps what is theirs alone by its sticky bit, as /tmp does.
+    """
+    try:
+        if not is_own(folder) or _OTHERS_WRITE & folder.stat().st_mode:
+            return False
+        for parent in folder.resolve().parents:
+            found = parent.stat()
+            is_open = _OTHERS_WRITE & found.st_mode and not found.st_mode & stat.S_ISVTX
+            is_of_system = found.st_uid in (0, folder.lstat().st_uid)
+            if is_open or not is_of_system:
+                return False
+        return all(
+            is_own(Path(parent, name))
+            for parent, folders, files in os.walk(folder)
+            for name in (*folders, *files)
+        )
+    except OSError:
+        return False
 
 
 _asked_umask: int | None = None

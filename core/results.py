@@ -88,19 +88,45 @@ class Interval:
     high: float
     level: float = 0.95
 
-    def said(self, decimals: int = 1) -> str:
-        """Return the bounds for a sentence.
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an interval: one of zero width says nothing, and is not printed."""
+        return self.high - self.low > 1e-9 * max(1.0, abs(self.high))  # below, it is rounding
+
+    def decimals(self, least: int) -> int:
+        """Return how many decimals to print, up to 4 more than `least`, so that the ends differ.
 
         Examples
         --------
-        >>> Interval(70.04, 91.3).said()
-        '70.0 to 91.3'
+        >>> Interval(99.95, 100).decimals(0), Interval(62, 65).decimals(0)
+        (2, 0)
         """
-        return f"{self.low:.{decimals}f} to {self.high:.{decimals}f}"
+        enough = (d for d in range(least, least + 4) if round(self.low, d) < round(self.high, d))
+        return next(enough, least + 4) if self.is_known else least
 
-    def __str__(self) -> str:
-        """Return the bounds as a table has them, with a decimal."""
-        return f"[{self.low:.1f}, {self.high:.1f}]"
+    def said(self, decimals: int = 1) -> str:
+        """Return the bounds for a sentence.
+
+        Beside a value, take both from `Score.parts`: an interval alone may need more decimals.
+
+        Examples
+        --------
+        >>> Interval(70.04, 91.3).said(), NO_INTERVAL.said()
+        ('70.0 to 91.3', 'not known')
+        """
+        return self.printed(self.decimals(decimals))
+
+    def printed(self, decimals: int) -> str:
+        """Return the bounds with so many decimals, also where they do not differ by them.
+
+        Examples
+        --------
+        >>> Interval(70.04, 70.041).printed(1)
+        '70.0 to 70.0'
+        """
+        if not self.is_known:
+            return "not known"
+        return f"{self.low:.{decimals}f} to {self.high:.{decimals}f}"
 
 
 NO_INTERVAL = Interval(math.nan, math.nan)
@@ -142,22 +168,44 @@ class Score:
     def said(self, decimals: int = 1, *, is_bold: bool = False, with_n: bool = False) -> str:
         """Return the number with its interval, the way that every table and page has it.
 
+        Both have the same decimals, as many as the ends of the interval need to differ: a number
+        is never printed outside its interval, nor an interval as one number.
+
         Examples
         --------
         >>> Score(83.2, Interval(70.04, 91.3), 40).said()
         '83.2 [70.0, 91.3]'
         >>> Score(83.2, Interval(70.04, 91.3), 40).said(0, is_bold=True, with_n=True)
         '**83** [70, 91], n 40'
+        >>> Score(99.98, Interval(99.95, 100), 40).said()
+        '99.98 [99.95, 100.00]'
+        >>> Score(25, Interval(25, 25), 1).said()
+        '25.0'
         >>> Score(float("nan"), Interval(0, 100)).said()
         '–'
         """
         if math.isnan(self.value):
             return "–"
-        mark = "**" if is_bold else ""
+        mark, decimals = "**" if is_bold else "", self.ci95.decimals(decimals)
         told = f"{mark}{self.value:.{decimals}f}{mark}"
-        if self.has_interval:
+        if self.ci95.is_known:
             told += f" [{self.ci95.low:.{decimals}f}, {self.ci95.high:.{decimals}f}]"
         return f"{told}, n {self.n:,}" if with_n else told
+
+    def parts(self, decimals: int = 1) -> tuple[str, str]:
+        """Return the number and its interval apart, with the decimals that `said` prints.
+
+        Examples
+        --------
+        >>> Score(99.98, Interval(99.95, 100), 40).parts(0)
+        ('99.98', '99.95 to 100.00')
+        >>> Score(0, Interval(0, 0.00001), 40).parts(0)
+        ('0.0000', '0.0000 to 0.0000')
+        >>> Score(25, Interval(25, 25), 1).parts(0)
+        ('25', 'not known')
+        """
+        decimals = self.ci95.decimals(decimals)
+        return f"{self.value:.{decimals}f}", self.ci95.printed(decimals)
 
     def in_percent(self) -> Score:
         """Return a share of 1 in per cent.
@@ -272,6 +320,8 @@ class Scores:
     mean_words_answered: float
     n_documents: int | None = None
     """Documents that the samples come from, of which intervals are; None where each is its own."""
+    n_distinct: int | None = None
+    """Distinct texts among the samples, of which intervals are; None where it was not counted."""
     n_numbers: int = 0
     number_recall: float = math.nan
     """Recall over words that hold a digit; NaN where the samples hold none."""
@@ -308,6 +358,12 @@ class EvaluationResult:
     """Share of the targets' words that are in the attack's vocabulary (the rest is not scored)."""
     unrestricted: Score
     """F1 when words outside the vocabulary count as missed."""
+    n_words: int
+    """Distinct words of each text but for stop words, summed over texts: read and unread."""
+    n_unread: int
+    """How many of these words stand beyond what the encoder reads: no score counts them."""
+    n_texts_cut: int
+    """How many texts have such words."""
     sentences_per_second: float
     device: str
     precision: str = "float32"

@@ -7,12 +7,14 @@ score: one thing never has two scales. What tells two groups apart is told from 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from core.results import Score
 
 __all__ = [
     "auc_said",
     "guess_said",
+    "in_a_row",
     "instead_said",
     "leak_said",
     "of_ten",
@@ -121,6 +123,12 @@ def auc_said(auc: Score, decimals: int = 1, *, is_bold: bool = False) -> str:
     return auc.in_percent().said(decimals, is_bold=is_bold)
 
 
+def in_a_row(parts: Sequence[str]) -> str:
+    """Return one part or more as `a, b and c`."""
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def percent_said(share: float, decimals: int = 0) -> str:
     """Return a share of 1 in per cent, with the space that stands before the sign everywhere.
 
@@ -160,11 +168,14 @@ def rate_said(
     if not rate.n:
         return "none"
     n = rate.n if rate.n_trials is None else rate.n_trials
-    percent, spread = f"{rate.value:.{decimals}f} %", f"95 % interval {rate.ci95.said(decimals)}"
-    if rate.n_trials is not None:
+    value, interval = rate.parts(decimals)
+    percent, spread = f"{value} %", f"95 % interval {interval}"
+    if rate.n_trials is not None and rate.ci95.is_known:
         sentences = f"{rate.n} sentence{'s' if rate.n != 1 else ''}"
         spread += f", over the {sentences} that they come from"
-    is_same = count is not None and f"{100 * count / n:.{decimals}f} %" == percent
+    is_same = (
+        count is not None and f"{100 * count / n:.{decimals}f}" == f"{rate.value:.{decimals}f}"
+    )
     share = f"{count:,} of {n:,}" if is_same else f"{percent} of {n:,}"
     mark = "**" if is_bold else ""
     beside = f"{percent}, {spread}" if is_same else spread

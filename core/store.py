@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from core.cache_folder import CACHED, cache_dir, is_ours
+from core.cache_folder import CACHED, NOWHERE, cache_dir, is_ours, user_home
 from core.durable import (
     make_folder,
     make_private,
@@ -39,9 +40,11 @@ __all__ = [
     "UNFIT",
     "cache_dir",
     "check_folder",
+    "check_writable",
     "clear_leftovers",
     "digest_file",
     "digest_of",
+    "is_refused",
     "load_artifact",
     "prepared_place",
     "read_json",
@@ -85,11 +88,18 @@ _REMEDIES = {
     errno.EMFILE: "Close other programs, or raise the limit of open files (ulimit -n)",
 }
 
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR)
+
 
 def secure_cache() -> None:
     """Take the rights of others off what was kept before all of it was made private."""
     for kind in filter(is_ours, CACHED):
         make_private(cache_dir(kind))
+
+
+def is_refused(error: StorageError) -> bool:
+    """Return whether a folder takes nothing at all, unlike a full disk that can be emptied."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _REFUSED
 
 
 @contextmanager
@@ -99,12 +109,22 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "Check the disk, or choose another")
+        setting = "set LEAKSCOPE_HOME to a folder that can be written"
+        if path.is_relative_to(NOWHERE):
+            raise StorageError(f"{_no_place()}: {setting}.") from error
         if path.is_relative_to(cache_dir()):
-            remedy += ", or set LEAKSCOPE_HOME to a folder that can be written"
+            remedy += f", or {setting}"
         raise StorageError(
             f"Could not write {path}: {error.strerror or error}. {remedy}; what was finished "
             "before is kept, and the same command goes on from there."
         ) from error
+
+
+def _no_place() -> str:
+    if given := os.environ.get("LEAKSCOPE_HOME"):
+        return f"LEAKSCOPE_HOME is {given}, which this user may not enter"
+    home = user_home()
+    return f"The cache in {home} is closed to this user" if home else "No home folder is known"
 
 
 def check_folder(target: Path) -> None:
@@ -117,6 +137,41 @@ def check_folder(target: Path) -> None:
             f"{target}: the folder {target.parent} does not exist. Make it, or name another."
         )
     _check_name(target)
+
+
+def check_writable(folder: Path) -> None:
+    """Return where files can be written in a folder, be it there or yet to be made.
+
+    For what is to be kept: a folder that takes nothing is told before the work, not after it.
+    What had to be made is removed again.
+
+    Raises
+    ------
+    StorageError
+        Nothing can be written there.
+    """
+    with storage_errors(folder):
+        try:
+            _write_nothing(folder)
+        except FileNotFoundError:  # another process looked too, and removed what both had made
+            _write_nothing(folder)
+
+
+def _write_nothing(folder: Path) -> None:
+    with _left_if_used(folder), unfinished(folder):
+        pass
+
+
+@contextmanager
+def _left_if_used(folder: Path) -> Iterator[None]:
+    """Remove a folder that was made meanwhile, and those above it, where nothing lies in them."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    finally:
+        for each in missing:
+            with suppress(OSError):  # something lies in it
+                each.rmdir()
 
 
 @contextmanager
@@ -133,15 +188,10 @@ def prepared_place(target: Path) -> Iterator[None]:
         The folder cannot be made.
     """
     _check_name(target)
-    missing = [each for each in (target.parent, *target.parent.parents) if not each.exists()]
-    with storage_errors(target):
-        make_folder(target.parent, is_public=True)
-    try:
+    with _left_if_used(target.parent):
+        with storage_errors(target):
+            make_folder(target.parent, is_public=True)
         yield
-    finally:
-        for each in missing:
-            with suppress(OSError):  # something lies in it
-                each.rmdir()
 
 
 def _check_name(target: Path) -> None:

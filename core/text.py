@@ -30,6 +30,7 @@ __all__ = [
     "check_texts",
     "mark_words",
     "numbers_of",
+    "read_words",
     "revealing_words",
     "word_set",
     "words",
@@ -42,12 +43,13 @@ _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]{2,}")
 _UNWRITTEN = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
 
 
-def _read_stop_words(path: Path = ASSETS / "stop_words_en.txt") -> frozenset[str]:
+def read_words(path: Path) -> frozenset[str]:
+    """Return the words of a list; lines that begin with # are comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(w for line in lines if not line.startswith("#") for w in line.split())
 
 
-STOP_WORDS: frozenset[str] = _read_stop_words()
+STOP_WORDS: frozenset[str] = read_words(ASSETS / "stop_words_en.txt")
 """The English function words that attacks leave out by default (assets/stop_words_en.txt)."""
 
 

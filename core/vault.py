@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from core.durable import unfinished
-from core.errors import ArtifactError, InvalidInputError, MissingDependencyError
+from core.errors import ArtifactError, InvalidInputError, MissingDependencyError, install
 from core.store import cache_dir, read_json, read_whole, storage_errors
 
 __all__ = [
@@ -167,7 +167,7 @@ def find_lock(folder: Path | None = None, *, is_made: bool = True) -> Lock | Non
     if find_spec("cryptography") is None:
         raise MissingDependencyError(
             f"{KEY} asks for an encrypted cache, which needs the `cryptography` package: "
-            "pip install leakscope[vault]. Nothing was written unencrypted."
+            f"{install('cryptography')}. Nothing was written unencrypted."
         )
     place = (cache_dir("embeddings") if folder is None else folder) / LOCK_FILE
     if not place.exists():

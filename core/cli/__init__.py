@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from core import __version__
+from core.cache_folder import NO_HOME, user_home
 from core.cli import (
     attributes,
     audit_mechanism,
@@ -106,7 +107,7 @@ def main(
     more : mapping of str to module, or None
         Commands of those who use the engine, put before its own: the dashboard's `serve`.
     """
-    _silence_libraries()
+    _prepare_libraries()
     given = list(sys.argv[1:] if argv is None else argv)
     commands = {**(more or {}), **COMMANDS}
     if given[:1] == ["serve"] and "serve" not in commands:
@@ -173,11 +174,15 @@ def _unforeseen(error: Exception, when_stopped: str) -> str:
 _SERVE = "The engine serves no pages. Run `leakscope serve`, or `python -m dashboard serve`."
 
 
-def _silence_libraries() -> None:
-    """Keep the libraries' own notices and progress bars out of standard error."""
+def _prepare_libraries() -> None:
+    """Keep their own notices and progress bars out of standard error; name a home folder.
+
+    Some look for their settings there when they are imported, and fail where there is none.
+    """
+    if user_home() is None:
+        os.environ["HOME"] = NO_HOME
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if not sys.warnoptions:

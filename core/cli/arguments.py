@@ -98,7 +98,8 @@ def add_column_arguments(
     parser.add_argument(
         "--text-column",
         metavar="NAME",
-        help="column of the texts in a table (default: the longest text column)",
+        help="column of the texts in a table, payload.text for a field of an object "
+        "(default: the longest text column)",
     )
     if label:
         parser.add_argument(

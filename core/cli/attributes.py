@@ -17,6 +17,7 @@ from core.cli.arguments import (
 from core.cli.defended import add_defence_argument, defence_spec, odds_notes, protected
 from core.cli.output import progress_line, show_json, show_note
 from core.cli.sources import checked_columns
+from core.corpora.labels import alike_labels, alike_note
 from core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="CSV, TSV, JSONL or Parquet with a column of texts and one of labels",
+        help="CSV, TSV, JSON, JSONL or Parquet with a column of texts and one of labels",
     )
     add_column_arguments(parser, label="of the attribute (default: author)", default_label="author")
     parser.add_argument(
@@ -93,10 +94,11 @@ def run(arguments: argparse.Namespace) -> None:
         "n_per_label": arguments.n_per_label,
         "n_labels_left_out": drawn.n_left_out,
         "n_unlabelled": examples.n_unlabelled,
+        "labels_alike": [list(group) for group in alike_labels(examples.labels)],
         "n_near_duplicates": drawn.n_near_duplicates,
         "seed": arguments.seed,
-        **_record(found.pop(_PROBE), arguments.seed),
-        **{name: _record(answers, arguments.seed) for name, answers in found.items()},
+        **_record(found.pop(_PROBE), drawn, arguments.seed),
+        **{name: _record(answers, drawn, arguments.seed) for name, answers in found.items()},
     }
     if arguments.json:
         show_json(told)
@@ -136,6 +138,8 @@ def _drawn(arguments: argparse.Namespace, examples: Examples, split: str) -> Dra
 
 
 def _show_notes(examples: Examples, drawn: Draw, split: str) -> None:
+    if note := alike_note(examples.labels, what="labels"):
+        show_note(note)
     if examples.n_unlabelled:
         show_note(f"{examples.n_unlabelled:,} texts have no label and are left out.")
     if drawn.n_left_out:
@@ -184,18 +188,29 @@ def _found(
     return found | {_CONTROL: shuffled.answers}
 
 
-def _record(answers: Answers, seed: int) -> dict[str, Any]:
-    """Return both accuracies with their intervals, and what guessing reaches."""
-    one, five = answers.top(1, seed), answers.top(5, seed)
-    groups = answers.groups
+def _record(answers: Answers, drawn: Draw, seed: int) -> dict[str, Any]:
+    """Return each accuracy with its interval, and what guessing reaches.
+
+    Balanced accuracy where labels are unequal; top-5 where there are more than five labels.
+    """
+    scores = {"top1": answers.top(1, seed)}
+    if answers.is_unequal:
+        scores["balanced"] = answers.balanced(seed)
+    if len(drawn.labels) > 5:
+        scores["top5"] = answers.top(5, seed)
+    told: dict[str, Any] = {}
+    for name, score in scores.items():
+        told |= score.to_record(name)
+        told["chance" if name == "top1" else f"chance_{name}"] = score.chance
     return {
-        **one.to_record("top1"),
-        **five.to_record("top5"),
-        "chance": one.chance,
-        "chance_top5": five.chance,
-        "n": one.n,
-        "n_groups": None if groups is None else len(set(groups)),
+        **told,
+        "n": len(drawn.truth),
+        "n_groups": None if drawn.groups is None else len(set(drawn.groups)),
+        "n_units": len(drawn.truth) if drawn.units is None else len(set(drawn.units)),
     }
+
+
+_TITLES = {"top1": "top-1", "balanced": "balanced", "top5": "top-5"}
 
 
 def _show(told: dict[str, Any], others: list[str]) -> None:
@@ -207,9 +222,13 @@ def _show(told: dict[str, Any], others: list[str]) -> None:
         f"labels, {told['n_per_label']} labelled texts of each, {told['n']:,} targets, split by "
         f"{told['split']}"
     )
-    print(f"  {'':<14}{'top-1 [95 %]':<26}{'top-5 [95 %]':<26}")
+    measures = [name for name in _TITLES if name in told]
+    print(f"  {'':<14}" + "".join(f"{f'{_TITLES[name]} [95 %]':<26}" for name in measures))
     for name in (_PROBE, *others):
         record = told if name == _PROBE else told[name]
-        one, five = (Score.of_record(record, f"top{k}").said(3) for k in (1, 5))
-        print(f"  {name:<14}{one:<26}{five:<26}")
-    print(f"  {'guessing':<14}{told['chance']:<26.3f}{told['chance_top5']:<26.3f}")
+        said = (Score.of_record(record, measure).said(3) for measure in measures)
+        print(f"  {name:<14}" + "".join(f"{each:<26}" for each in said))
+    chances = (told["chance" if name == "top1" else f"chance_{name}"] for name in measures)
+    print(f"  {'guessing':<14}" + "".join(f"{chance:<26.3f}" for chance in chances))
+    if "balanced" in told:
+        print("  Labels are unequal: balanced accuracy is the mean of each label's accuracy.")

@@ -26,6 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of santext, santext_plus, custext and tem (default: 2)",
     )  # fmt: skip
     parser.add_argument(
+        "--dimension",
+        type=int,
+        default=384,
+        help="of your encoder's vectors, at which mechanisms that release numbers are audited "
+        "(default: 384, of all-MiniLM-L6-v2)",
+    )
+    parser.add_argument(
         "--seed",
         type=int,
         nargs="+",
@@ -62,11 +69,13 @@ def run(arguments: argparse.Namespace) -> None:
 
             found.append(_audit(name, seed, arguments, tell))
     if arguments.json:
-        told = {name: getattr(arguments, name) for name in ("eta", "epsilon", "alpha")}
+        given = ("eta", "epsilon", "dimension", "alpha")
+        told = {name: getattr(arguments, name) for name in given}
         show_json({**told, "audits": found})
     else:
         for each in found:
             _show(each)
+        _show_untested(found)
     refuted = sorted({each["mechanism"] for each in found if each["is_refuted"]})
     if refuted:
         raise CoreError(
@@ -97,6 +106,7 @@ def _audit(name: str, seed: int, arguments: argparse.Namespace, tell: Any) -> di
         getattr(arguments, strong),
         seed=seed,
         alpha=arguments.alpha,
+        dimension=arguments.dimension,
         has_processes=arguments.has_processes,
         on_progress=tell,
     )
@@ -109,6 +119,29 @@ def _show(found: dict[str, Any]) -> None:
         f"{found['mechanism']}, seed {found['seed']}: {verdict} by {len(found['p_values'])} tests "
         f"of {found['n_draws']:,} draws (level {found['alpha']:g} in all, Holm)"
     )
+    width = max(map(len, found["p_values"]))
     for name, p_value in found["p_values"].items():
         mark = "  refuted" if name in found["refuted_by"] else ""
-        print(f"  {name:<42} p = {p_value:.3g}{mark}")
+        print(f"  {name:<{width}} p = {p_value:.3g}{mark}")
+    for name, odds in found["log_odds"].items():
+        if name in found["refuted_by"]:
+            seen = f" ({odds['seen_in']})" if odds["seen_in"] else ""
+            print(
+                f"  The odds are at least e^{odds['at_least']:.2f}, where e^{odds['promised']:.2f} "
+                f"at most is promised{seen}: the guarantee does not hold."
+            )
+    if found["is_refuted"] and not found["is_promise_refuted"]:
+        print("  Its noise does not follow the law from which the promise is proved.")
+
+
+def _show_untested(found: list[dict[str, Any]]) -> None:
+    """Print what the audits leave out, once for mechanisms of one kind."""
+    mechanisms: dict[tuple[str, ...], list[str]] = {}
+    for each in found:
+        names = mechanisms.setdefault(tuple(each["not_tested"]), [])
+        if each["mechanism"] not in names:
+            names.append(each["mechanism"])
+    for sentences, names in mechanisms.items():
+        print(f"Not tested ({', '.join(names)}):")
+        for sentence in sentences:
+            print(f"  - {sentence}")

@@ -20,7 +20,7 @@ from core.corpora import Columns
 from core.errors import InvalidInputError, similar
 from core.results import Score
 from core.specs import DefenceSpec
-from core.store import META, clear_leftovers
+from core.store import META, check_writable, clear_leftovers
 
 __all__ = ["add_arguments", "run"]
 
@@ -89,6 +89,7 @@ def _trained(defence: Any, arguments: argparse.Namespace, columns: Columns) -> d
     with progress_line() as on_progress:
         texts, labels = read_lesson(arguments, columns)
         encoder = CachedEncoder(load_encoder(encoder_spec(arguments)))
+        check_writable(arguments.out)
         defence.fit(
             encoder, texts, labels=labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
         )

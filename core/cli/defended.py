@@ -158,10 +158,10 @@ class _Recalled:
     def __init__(self, encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> None:
         self.name, self.dimension = encoder.name, encoder.dimension
         self.fingerprint = encoder.fingerprint
-        self._encoder, self._texts, self._vectors = encoder, texts, vectors
+        self.base, self._texts, self._vectors = encoder, texts, vectors
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the vectors that are known, or encode."""
         if texts is self._texts:
             return self._vectors
-        return self._encoder.encode(texts, on_progress)
+        return self.base.encode(texts, on_progress)

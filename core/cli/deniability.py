@@ -58,12 +58,12 @@ def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) 
     from core.defences.metric_dp.noise import secure_generator
     from core.defences.metric_dp.promised import promises_at
     from core.encoders import load_encoder
-    from core.encoders.white_box import require_white_box
+    from core.encoders.white_box import require_white_box, token_table
 
     encoder = require_white_box(load_encoder(encoder_spec(arguments)), "deniability")
     on_progress(0.3, "Drawing noise")
     engine = DeniabilityEngine(
-        encoder.token_vectors.detach().float().cpu().numpy(),
+        token_table(encoder),
         candidate_ids(encoder, arguments.candidates),
         n_draws=arguments.n_draws,
         seed=arguments.seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="one sentence a line, or CSV, TSV, JSONL or Parquet with a column of sentences",
+        help="one sentence a line, or CSV, TSV, JSON, JSONL or Parquet with a column of sentences",
     )
     add_column_arguments(parser)
     parser.add_argument("--limit", type=int, help="texts to draw; all by default")
@@ -142,6 +143,9 @@ def result_json(result: EvaluationResult) -> dict[str, Any]:
         **result.unrestricted.to_record("unrestricted_f1"),
         "unrestricted_f1_baseline": result.unrestricted.chance,
         "unit": result.scores.unit,
+        "n_words": result.n_words,
+        "n_unread_words": result.n_unread,
+        "n_texts_cut": result.n_texts_cut,
         "seed": result.seed,
         "device": result.device,
         "encoder_precision": result.precision,
@@ -164,10 +168,14 @@ def scores_json(scores: Scores) -> dict[str, Any]:
 
 
 def _show(result: EvaluationResult) -> None:
-    print(f"{result.attack} on {result.encoder}, {result.scores.n} texts of {result.texts}")
+    scores = result.scores
+    is_distinct = scores.n_distinct is None or scores.n_distinct == scores.n
+    copies = "" if is_distinct else f", {scores.n_distinct:,} distinct: intervals are of these"
+    n = f"{scores.n:,} text{'' if scores.n == 1 else 's'}"
+    print(f"{result.attack} on {result.encoder}, {n} of {result.texts}{copies}")
     print(f"  {'':<22}{'attack':>8}  {'95 % interval':<15}{'prior only':>12}")
     for title, name in _ROWS.items():
-        _print_score(title, result.scores.score(name, getattr(result.baseline, name)))
+        _print_score(title, scores.score(name, getattr(result.baseline, name)))
         if name == "token_set_f1":
             _print_score("F1, every word", result.unrestricted)
     print(
@@ -176,11 +184,18 @@ def _show(result: EvaluationResult) -> None:
     )
     if result.vocabulary_coverage < 1:
         print("  The other words this attacker cannot name: no evidence of safety.")
+    if result.n_unread:
+        print(
+            f"  {result.n_unread:,} of {result.n_words:,} words "
+            f"({100 * result.n_unread / result.n_words:.1f} %), in {result.n_texts_cut:,} of the "
+            "texts, are beyond what the encoder reads: not tested, and in no score."
+        )
 
 
 def _print_score(title: str, score: Score) -> None:
-    interval = str(score.ci95) if score.has_interval else ""
-    print(f"  {title:<22}{score.value:8.1f}  {interval:<15}{score.chance:12.1f}")
+    value, _, interval = score.said().partition(" ")
+    chance = "–" if math.isnan(score.chance) else f"{score.chance:.1f}"
+    print(f"  {title:<22}{value:>8}  {interval:<15}{chance:>12}")
 
 
 _ROWS = {

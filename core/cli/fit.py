@@ -17,7 +17,7 @@ from core.corpora import Columns, Corpus, load_corpus
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import FittedEncoder, OnProgress
 from core.specs import FittedEncoderSpec, settings_of
-from core.store import META, clear_leftovers, digest_file, read_json
+from core.store import META, check_writable, clear_leftovers, digest_file, read_json
 
 if TYPE_CHECKING:
     from core.encoders.sbert.pairs import ScoredPairs
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     work = plan[family.learns_from](encoder, arguments)
     finished = _finished(encoder, arguments.out, work)
     if finished is None:
+        check_writable(arguments.out)
         with progress_line() as on_progress:
             facts = work.facts | work.fit(arguments.out / _CHECKPOINT, on_progress)
         save_encoder(encoder, arguments.out, training=facts)
@@ -150,6 +151,11 @@ def _opened(given: argparse.Namespace) -> Corpus:
 def _of_texts(encoder: FittedEncoder, given: argparse.Namespace) -> _Work:
     corpus = _opened(given)
     texts = corpus.sentences().texts[: given.limit]
+    if not texts:
+        raise InvalidInputError(
+            f"{given.corpus}: no sentence has 8 to 40 words, and only those are fitted on. Give a "
+            "corpus of longer sentences."
+        )
 
     def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
         encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))

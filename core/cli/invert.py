@@ -19,7 +19,7 @@ from core.cli.behind import open_behind
 from core.cli.defended import add_defence_argument, defence_spec
 from core.cli.output import progress_line, show_json, show_note
 from core.errors import InvalidInputError, StoppedError, StoppedSearch
-from core.text import check_text, word_set
+from core.text import STOP_WORDS, check_text, numbers_of, word_set
 
 if TYPE_CHECKING:
     from core.protocols import Encoder, InversionAttack, OnProgress
@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
             answers.append({"text": text, **head, **_answer(attack, encoder, text, on_progress)})
             if answers[-1].get("stopped"):
                 break
-    _note_unknown_words(attack, texts)
+    _note_unknown_words(attack, answers)
+    _note_other_languages(texts)
     for note in notes:
         show_note(note)
     if arguments.json:
@@ -82,6 +83,8 @@ def _answer(
     attack: InversionAttack, encoder: Encoder, text: str, on_progress: OnProgress
 ) -> dict[str, Any]:
     """Encode and invert one text; the seconds are those of both."""
+    from core.encoders.white_box import read_and_unread
+
     start = time.perf_counter()
     stopped: dict[str, Any] = {}
     try:
@@ -89,11 +92,14 @@ def _answer(
     except StoppedSearch as stop:  # it hands over the best that it had
         (recovery,), stopped = stop.answers, {"stopped": True}
     seconds = time.perf_counter() - start
+    read, unread = read_and_unread(encoder, text)
     words = [{"word": found.word, "score": float(found.score)} for found in recovery.words]
-    unnamed = sorted(_unnamed(attack, text) - recovery.word_set)
+    unnamed = sorted(_unnamed(attack, read) - recovery.word_set)
     return {
-        **_sentence(recovery),
+        **_sentence(recovery, text),
         "words": words,
+        "encoded_words": sorted(read),
+        "unread_words": sorted(unread - STOP_WORDS),
         "cannot_be_named": unnamed,
         "n_queries": recovery.n_queries,
         "seconds": seconds,
@@ -101,37 +107,54 @@ def _answer(
     }
 
 
-def _sentence(recovery: Recovery) -> dict[str, Any]:
+def _sentence(recovery: Recovery, text: str) -> dict[str, Any]:
     """Return the sentence that was read, where the attack reads one; what is not known is None."""
     if recovery.sentence is None:
         return {}
     told = {"cosine": recovery.sentence.cosine, "confidence": recovery.sentence.confidence}
     known = {name: None if math.isnan(value) else value for name, value in told.items()}
     sure = [{"word": w.word, "confidence": w.score} for w in recovery.sentence.words]
-    return {"sentence": recovery.sentence.text, **known, "sentence_words": sure}
+    found = {"sentence": recovery.sentence.text, **known, "sentence_words": sure}
+    if sure:
+        from core.attacks.inversion.reconstruct.confidence import (
+            CALIBRATED_ON,
+            why_not_calibrated,
+        )
+
+        found["confidence_calibrated_on"] = CALIBRATED_ON
+        found["confidence_not_calibrated_because"] = why_not_calibrated(text) or None
+    return found
 
 
-def _unnamed(attack: InversionAttack, text: str) -> frozenset[str]:
-    """Return the words of a text that the attack has no name for; none where it lists no words."""
+def _unnamed(attack: InversionAttack, words: AbstractSet[str]) -> frozenset[str]:
+    """Return those of the words that the attack has no name for; none where it lists no words."""
     vocabulary = getattr(attack, "vocabulary_", None)
     if vocabulary is None:
         return frozenset()
-    return frozenset(word_set(text) - vocabulary.stop_words - vocabulary.index.keys())
+    return frozenset(words - vocabulary.stop_words - vocabulary.index.keys())
 
 
-def _note_unknown_words(attack: InversionAttack, texts: list[str]) -> None:
+def _note_unknown_words(attack: InversionAttack, answers: list[dict[str, Any]]) -> None:
     vocabulary = getattr(attack, "vocabulary_", None)
-    for i, text in enumerate(texts, 1):
-        if vocabulary is not None and not vocabulary.targets(text):
+    for i, answer in enumerate(answers, 1):
+        if vocabulary is not None and vocabulary.index.keys().isdisjoint(answer["encoded_words"]):
             show_note(
                 f"no word of --text {i} is among the {len(vocabulary):,} words that this attack "
                 "can answer, so its answer is a guess."
             )
 
 
+def _note_other_languages(texts: list[str]) -> None:
+    from core.language import NOT_ENGLISH, language_evidence
+
+    for i, text in enumerate(texts, 1):
+        if language_evidence(text).is_unlike_english:
+            show_note(f"--text {i}: {NOT_ENGLISH}")
+
+
 def _show(answers: list[dict[str, Any]]) -> None:
     for answer in answers:
-        true = word_set(answer["text"])
+        true = frozenset(answer["encoded_words"])
         print(f"{answer['text']}\n  {answer['attack']} on {answer['encoder']}:")
         if "sentence" in answer:
             _show_sentence(answer)
@@ -145,21 +168,32 @@ def _show(answers: list[dict[str, Any]]) -> None:
 def _show_sentence(answer: dict[str, Any]) -> None:
     """Print the sentence that was read, how near its vector is, and how often such are right."""
     known = {"cosine": "cosine {:.3f}", "confidence": "word for word in {:.0%} of such"}
+    why = answer.get("confidence_not_calibrated_because")
+    if why:
+        del known["confidence"]
     told = [form.format(answer[name]) for name, form in known.items() if answer[name] is not None]
     print(f"  “{answer['sentence']}” {' · '.join(told)}".rstrip())
-    if answer["sentence_words"]:
+    if why:
+        print(f"  How often such words are right: not calibrated on text like this ({why}).")
+    elif answer["sentence_words"]:
+        from core.attacks.inversion.reconstruct.confidence import ELSEWHERE
+
         sure = (f"{w['word']} {w['confidence']:.0%}" for w in answer["sentence_words"])
         print(f"  How often such words are right: {', '.join(sure)}")
+        print(f"  Calibrated on {answer['confidence_calibrated_on']}. {ELSEWHERE}.")
 
 
 def _show_count(answer: dict[str, Any], true: AbstractSet[str]) -> None:
     """Print how many words were read, and which no answer could have named."""
     from core.attacks.inversion.sentence import read_said
-    from core.text import STOP_WORDS
 
     said = {found["word"] for found in answer["words"]}
     words, unnamed = (true - STOP_WORDS) | (true & said), answer["cannot_be_named"]
     print(f"  {read_said(len(words & said), len(words) - len(unnamed), len(unnamed))}")
     if unnamed:
-        print(f"  Not named: {', '.join(unnamed)}. The page of names (`leakscope serve`, /names) "
-              "asks the encoder which of some candidates is in the vector.")  # fmt: skip
+        print(f"  Not named: {', '.join(unnamed)}. That is no evidence of safety.")
+    if set(unnamed) - numbers_of(unnamed):
+        print("  The page of names (`leakscope serve`, /names) asks the encoder which of some "
+              "candidates is in the vector.")  # fmt: skip
+    if unread := answer["unread_words"]:
+        print(f"  Beyond what the encoder reads, not tested: {', '.join(unread)}.")

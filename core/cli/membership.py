@@ -25,8 +25,11 @@ classifier on other halves of the same samples, have their number in the column 
 sample tells which rows are of one sample. Without shadow models some attacks cannot be run.
 At most {MOST_CELLS:,} probabilities are read, which are rows times classes: {_ROWS}.
 
-With --json, each attack has its true-positive rates by false-positive rate (tpr_at_fpr), and the
-share of those accused that are members by that rate and by prior (ppv_at_fpr). What ends in _ci95
+With --json, each attack has its true-positive rates by false-positive rate (tpr_at_fpr), how well
+so many samples resolve each (resolution_at_fpr: "coarse" below 10 expected false accusations), and
+the share of those accused that are members by that rate and by prior (ppv_at_fpr). Where the shadow
+design alone predicts members (shadow_design), attacks that use it have "is_valid": false and no
+rates. What ends in _ci95
 holds 95 % intervals; those of ppv_at_fpr take the worse end of either rate and are wider. With
 shadow models, by_shadow_threshold holds the threshold that these give for each rate, and what it
 finds and falsely accuses of the classifier's own samples, which took no part in it."""
@@ -37,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _COLUMNS
     given = parser.add_argument_group("what the classifier answers (one of two)")
     given.add_argument(
-        "--probabilities", type=Path, metavar="FILE", help="its answers: CSV, JSONL or Parquet"
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="its answers: CSV, JSON or Parquet",
     )
     given.add_argument("--model", type=Path, metavar="FILE", help="the classifier itself, as ONNX")
     asked = parser.add_argument_group("with --model")
@@ -46,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels",
         type=Path,
         metavar="FILE",
-        help="a row for each vector: member, label and, if known, user",
+        help="a row for each vector: member, label and, if known, user and text",
     )
     asked.add_argument(
         "--shadow-models",
@@ -73,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
     from core.attacks.membership.classifiers.evaluation import evaluate
     from core.attacks.membership.classifiers.told import result_of
-    from core.attacks.membership.roc import PRIORS
+    from core.attacks.membership.rates import PRIORS
 
     priors = tuple(arguments.prior or PRIORS)
     with progress_line() as on_progress:
@@ -83,6 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
             own.shadows,
             seed=arguments.seed,
             is_calibrated=True,
+            is_checked=True,
             on_progress=on_progress,
         )
     told = result_of(own, outcomes, priors, arguments.seed)
@@ -130,14 +137,27 @@ def _show(facts: dict[str, Any], outcomes: Any) -> None:
         f"classes, {facts['n_shadows']} shadow models; right on {facts['accuracy_on_members']:.1%} "
         f"of members, {facts['accuracy_on_others']:.1%} of others"
     )
+    from core.attacks.membership.rates import COARSE
+    from core.results import Interval, Score
+
     width = max(len(outcome.plan.name) for outcome in outcomes)
     for level in ("sample", "user"):
         of_level = [outcome for outcome in outcomes if outcome.plan.level == level]
         if of_level:
-            print(f"\nby {level}".ljust(width + 3), "AUC".ljust(21), "TPR at FPR 1 %".ljust(21),
+            print(f"\nby {level}".ljust(width + 3), "AUC".ljust(21), "TPR at FPR 1 %".ljust(30),
                   "AUC, labels shuffled")  # fmt: skip
         for outcome in of_level:
             at = next(at for at in outcome.at if at.fpr == 0.01)
-            told = f"{at.tpr.in_percent().said()} %" if at.is_resolvable else "not resolvable"
+            told = f"{at.tpr.in_percent().said()} %{at.mark}" if at.is_shown else "not resolvable"
+            told = told if outcome.is_valid else "not valid: shadow design"
             print(f"  {outcome.plan.name.ljust(width)}", auc_said(outcome.auc).ljust(21),
-                  told.ljust(21), f"{100 * outcome.control.value:.1f}")  # fmt: skip
+                  told.ljust(30), f"{100 * outcome.control.value:.1f}")  # fmt: skip
+    for name, title in (("shadow_design", "the shadow design"), ("blind_baseline", "the texts")):
+        found = facts[name]
+        if found is not None:
+            auc = Score(found["auc"], Interval(*found["auc_ci95"]))
+            print(f"\nwithout the classifier, {title} alone: AUC {auc_said(auc)}, "
+                  f"p = {found['p_value']:.2g}")  # fmt: skip
+    if any(at.resolution == "coarse" for each in outcomes for at in each.at if at.fpr == 0.01):
+        print("\n" + COARSE.replace("*", ""))
+    print(f"\n{facts['verdict']}")

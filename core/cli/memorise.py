@@ -86,7 +86,8 @@ def _show(told: dict[str, Any]) -> None:
     print(f"exposure in bits, of {most:.1f} at most ({kind}; never planted: {told['chance']:.2f})")
     for each in told["by_epoch"]:
         score = Score.of_record({**each, "n": len(told["seeds"])}, "exposure")
-        said = f"{score.said():<22} rank {each['rank']:,.0f}"
+        rank = f"{each['rank']:,.0f}" if each["rank"] >= 10 else f"{each['rank']:.1f}"
+        said = f"{score.said():<22} rank {rank}"
         print(f"  epoch {each['epoch']:>3}  {said:<40} {each['bits_a_token']:.2f} bits a token")
     controls = Score.of_record({**told, "n": 0}, "control_exposure", chance="")
     print(f"  canaries planted nowhere: {controls.said(2)}")

@@ -6,6 +6,7 @@ import argparse
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,9 @@ from core.durable import remove_leftovers
 from core.errors import InvalidInputError, similar
 
 if TYPE_CHECKING:
-    from core.defences.metric_dp.files import ChangeBatches
+    from core.defences.metric_dp.files import ChangeBatches, PrivatizedFile
     from core.defences.metric_dp.promise import Promises
+    from core.defences.metric_dp.repeats import Repeats
     from core.defences.metric_dp.replaced import ReplacementRanks
     from core.protocols import Encoder, Vectors
     from core.specs import DefenceSpec
@@ -58,9 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--epsilon", type=float, help="privacy parameter of santext, santext_plus, custext and tem"
     )
     parser.add_argument("--in", dest="source", type=Path, required=True, metavar="FILE",
-                        help="plain text, CSV, TSV, JSONL or Parquet")  # fmt: skip
+                        help="plain text, CSV, TSV, JSON, JSONL or Parquet")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE",
-                        help="of the same kind, in UTF-8; must not exist")  # fmt: skip
+                        help="of the same kind in UTF-8, Parquet for vectors; new")  # fmt: skip
     parser.add_argument(
         "--beside", type=Path, metavar="FILE",
         help="before and after side by side, as CSV, to be checked by you: it holds the texts as "
@@ -85,40 +87,44 @@ def run(arguments: argparse.Namespace) -> None:
     columns = checked_columns(arguments.source, columns_of(arguments))
     spec = _spec(arguments)  # after the file: mechanisms need torch, which takes seconds
     from core.defences.metric_dp.beside import readable, side_by_side
-    from core.defences.metric_dp.choice_promise import promises_of
     from core.defences.metric_dp.files import privatize_file
+    from core.defences.metric_dp.repeats import Repeats
     from core.encoders import load_encoder
 
+    repeats = Repeats()
     first = _first_of(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        promises, ranks = promises_of(encoder, first), _ranks(encoder, first)
         change = _change(encoder, spec, arguments.seed)
         start = time.perf_counter()
-        with side_by_side(readable(change), arguments.beside) as change:
-            n_rows = privatize_file(
+        with side_by_side(repeats.counting(readable(change)), arguments.beside) as change:
+            done = privatize_file(
                 arguments.source,
                 arguments.out,
                 change,
                 column=columns.text,
+                gives_vectors=_gives_vectors(spec),
                 on_progress=on_progress,
             )
         seconds = time.perf_counter() - start
-    _report(arguments, spec, encoder.name, (n_rows, seconds), promises, ranks)
+    promises = _promises(encoder, first, done.texts)
+    ranks = _ranks(encoder, first, done.texts)
+    _report(arguments, spec, encoder.name, (done, seconds), promises, ranks, repeats)
 
 
 def _report(
     arguments: argparse.Namespace,
     spec: DefenceSpec,
     encoder: str,
-    work: tuple[int, float],
+    work: tuple[PrivatizedFile, float],
     promises: Promises,
     ranks: ReplacementRanks | None,
+    repeats: Repeats,
 ) -> None:
-    from core.defences.metric_dp.promised import EXAMPLE
     from core.defences.registry import guarantee_of
 
-    n_rows, seconds = work
+    done, seconds = work
+    n_rows = done.n_rows
     summary = {
         "mechanism": spec.name,
         **dict(spec.settings),
@@ -129,18 +135,23 @@ def _report(
         "guarantee": guarantee_of(spec),
         "promise": promises.to_dict(),
         "replacement_ranks": ranks and ranks.to_dict(),
+        "repeats": repeats.to_dict(promises),
+        "passed_through": done.passed.to_dict(),
     }
     if arguments.json:
         show_json(summary)
         return
     print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
-    if not promises.is_of_texts:
-        print(f"Of a text such as “{EXAMPLE}”:")
+    print(*done.passed.sentences, sep="\n")
+    if done.texts and not promises.is_of_texts:
+        print("For the text of median length among some of this file:")
     print(*promises.sentences, sep="\n")
+    print(repeats.said(promises))
     if "+" in spec.name:
         print(f"The chain as a whole promises: {guarantee_of(spec) or 'nothing'}.")
     if ranks is not None:
-        print(f"In sentences that ship: {ranks.said[0].lower()}{ranks.said[1:]}")
+        print(f"In texts of this file: {ranks.said[0].lower()}{ranks.said[1:]}")
+    print("This summary counts what your texts hold: keep it, do not release it with the file.")
 
 
 def _spec(arguments: argparse.Namespace) -> DefenceSpec:
@@ -198,10 +209,44 @@ def _first_of(spec: DefenceSpec) -> DefenceSpec:
     return DefenceSpec.of(first, settings)
 
 
-def _ranks(encoder: Encoder, spec: DefenceSpec) -> ReplacementRanks | None:
-    """Return what becomes of tokens of sentences that ship, where the mechanism releases a text."""
+def _gives_vectors(spec: DefenceSpec) -> bool:
+    """Return whether what is released are vectors rather than texts."""
+    from core.defences.registry import DEFENCES, stages_of
+
+    return DEFENCES[stages_of(spec.name)[-1]].acts_on != "text"
+
+
+def _promises(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Promises:
+    """Return what the mechanism promises for texts of the file, without quoting their words.
+
+    Where the file holds too few texts to measure, sentences that ship stand for them, and what
+    is promised names these.
+    """
+    from core.defences.metric_dp.choice_promise import promises_by, promises_of
+    from core.defences.metric_dp.promised import distances_in
+    from core.defences.registry import make_defence
+
+    candidates = getattr(make_defence(spec), "candidates", "regular")
+    found = distances_in(encoder, spec.name, texts, candidates)
+    if found is None:
+        promises = promises_of(encoder, spec)
+        of = " (of sentences that ship: the file holds too few texts)"
+        nearest = replace(promises.nearest, what=promises.nearest.what + of)
+        return replace(promises, nearest=nearest)
+    promises = promises_by(spec, found)
+    if promises.is_of_texts or spec.name == "custext":  # these name no token
+        return promises
+    return replace(
+        promises,
+        nearest=replace(promises.nearest, what="one of its tokens from its nearest neighbour"),
+        widest=replace(promises.widest, what="one of its tokens from the farthest one"),
+    )
+
+
+def _ranks(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> ReplacementRanks | None:
+    """Return what becomes of tokens of the file, where the mechanism releases a text."""
     from core.defences.metric_dp.noise import secure_generator
-    from core.defences.metric_dp.replaced import ranks_in_bundled_texts
+    from core.defences.metric_dp.replaced import ranks_in_texts
     from core.defences.registry import make_defence
     from core.encoders.white_box import require_white_box
 
@@ -209,7 +254,7 @@ def _ranks(encoder: Encoder, spec: DefenceSpec) -> ReplacementRanks | None:
     if not hasattr(mechanism, "privatizer"):
         return None
     known = require_white_box(encoder, spec.name)
-    return ranks_in_bundled_texts(mechanism.privatizer(known, secure_generator()))
+    return ranks_in_texts(mechanism.privatizer(known, secure_generator()), texts)
 
 
 def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
@@ -219,12 +264,12 @@ def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatc
     from core.defences.chain import Chain
     from core.defences.metric_dp.files import each
     from core.defences.metric_dp.texts import batches_of
-    from core.defences.registry import DEFENCES, make_defence, stages_of
+    from core.defences.registry import make_defence
     from core.specs import DefenceSpec
 
     settings = {**dict(spec.settings), "seed": seed}
     defence: Any = make_defence(DefenceSpec.of(spec.name, settings))
-    if DEFENCES[stages_of(spec.name)[-1]].acts_on == "text":
+    if not _gives_vectors(spec):
         if isinstance(defence, Chain):
             return defence.change_batches(encoder)
         return batches_of(defence, encoder)

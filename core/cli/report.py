@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.cli.output import show_note
 from core.errors import InvalidInputError
+from core.tasks.names import USES
 
 __all__ = ["add_arguments", "run"]
 
@@ -29,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"what to write; its suffix says what it is: {', '.join(SUFFIXES)}",
     )
+    parser.add_argument(
+        "--use",
+        choices=tuple(USES),
+        help="what the vectors are for, in slides about that; as the story says by default",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     from core.store import check_folder, storage_errors
     from core.story.deck import make_deck, today
     from core.story.files import report_bytes
-    from core.story.shipped import open_story
+    from core.story.shipped import open_story, with_use
 
     out: Path = arguments.out
     if out.suffix.lower() not in SUFFIXES:
@@ -45,7 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
             f"--out must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {out.name!r}."
         )
     check_folder(out)
-    deck = make_deck(open_story(arguments.story), today())
+    story = open_story(arguments.story)
+    deck = make_deck(with_use(story, arguments.use) if arguments.use else story, today())
     for lack in deck.lacks:
         show_note(lack)
     content = report_bytes(deck, out.suffix.lower())

@@ -18,7 +18,7 @@ from core.studies.named_texts import NamedTexts
 from core.tasks.examples import pair_columns
 from core.tasks.labelled import LABEL_COLUMN
 from core.tasks.pairs import PAIR_COLUMNS
-from core.tasks.searches import SEARCH_COLUMNS
+from core.tasks.searches import SEARCH_COLUMNS, is_label_search
 
 __all__ = ["bare", "held", "with_files"]
 
@@ -111,6 +111,8 @@ def _pairs(told: str, given: _Given) -> str:
 def _searches(told: str, given: _Given) -> str:
     texts = NamedTexts.of(told)
     place = given.find(texts.place)
+    if not texts.column and Path(place).is_file() and is_label_search(Path(place)):
+        return str(texts.at(place))
     others = (*SEARCH_COLUMNS.others, *([texts.column] if texts.column else []))
     checked_columns(Path(place), replace(SEARCH_COLUMNS, others=others))
     return str(texts.at(place))

@@ -73,14 +73,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _search(arguments: argparse.Namespace, study: TuningStudy) -> None:
-    from core.durable import make_folder
-    from core.store import cache_dir, storage_errors
+    from core.store import cache_dir, check_writable
     from core.studies import tuning
     from core.studies.tables import table_of, write_rows
 
     folder = cache_dir("studies", "tuning")
-    with storage_errors(folder):
-        make_folder(folder)
+    check_writable(folder)
     with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
         rows = without_folders(tuning.run(study, folder, n_jobs=n_jobs, on_progress=on_progress))
     write_rows(arguments.out, "tuning", rows, tuning.markdown(rows))

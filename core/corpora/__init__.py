@@ -92,7 +92,7 @@ CORPORA: dict[str, CorpusSource] = {
     ),
     "hub": CorpusSource(
         "Hugging Face dataset",
-        "hub:OWNER/NAME[:CONFIG][:SPLIT], streamed; needs pip install leakscope[hub]",
+        "hub:OWNER/NAME[:CONFIG][:SPLIT], streamed; needs the `datasets` package",
         "by dataset",
         "core.corpora.hub:load_hub",
         argument="OWNER/NAME",
@@ -100,7 +100,7 @@ CORPORA: dict[str, CorpusSource] = {
     ),
     "file": CorpusSource(
         "Your own file",
-        "a path: one text a line, or CSV, TSV, JSONL or Parquet with a column of texts",
+        "a path: one text a line, or CSV, TSV, JSON, JSONL or Parquet with a column of texts",
         "your own",
         "core.corpora.files:load_file",
         argument="PATH",

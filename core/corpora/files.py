@@ -1,4 +1,4 @@
-"""Corpora from files: one text a line, CSV, TSV, JSONL or Parquet."""
+"""Corpora from files: one text a line, CSV, TSV, JSON, JSONL or Parquet."""
 
 from __future__ import annotations
 

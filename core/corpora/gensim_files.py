@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from core.errors import ArtifactError, MissingDependencyError
+from core.errors import ArtifactError, MissingDependencyError, install
 from core.store import digest_file
 
 __all__ = ["gensim_file"]
@@ -27,10 +27,10 @@ def gensim_file(name: str, sha256: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingDependencyError(
             f"The bundled texts come with gensim ({name}), which is not installed: "
-            "pip install -r requirements.txt"
+            + install("gensim")
         )
     path = Path(spec.submodule_search_locations[0], "test", "test_data", name)
-    remedy = "Install it anew: pip install --force-reinstall --no-deps gensim==4.4.0"
+    remedy = f"Install it again: {install('gensim', is_there=True)}"
     if not path.is_file():
         raise ArtifactError(f"{path} is missing. {remedy}")
     if digest_file(path) != sha256:

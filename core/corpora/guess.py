@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from core.corpora.encodings import UTF_8, encoding_note, encoding_of
 from core.corpora.memory_file import File
 from core.corpora.raw_files import Source, refusal
-from core.corpora.rows import Columns, is_empty
-from core.corpora.tables import Table, open_table, read_rows
-from core.corpora.vector_columns import looks_like_vector
+from core.corpora.rows import Columns, columns_said, is_empty, looks_like_vector
+from core.corpora.tables import CsvTable, Table, open_table, read_rows
+from core.corpora.vector_columns import vectors_of
 from core.errors import InvalidInputError
 
 __all__ = [
@@ -49,6 +50,8 @@ class FileFacts:
         The column of the texts was chosen here, among others.
     encoding : str
         As `encoding_of` tells it.
+    vectors : tuple of str
+        Those of the columns whose cells are vectors.
     notes : tuple of str
         What whoever reads the file should know: the guess, if there was one, comes first; then
         an encoding other than Unicode.
@@ -58,6 +61,7 @@ class FileFacts:
     columns: Columns
     is_guessed: bool = False
     encoding: str = UTF_8
+    vectors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -82,12 +86,27 @@ def facts_of(file: File, columns: Columns | None = None) -> FileFacts:
         columns = replace(columns, text=columns.text or text_column_of(file, table))
         columns.within(file, table.names)
     guess = guess_note(file, columns.text) if is_guessed else ""
+    plain_quotes = _plain_quotes_note(file, table) if isinstance(table, CsvTable) else ""
     return FileFacts(
         names=tuple(dict.fromkeys(table.names)),
         columns=columns,
         is_guessed=is_guessed,
         encoding=table.encoding,
-        notes=_told(guess, encoding_note(file, table.encoding)),
+        vectors=vectors_of(table),
+        notes=_told(guess, encoding_note(file, table.encoding), plain_quotes),
+    )
+
+
+def _plain_quotes_note(file: File, table: CsvTable) -> str:
+    """Return what to know of double quotes that the first rows hold unescaped, or nothing."""
+    with suppress(InvalidInputError):
+        for _ in islice(table.whole_rows(), SAMPLE_ROWS):
+            pass
+    if not table.repaired:
+        return ""
+    return (
+        f"{file}, {table.repaired}: a quoted text holds double quotes that are not written as two; "
+        "they are read as part of it"
     )
 
 
@@ -122,7 +141,7 @@ def text_column_of(source: Source, table: Table) -> str:
             source, "", f"has the column {twice!r} twice. Rename one, or name that of the texts."
         )
     names = list(dict.fromkeys(table.text_names))[:_SAMPLE_COLUMNS]
-    return longest_text_column(names, _cells(table, names)) or _only_column(source, table.names)
+    return longest_text_column(names, _cells(table, names)) or _only_column(source, table)
 
 
 def _cells(table: Table, names: Sequence[str]) -> Iterator[Sequence[Any]]:
@@ -131,11 +150,19 @@ def _cells(table: Table, names: Sequence[str]) -> Iterator[Sequence[Any]]:
         yield from (cells for _, cells in table.rows(names))
 
 
-def _only_column(source: Source, names: Sequence[str]) -> str:
+def _only_column(source: Source, table: Table) -> str:
     """Return the column to read where none holds texts; reading it says what it holds."""
-    if len(set(names)) == 1 or "text" in names:
+    names = list(dict.fromkeys(table.names))
+    if len(names) == 1 or "text" in names:
         return "text" if "text" in names else names[0]
-    raise refusal(source, "", f"none of its {len(names)} columns holds texts. Name the one to use.")
+    remedy = "Add a column of texts"
+    if isinstance(table, CsvTable):
+        remedy += ", or name one to read what it holds as texts"
+    raise refusal(
+        source,
+        "",
+        f"none of its {len(names)} columns holds texts. {columns_said(names)}. {remedy}.",
+    )
 
 
 def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str | None:

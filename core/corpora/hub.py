@@ -17,6 +17,7 @@ from core.errors import (
     InvalidInputError,
     MissingDependencyError,
     ModelUnavailableError,
+    install,
 )
 
 __all__ = ["load_hub"]
@@ -54,7 +55,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
         from datasets import load_dataset
     except ImportError as error:
         raise MissingDependencyError(
-            f"{source} needs the `datasets` package: pip install leakscope[hub]"
+            f"{source} needs the `datasets` package: {install('datasets')}"
         ) from error
     try:
         dataset = load_dataset(name, config, split=split, streaming=True)

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+from core.cache_folder import user_home
 from core.corpora.detokenise import detokenise, paragraphs_of_lines
 from core.corpora.document import Document
 from core.corpora.documents import Corpus, check_limit
@@ -36,11 +37,12 @@ def nltk_folders() -> list[Path]:
 
         return [Path(folder) for folder in nltk.data.path]
     given = [folder for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
-    home = [] if "APPENGINE_RUNTIME" in os.environ else ["~/nltk_data"]
+    home = None if "APPENGINE_RUNTIME" in os.environ else user_home()
+    in_home = [str(home / "nltk_data")] if home else []
     own = [f"{sys.prefix}{place}" for place in ("", "/share", "/lib")]
     shared = ["/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib"]
     usual = [f"{root}/nltk_data" for root in (*own, *shared)]
-    return [Path(folder).expanduser() for folder in (*given, *home, *usual)]
+    return [Path(folder) for folder in (*given, *in_home, *usual)]
 
 
 def load_nltk(name: str, *, limit: int | None = None) -> Corpus:

@@ -26,12 +26,14 @@ class ParquetTable:
         self.file = file
         with self.opened() as parquet:
             schema = parquet.schema_arrow
-        self.names = list(schema.names)
-        self.text_names = [field.name for field in schema if _is_text(field.type)]
-        self.list_names = tuple(f.name for f in schema if pa.types.is_nested(f.type))
-        """Columns whose cells hold several values, as vectors do."""
+        leaves = [leaf for field in schema for leaf in _leaves(field)]
+        self.paths = {".".join(path): path for path, _ in leaves}
+        """The fields to follow from a column of the file to that of a name."""
+        self.names = [".".join(path) for path, _ in leaves]
+        self.text_names = [".".join(path) for path, kind in leaves if _is_text(kind)]
+        self.vector_names = tuple(".".join(path) for path, kind in leaves if _is_vector(kind))
         # A text that is repeated stays in memory once, however often a small file repeats it.
-        self._to_share = {field.name for field in schema if pa.types.is_string(field.type)}
+        self._to_share = {".".join(path) for path, kind in leaves if pa.types.is_string(kind)}
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
         """Yield where each row stands, and its cells of these columns."""
@@ -39,10 +41,21 @@ class ParquetTable:
         n_read = 0
         with self.opened([name for name in names if name in self._to_share]) as parquet:
             for batch in self.batches(parquet, names):
-                cells = {name: values_of(self.file, batch.column(name), n_read) for name in names}
+                cells = {
+                    name: values_of(self.file, self.column_of(batch, name), n_read)
+                    for name in names
+                }
                 found = zip(*(cells[name] for name in columns), strict=True)
                 yield from ((f"row {n_read + i}", row) for i, row in enumerate(found, 1))
                 n_read += batch.num_rows
+
+    def column_of(self, batch: Any, name: str) -> Any:
+        """Return the array of a column of a batch; null where the struct around it is."""
+        import pyarrow.compute as pc
+
+        top, *inner = self.paths[name]
+        column = batch.column(batch.schema.get_all_field_indices(top)[0])
+        return pc.struct_field(column, inner) if inner else column
 
     @contextmanager
     def opened(self, shared: Sequence[str] = ()) -> Iterator[Any]:
@@ -66,6 +79,8 @@ class ParquetTable:
         while True:
             try:
                 batch = next(batches, None)
+            except pa.ArrowMemoryError as error:  # the file is whole, and too much of it at once
+                raise MemoryError from error
             except (pa.ArrowException, OSError, EOFError) as error:
                 raise self._damaged(f"after row {n_read}" if n_read else "") from error
             if batch is None:
@@ -79,12 +94,37 @@ class ParquetTable:
         )
 
 
+def _leaves(field: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and the type of a column, of a struct those of its fields."""
+    import pyarrow as pa
+
+    path = (*above, field.name)
+    if pa.types.is_struct(field.type) and field.type.num_fields:
+        for i in range(field.type.num_fields):
+            yield from _leaves(field.type.field(i), path)
+    else:
+        yield path, field.type
+
+
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _is_vector(kind: Any) -> bool:
+    """Return whether a column's cells are lists of numbers."""
+    import pyarrow as pa
+
+    if not (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    ):
+        return False
+    return bool(pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
 
 
 def values_of(file: File, column: Any, n_read: int) -> list[Any]:

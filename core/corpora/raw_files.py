@@ -10,7 +10,15 @@ from core.corpora.encodings import CP1252, UTF_16, decode_cp1252, encoding_of
 from core.corpora.memory_file import File
 from core.errors import InvalidInputError
 
-__all__ = ["MAX_TEXT_CHARACTERS", "File", "Source", "check_file", "read_lines", "refusal"]
+__all__ = [
+    "MAX_TEXT_CHARACTERS",
+    "File",
+    "Source",
+    "check_file",
+    "read_lines",
+    "read_whole",
+    "refusal",
+]
 
 Source = File | str
 """A file, or what else rows came from, as messages call it."""
@@ -19,6 +27,8 @@ MAX_TEXT_CHARACTERS = 1_000_000
 """Longest text in a row, about a novel."""
 
 _MAX_LINE_BYTES = 8 * MAX_TEXT_CHARACTERS
+_MAX_WHOLE_BYTES = 200 * 2**20
+"""Of a file that is read at once, such as one JSON document."""
 
 _KINDS = {
     b"PK\x03\x04": "a ZIP archive or an Excel or Word file; export it as CSV in UTF-8",
@@ -100,6 +110,34 @@ def read_lines(path: File, encoding: str | None = None) -> Iterator[tuple[str, s
             yield from _utf16_lines(path, file)
         else:
             yield from _lines(path, file, decode_cp1252 if encoding == CP1252 else _decode_utf8)
+
+
+def read_whole(path: File, encoding: str) -> str:
+    """Return the text of a file that cannot be read line by line, without a byte order mark.
+
+    Raises
+    ------
+    InvalidInputError
+        It has more than 200 MB, a null byte, or bytes that are not of the encoding.
+    """
+    with path.open("rb") as file:
+        content = file.read(_MAX_WHOLE_BYTES + 1)
+    if len(content) > _MAX_WHOLE_BYTES:
+        raise refusal(
+            path,
+            "",
+            f"is one JSON document of more than {_MAX_WHOLE_BYTES // 2**20} MB. Write one object "
+            "a line (JSONL), which is read in parts.",
+        )
+    try:
+        text = decode_cp1252(content) if encoding == CP1252 else content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise refusal(
+            path, f"byte {error.start + 1}", "is not UTF-8. Save the file as UTF-8."
+        ) from error
+    if "\0" in text:
+        raise _null_byte(path, "the document")
+    return text.removeprefix("\ufeff")
 
 
 def _decode_utf8(line: bytes) -> str:

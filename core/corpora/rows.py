@@ -15,12 +15,26 @@ from core.corpora.documents import check_limit
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
 from core.errors import similar
 
-__all__ = ["Columns", "Row", "check_rows", "check_whole", "documents_of", "is_empty", "row_of"]
+__all__ = [
+    "Columns",
+    "Row",
+    "check_rows",
+    "check_whole",
+    "columns_said",
+    "documents_of",
+    "is_empty",
+    "looks_like_vector",
+    "row_of",
+]
 
 _OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BROKEN = "holds a broken character (lone surrogate). Write it again as UTF-8."
 _WRITTEN = regex.compile(r"[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
+
+_LEAST_NUMBERS = 8
+"""Numbers that make a vector."""
+_WRITTEN_VECTOR = re.compile(r"\s*[\[({][-+0-9.eE,;\s]+[\])}]\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +78,14 @@ class Columns:
                     source, "", f"has the column {column!r} twice. Rename one or take it out."
                 )
             if column is not None and column not in found:
-                near = similar(column, found)
-                raise refusal(source, "", f"has no column {column!r}.{near} {_say(found)}")
+                fields = [name for name in found if name.startswith(f"{column}.")]
+                near = f" Its field {fields[0]!r} is one." if fields else similar(column, found)
+                raise refusal(
+                    source,
+                    "",
+                    f"has no column {column!r}.{near} {columns_said(found)}: rename one or name "
+                    "the one to use.",
+                )
             if column is None and role in ("label", "author") and role in found:
                 column = None if role == self.text else role
             if column is not None:
@@ -89,6 +109,25 @@ def row_of(place: str, cells: Mapping[str, Any]) -> Row:
     """Return a row from its cells by role, those of further columns in their order."""
     others = tuple(cell for role, cell in cells.items() if role.startswith(_OTHER))
     return Row(place, others=others, **{r: c for r, c in cells.items() if not r.startswith(_OTHER)})
+
+
+def looks_like_vector(cell: Any) -> bool:
+    """Return whether a cell holds numbers in a row, as a list or written as one.
+
+    Examples
+    --------
+    >>> looks_like_vector("[0.1, -2e-05, 3, 4, 5, 6, 7, 8]"), looks_like_vector([0.5] * 384)
+    (True, True)
+    >>> looks_like_vector("[sic] he said"), looks_like_vector("[1, 2]")
+    (False, False)
+    """
+    if isinstance(cell, list | tuple):
+        return len(cell) >= _LEAST_NUMBERS and all(
+            isinstance(v, int | float) for v in cell[:_LEAST_NUMBERS]
+        )
+    if not isinstance(cell, str) or not _WRITTEN_VECTOR.fullmatch(cell):
+        return False
+    return len(re.split(r"[,;\s]+", cell.strip(" []()\n{}"))) >= _LEAST_NUMBERS
 
 
 def documents_of(source: Source, rows: Iterable[Row], columns: Columns) -> tuple[Document, ...]:
@@ -119,7 +158,7 @@ def check_rows(
         label, author, document = (
             _name(source, row, cell) for cell in (row.label, row.author, row.document)
         )
-        others = tuple(_name(source, row, cell) for cell in row.others)
+        others = tuple(_name(source, row, _joined(cell)) for cell in row.others)
         yield Row(row.place, text, label, author, document, others)
     if not n_rows:
         raise refusal(source, "", "holds no text. Give at least one.")
@@ -145,7 +184,8 @@ def _checked_text(source: Source, row: Row, column: str) -> str:
         raise refusal(
             source,
             row.place,
-            f"{column!r} is not text but {type(row.text).__name__}. Name the column of the texts.",
+            f"{column!r} is not text but {type(row.text).__name__}. Write texts in it, or name "
+            "another column.",
         )
     problem = _problem_of(row.text)
     if problem:
@@ -185,6 +225,14 @@ def _name(source: Source, row: Row, value: Any) -> str | None:
     return told
 
 
+def _joined(value: Any) -> Any:
+    """Return a list of tags as one value; one that holds other than words and numbers as None."""
+    if isinstance(value, list | tuple):
+        are_plain = all(isinstance(part, str | int | float) for part in value)
+        return ", ".join(map(str, value)) if are_plain else None
+    return None if isinstance(value, dict) else value
+
+
 def check_whole(source: Source, place: str, name: str, told: str) -> None:
     """Check that what stands in a cell can be written as UTF-8.
 
@@ -218,8 +266,8 @@ def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:
     )
 
 
-def _say(found: Sequence[str]) -> str:
+def columns_said(found: Sequence[str]) -> str:
     """Name the columns that are there, shortened where a file is not what it says."""
     names = [repr(name if len(name) <= 40 else f"{name[:39]}…") for name in found[:20]]
     more = f" and {len(found) - 20} more" if len(found) > 20 else ""
-    return f"Its columns are {', '.join(names)}{more}: rename one or name the one to use."
+    return f"Its columns are {', '.join(names)}{more}"

@@ -1,4 +1,6 @@
-"""Tables of users, read as a stream: CSV, TSV, JSONL and Parquet; and plain text, which is none.
+"""Tables of users: CSV, TSV, JSON and Parquet; and plain text, which is none.
+
+They are read as a stream, but for JSON that is one document.
 
 Nothing in a file is executed or unpickled. Every refusal names the file, the place and what to
 do. CSV is read by Python's csv module rather than pyarrow's reader, which cannot say on which
@@ -8,22 +10,26 @@ line a broken row stands and guesses types.
 from __future__ import annotations
 
 import csv
-import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from core.corpora.encodings import encoding_of
+from core.corpora.json_table import JsonTable
 from core.corpora.memory_file import File
 from core.corpora.parquet_table import ParquetTable
 from core.corpora.raw_files import MAX_TEXT_CHARACTERS, check_file, read_lines, refusal
-from core.corpora.rows import Columns, Row, row_of
+from core.corpora.rows import Columns, Row, looks_like_vector, row_of
 
-__all__ = ["CsvTable", "JsonTable", "Table", "kind_of", "open_table", "read_rows"]
+__all__ = ["TABLE_TYPES", "CsvTable", "JsonTable", "Table", "kind_of", "open_table", "read_rows"]
 
 _KINDS = {
     ".csv": "CSV", ".tsv": "TSV", ".tab": "TSV", ".jsonl": "JSONL", ".ndjson": "JSONL",
     ".json": "JSONL", ".parquet": "Parquet", ".pq": "Parquet",
 }  # fmt: skip
+TABLE_TYPES = tuple(ending.removeprefix(".") for ending in _KINDS)
+"""The endings of files with columns, as file choosers take them."""
+
 _MOST_ROW_CHARACTERS = 8 * MAX_TEXT_CHARACTERS
 _DELIMITERS = {"CSV": (",", ";", "\t"), "TSV": ("\t",)}
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -35,7 +41,8 @@ class Table(Protocol):
     Attributes
     ----------
     names : list of str
-        The columns; of JSONL, those of the first record. Empty where the file holds no row.
+        The columns, those of nested objects behind a dot (`payload.text`); of JSON, those of the
+        first records. Empty where the file holds no row.
     text_names : list of str
         Those that may hold texts.
     encoding : str
@@ -103,17 +110,43 @@ def read_rows(file: File, columns: Columns, encoding: str | None = None) -> Iter
             yield row_of(place, dict(zip(chosen, cells, strict=True)))
 
 
+_SEPARATOR = re.compile(r"(\"?)sep=([^\w\s\"]|\t)\1\s*", re.IGNORECASE)
+"""The line by which a table tells Excel its delimiter; it stands before the header."""
+
+
 class CsvTable:
-    """A table with a header, quoted cells spanning lines where they do."""
+    """A table with a header, quoted cells spanning lines where they do.
+
+    Attributes
+    ----------
+    header : list of str
+        As it stands in the file.
+    separator_line : str
+        Excel's `sep=;` before the header, with its line end; empty without.
+    repaired : str
+        Where the first row stands whose texts hold double quotes that are not written as two;
+        empty where none was read so far.
+    """
 
     def __init__(self, file: File, delimiters: Sequence[str], text: str | None = None) -> None:
         self.file, self.encoding = file, encoding_of(file)
+        self.repaired = ""
         csv.field_size_limit(max(csv.field_size_limit(), MAX_TEXT_CHARACTERS + 1))
+        self.separator_line, self.header = "", []
         first = next((line for _, line in self._lines()), "")
-        self.delimiter = _delimiter_of(first, text, delimiters)
+        if told := _SEPARATOR.fullmatch(first):
+            self.separator_line, self.delimiter = first, told[2]
+        else:
+            self.delimiter = _delimiter_of(first, text, delimiters)
         self.header = next((cells for _, cells in self._read()), [])
-        """As it stands in the file."""
         self.names = [name.strip() for name in self.header]
+        if any(map(looks_like_vector, self.names)):
+            raise refusal(
+                file,
+                "line 1",
+                "holds a vector where the names of the columns belong. Export the table with a "
+                "header, as COPY … WITH (FORMAT csv, HEADER) does.",
+            )
         self.text_names = self.names
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -128,11 +161,12 @@ class CsvTable:
         next(rows, None)
         for place, cells in rows:
             if len(cells) != len(self.header):
+                delimiters = _NAMES.get(self.delimiter, repr(self.delimiter))
                 raise refusal(
                     self.file,
                     place,
                     f"has {len(cells)} cells where the header has {len(self.header)}. Put texts "
-                    f"that hold {_NAMES[self.delimiter]} or line breaks in double quotes.",
+                    f"that hold {delimiters} or line breaks in double quotes.",
                 )
             yield place, cells
 
@@ -140,20 +174,23 @@ class CsvTable:
         """Yield the lines from the header on."""
         is_begun = False
         for place, line in read_lines(self.file, self.encoding):
-            is_begun = is_begun or bool(line.strip())
+            if not is_begun and line.strip():
+                is_begun = True
+                if line == self.separator_line:
+                    continue
             if is_begun:
                 yield place, line
 
     def _read(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the header and the rows, without empty lines."""
-        place, n_open = "line 1", 0
+        place, record = "line 1", ""
 
         def lines() -> Iterator[str]:
-            nonlocal place, n_open
+            nonlocal place, record
             for found, line in self._lines():
                 place = found
-                n_open += len(line)
-                if n_open > _MOST_ROW_CHARACTERS:
+                record += line
+                if len(record) > _MOST_ROW_CHARACTERS:
                     raise refusal(
                         self.file,
                         place,
@@ -162,18 +199,56 @@ class CsvTable:
                     )
                 yield line
 
-        try:
-            for cells in csv.reader(lines(), delimiter=self.delimiter, strict=True):
-                n_open = 0
-                if cells:
-                    yield place, cells
-        except csv.Error as error:
-            raise refusal(
-                self.file,
-                place,
-                f"is not a row of CSV ({error}). Close every double quote, and write a double "
-                "quote within a text as two.",
-            ) from error
+        given = lines()
+        while True:
+            try:
+                for cells in csv.reader(given, delimiter=self.delimiter, strict=True):
+                    record = ""
+                    if cells:
+                        yield place, cells
+                return
+            except csv.Error as error:
+                is_quote = "expected after" in str(error)
+                cells = _with_plain_quotes(record, self.delimiter) if is_quote else []
+                if not cells or len(cells) != len(self.header or cells):
+                    raise refusal(
+                        self.file,
+                        place,
+                        f"is not a row of CSV ({error}). Close every double quote, and write a "
+                        "double quote within a text as two.",
+                    ) from error
+                self.repaired = self.repaired or place
+                record = ""
+                yield place, cells
+
+
+def _with_plain_quotes(record: str, delimiter: str) -> list[str]:
+    """Return the cells of a row in whose quoted cells a double quote stands for itself.
+
+    A quoted cell ends with the first double quote that a delimiter or the end of the row follows.
+    Nothing is returned where one does not end so.
+
+    Examples
+    --------
+    >>> _with_plain_quotes('1;"He said "no", and left."', ";")
+    ['1', 'He said "no", and left.']
+    """
+    cells, rest = [], record.rstrip("\r\n")
+    quoted = re.compile(rf'"(.*?)"(?:{re.escape(delimiter)}|\Z)', re.DOTALL)
+    while True:
+        if rest.startswith('"'):
+            found = quoted.match(rest)
+            if found is None:
+                return []
+            cells.append(found[1].replace('""', '"'))
+            if found.end() == len(rest) and not found[0].endswith(delimiter):
+                return cells
+            rest = rest[found.end() :]
+            continue
+        cell, more, rest = rest.partition(delimiter)
+        cells.append(cell)
+        if not more:
+            return cells
 
 
 def _delimiter_of(header: str, text: str | None, delimiters: Iterable[str]) -> str:
@@ -187,54 +262,3 @@ def _delimiter_of(header: str, text: str | None, delimiters: Iterable[str]) -> s
         cells[delimiter] = [cell.strip() for cell in found]
     holding = (delimiter for delimiter, names in cells.items() if text in names)
     return next(holding, max(cells, key=lambda delimiter: len(cells[delimiter])))
-
-
-class _TwiceError(ValueError):
-    """A name that stands twice in one object."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these pairs; of two values under one name, neither is dropped."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in names if names.count(name) > 1))
-    return record
-
-
-class JsonTable:
-    """One object a line."""
-
-    def __init__(self, file: File) -> None:
-        self.file, self.encoding = file, encoding_of(file)
-        self.names = next((list(record) for _, record in self.records()), [])
-        self.text_names = self.names
-
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield where each row stands, and its values of these names; None where it has none."""
-        for place, record in self.records():
-            yield place, [record.get(name) for name in columns]
-
-    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield where each record stands, and all of it."""
-        for place, line in read_lines(self.file, self.encoding):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line, object_pairs_hook=_once)
-            except _TwiceError as error:
-                raise refusal(
-                    self.file, place, f"has {str(error)!r} twice. Rename one or take it out."
-                ) from error
-            except (ValueError, RecursionError) as error:
-                reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested or long"
-                raise refusal(
-                    self.file, place, f"is not JSON ({reason}). Write one object a line."
-                ) from error
-            if not isinstance(record, dict):
-                raise refusal(
-                    self.file,
-                    place,
-                    'is not a JSON object. Write one object a line: {"text": "…"}.',
-                )
-            yield place, record

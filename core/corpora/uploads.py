@@ -80,7 +80,10 @@ def upload_facts(file: MemoryFile) -> FileFacts:
     facts = facts_of(file)
     if len(facts.names) > _MAX_COLUMNS:
         raise refusal(
-            file, "", f"has {len(facts.names):,} columns; at most {_MAX_COLUMNS} are read."
+            file,
+            "",
+            f"has {len(facts.names):,} columns; at most {_MAX_COLUMNS} are read. Leave "
+            "out those that are not needed.",
         )
     return facts
 
@@ -102,26 +105,31 @@ def read_upload(
     Raises
     ------
     InvalidInputError
-        The file, a row or a column cannot be used, or its texts are too long together.
+        The file, a row or a column cannot be used, or what is read of it is too long together.
     """
     check_upload(file)
     # `label` and `author` are columns as any other here: named ones alone are read.
     facts = facts_of(file, Columns(text=text, others=others))
     columns = facts.columns
     rows: list[Row] = []
-    n_characters = 0
+    n_characters = n_all = 0
     skipped: list[str] = []
     written = _with_text(read_rows(file, columns, facts.encoding), skipped)
     source = check_rows(file, written, columns, None)
     for row in islice(source, MAX_UPLOAD_ROWS):
         n_characters += len(row.text)
-        if n_characters > MAX_CHARACTERS_READ:
-            raise refusal(
-                file,
-                row.place,
-                f"is where the texts pass {MAX_CHARACTERS_READ:,} characters together. Take fewer "
-                "or shorter texts.",
-            )
+        n_all += len(row.text) + sum(len(cell) for cell in row.others if cell)
+        for n, most, what in (
+            (n_characters, MAX_CHARACTERS_READ, "texts"),
+            (n_all, MAX_UPLOAD_BYTES, "texts and the other columns"),
+        ):
+            if n > most:
+                raise refusal(
+                    file,
+                    row.place,
+                    f"is where the {what} pass {most:,} characters together. Take fewer or "
+                    "shorter ones.",
+                )
         rows.append(row)
     is_cut = next(source, None) is not None
     return rows, is_cut, len(skipped)

@@ -1,43 +1,20 @@
-"""Columns of a file that hold vectors: told apart from texts, and named to whoever sends them."""
+"""Columns of a file that hold vectors, not texts."""
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from itertools import islice
-from typing import Any
 
 from core.corpora.memory_file import File
 from core.corpora.parquet_table import ParquetTable
-from core.corpora.tables import open_table
+from core.corpora.rows import looks_like_vector
+from core.corpora.tables import Table, open_table
 from core.errors import InvalidInputError
 
-__all__ = ["looks_like_vector", "vector_columns"]
+__all__ = ["looks_like_vector", "vector_columns", "vectors_of"]
 
-_LEAST = 8
-"""Numbers that make a vector."""
-_WRITTEN = re.compile(r"\s*[\[(][-+0-9.eE,;\s]+[\])]\s*")
 _SAMPLE = 5
 """Rows that are looked at."""
-
-
-def looks_like_vector(cell: Any) -> bool:
-    """Return whether a cell holds numbers in a row, as a list or written as one.
-
-    Examples
-    --------
-    >>> looks_like_vector("[0.1, -2e-05, 3, 4, 5, 6, 7, 8]"), looks_like_vector([0.5] * 384)
-    (True, True)
-    >>> looks_like_vector("[sic] he said"), looks_like_vector("[1, 2]")
-    (False, False)
-    """
-    if isinstance(cell, list | tuple):
-        return len(cell) >= _LEAST and all(isinstance(v, int | float) for v in cell[:_LEAST])
-    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "(")):
-        return False
-    return (
-        bool(_WRITTEN.fullmatch(cell)) and len(re.split(r"[,;\s]+", cell.strip(" []()"))) >= _LEAST
-    )
 
 
 def vector_columns(file: File) -> tuple[str, ...]:
@@ -49,15 +26,17 @@ def vector_columns(file: File) -> tuple[str, ...]:
         It is not what its name says.
     """
     table = open_table(file)
-    if table is None:
-        return ()
+    return () if table is None else vectors_of(table)
+
+
+def vectors_of(table: Table) -> tuple[str, ...]:
+    """Return the columns of an opened table whose first rows hold vectors."""
     if isinstance(table, ParquetTable):
-        return table.list_names
-    rows: list[Any] = []
+        return table.vector_names
+    names = list(dict.fromkeys(table.names))
+    found: dict[str, None] = {}
     with suppress(InvalidInputError):  # whoever reads the file says what is wrong
-        rows += [cells for _, cells in islice(table.rows(table.names), _SAMPLE)]
-    return tuple(
-        name
-        for name, cells in zip(table.names, zip(*rows, strict=True), strict=True)
-        if any(map(looks_like_vector, cells))
-    )
+        for _, cells in islice(table.rows(names), _SAMPLE):
+            held = zip(names, cells, strict=True)
+            found.update({name: None for name, cell in held if looks_like_vector(cell)})
+    return tuple(name for name in names if name in found)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from core.defences.metric_dp.noise import secure_generator
+from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Restorable, Vectors, no_progress
 from core.store import digest_of
+from core.vectors import is_sparse
 
-__all__ = ["ProtectedEncoder", "generator_of", "name_of"]
+__all__ = ["ProtectedEncoder", "encode_dense", "generator_of", "name_of"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,17 @@ class ProtectedEncoder:
         identity = f"{base.fingerprint}|{type(defence).__name__}|{settings}|{nonce}{learned}"
         fingerprint = hashlib.sha256(identity.encode()).hexdigest()
         return cls(base, name, dimension or base.dimension, fingerprint, transform)
+
+
+def encode_dense(encoder: Encoder, texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+    """Return (n, d) float32 vectors of texts; raise InvalidInputError if they are sparse."""
+    vectors = encoder.encode(texts, on_progress)
+    if is_sparse(vectors):
+        raise InvalidInputError(
+            f"{encoder.name} gives sparse vectors, and this defence changes dense ones. "
+            "Use it on LSA of the same bag of words."
+        )
+    return vectors
 
 
 def name_of(defence: Any) -> str:

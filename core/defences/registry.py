@@ -29,8 +29,12 @@ __all__ = [
     "stages_of",
 ]
 
-_D_CHI = "d_χ-privacy: outputs for two inputs differ by a factor of at most exp(η · distance)"
-_METRIC = "metric differential privacy of each token: exp(ε · distance) at most"
+_D_CHI = (
+    "d_χ-privacy of one release: outputs for two inputs differ by a factor of at most "
+    "exp(η · distance)"
+)
+_D_CHI_ON_GRID = f"{_D_CHI}, released on a fixed grid of at most 1/(1000 η)"
+_METRIC = "metric differential privacy of each token in one release: exp(ε · distance) at most"
 _DP, _VECTOR = "core.defences.metric_dp.mechanisms", "core.defences.vectors"
 _METRIC_DP = "core.defences.metric_dp"
 
@@ -87,7 +91,8 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Yue et al. (2021)",
         path=f"{_METRIC_DP}.santext:SanTextPlus",
         acts_on="text",
-        guarantee="rare tokens: exp(ε · distance) / p at most; frequent ones mostly stay",
+        guarantee="rare tokens, in one release: exp(ε · distance) / p at most; frequent ones "
+        "mostly stay",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|} "
         r"\text{ if rare or with probability } p",
         colour="#D9A441",
@@ -99,7 +104,8 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Chen et al. (2023)",
         path=f"{_METRIC_DP}.custext:CusText",
         acts_on="text",
-        guarantee="differential privacy within a set of K tokens: exp(ε) at most; the set shows",
+        guarantee="differential privacy within a set of K tokens, in one release: exp(ε) at most; "
+        "the set shows",
         formula=r"P[\tilde w_i = w] \propto e^{\frac{1}{2} \varepsilon u(w_i, w)},\quad "
         r"u = -\frac{d - d_{\min}}{d_{\max} - d_{\min}}",
         colour="#E3A4C6",
@@ -111,8 +117,8 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Carvalho et al. (2023)",
         path=f"{_METRIC_DP}.tem:TEM",
         acts_on="text",
-        guarantee="metric differential privacy of each token: exp(ε · distance) at most, "
-        "exp(ε · γ) beyond γ",
+        guarantee="metric differential privacy of each token in one release: exp(ε · distance) at "
+        "most, exp(ε · γ) beyond γ",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \min(\| v_w - v_{w_i} \|, "
         r"\gamma)}",
         colour="#4FBF9B",
@@ -124,7 +130,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Qu et al. (2021), Eq. 3",
         path=f"{_DP}:TokenRepresentation",
         acts_on="tokens",
-        guarantee=_D_CHI,
+        guarantee=_D_CHI_ON_GRID,
         formula=r"\tilde e = \Phi\big((v_{w_i} + \kappa_i)_i\big),\quad "
         r"p(\kappa) \propto e^{-\eta \|\kappa\|}",
         colour="#56B4E9",
@@ -136,7 +142,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Qu et al. (2021), Eq. 3",
         path=f"{_DP}:SequenceRepresentation",
         acts_on="vector",
-        guarantee=_D_CHI,
+        guarantee=_D_CHI_ON_GRID,
         formula=r"\tilde e = e + \kappa,\quad p(\kappa) \propto e^{-\eta \|\kappa\|}",
         colour="#009E73",
         symbol="diamond",

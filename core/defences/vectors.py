@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.defences.protected import ProtectedEncoder, generator_of
+from core.defences.metric_dp.release import release
+from core.defences.protected import ProtectedEncoder, encode_dense, generator_of
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors
 from core.ranges import Strength
 from core.specs import setting, validate_settings
-from core.vectors import is_sparse
 
 __all__ = [
     "Binary",
@@ -52,7 +52,7 @@ class NoDefence:
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianNoise:
-    """Adds independent normal noise to every number."""
+    """Adds independent normal noise to every number; released on a fixed grid (`release`)."""
 
     sigma: float = setting(
         0.03, "Standard deviation of the noise, a number", low=0, high=1e6, strength=_SIGMA
@@ -62,9 +62,12 @@ class GaussianNoise:
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
         """Return the encoder of noisy vectors; they are not normalised again."""
         rng = generator_of(self.seed)
-        return _on_vectors(
-            self, encoder, lambda v: v + self.sigma * rng.standard_normal(v.shape, np.float32)
-        )
+
+        def change(vectors: Vectors) -> np.ndarray:
+            noise = self.sigma * rng.standard_normal(vectors.shape)
+            return release(vectors, noise, self.sigma)
+
+        return _on_vectors(self, encoder, change)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +135,7 @@ def _on_vectors(
     validate_settings(defence)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-        vectors = encoder.encode(texts, on_progress)
-        if is_sparse(vectors):
-            raise InvalidInputError(
-                f"{encoder.name} gives sparse vectors, and this defence changes dense ones. "
-                "Use it on LSA of the same bag of words."
-            )
+        vectors = encode_dense(encoder, texts, on_progress)
         return np.ascontiguousarray(change(vectors), np.float32)
 
     return ProtectedEncoder.of(encoder, defence, transform, dimension)

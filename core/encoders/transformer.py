@@ -260,13 +260,27 @@ def _load(source: str | Path, name: str, *, is_local: bool) -> tuple[Any, Any]:
 
     disable_progress_bar()
     try:
-        return (
-            AutoTokenizer.from_pretrained(source, local_files_only=is_local),
-            AutoModel.from_pretrained(source, use_safetensors=True, local_files_only=is_local),
+        tokenizer = AutoTokenizer.from_pretrained(
+            source, local_files_only=is_local, trust_remote_code=False
         )
-    except (OSError, ValueError) as error:
+        model, found = AutoModel.from_pretrained(
+            source,
+            use_safetensors=True,
+            local_files_only=is_local,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except Exception as error:  # what is wrong with a model's files has no common base
         raise ModelUnavailableError(
             f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
             f"safetensors weights ({type(error).__name__}). Check the name and the network, "
             "or give a local folder; `minilm` always works offline."
         ) from error
+    # The layer that models of masked words have above the first token is not used here.
+    missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise ModelUnavailableError(
+            f"Encoder {name!r}: {source} lacks the weights of {len(missing)} of its parts, such as "
+            f"{missing[0]}, which would be drawn at random. Fetch or export the model again."
+        )
+    return tokenizer, model

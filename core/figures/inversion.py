@@ -109,11 +109,17 @@ def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -
 
 
 def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
-    """Return, for each attack, precision, recall and F1, and the F1 of pure guessing dotted."""
+    """Return, for each attack, precision, recall and F1, and the F1 of pure guessing dotted.
+
+    An attack that can name no word of the text has no marks.
+    """
     names = [attack_label(reading.attack) for reading in readings]
+    scored = [(n, r) for n, r in zip(names, readings, strict=True) if r.targets]
     figure = go.Figure()
-    _add_ends(figure, names, readings)
-    _add_f1(figure, names, readings)
+    if scored:
+        _add_ends(figure, *zip(*scored, strict=True))
+        _add_f1(figure, *zip(*scored, strict=True))
+    _add_unscored(figure, [n for n, r in zip(names, readings, strict=True) if not r.targets])
     style(figure, height=134 + 52 * len(names))
     figure.update_layout(
         title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 86}
@@ -134,6 +140,18 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
         range=[-0.5, len(names) - 0.35],
     )
     return figure
+
+
+def _add_unscored(figure: go.Figure, names: Sequence[str]) -> None:
+    """Say of an attack that can name no word of the text that it was not scored: 0 is a score."""
+    if names:
+        figure.add_scatter(
+            x=[50] * len(names),
+            y=names,
+            mode="text",
+            text=["not scored: no evidence of safety"] * len(names),
+            hoverinfo="skip",
+        )
 
 
 def _add_ends(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]) -> None:

@@ -1,4 +1,4 @@
-"""The heat map of names: how often each surname is read from whose sentences."""
+"""The figures of names: what each attacker finds, and each surname from whose sentences."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from core.figures.style import GRID, style
+from core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
+from core.names.experiment import NOT_TESTABLE, NameAttacker
 from core.results import Score
 
-__all__ = ["name_map"]
+__all__ = ["name_attackers", "name_map"]
 
 _SHADES = (
     ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
@@ -22,6 +23,12 @@ conspicuous."""
 _INK = ("#1B1F24", "#E8EBEE")
 """Of the figures in the cells: a contrast of 4.5 or more on every shade."""
 
+_HATCHED = {
+    "color": "rgba(138, 143, 150, 0.15)",
+    "pattern": {"shape": "/", "fgcolor": WRONG, "size": 8, "solidity": 0.12},
+}
+"""Not testable: neither a leak nor safe."""
+
 _FRAME = ("#0072B2", "#56B4E9")
 
 _TOOLS = 34
@@ -31,12 +38,73 @@ _LEVEL = 6
 """Columns whose names fit side by side; more stand aslant."""
 
 
+_ATTACKERS = {
+    "": "No list of names:<br>reads words",
+    "alone": "Has the list",
+    "recovered": "Has the list and<br>words that were read",
+    "sentence": "Has the list and the<br>rest of the sentence",
+}
+"""What each attacker has, for an axis."""
+
+
+def name_attackers(found: Sequence[NameAttacker]) -> go.Figure:
+    """Return how often each attacker finds the name, with its interval and what guessing reaches.
+
+    An attacker that could be tested on no name has a hatched bar over the whole width.
+    """
+    labels = [_ATTACKERS[one.knows] for one in found]
+    tested = [(label, one) for label, one in zip(labels, found, strict=True) if one.is_testable]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[one.rate.value for _, one in tested],
+        y=[label for label, _ in tested],
+        orientation="h",
+        marker={"color": LEAKED},
+        error_x=error_bars([one.rate for _, one in tested], BASELINE, thickness=2, width=5),
+        text=[f"<b>{one.n_found} of {one.n_asked}</b>" for _, one in tested],
+        textposition="inside",
+        insidetextanchor="start",
+        hovertemplate="%{y}: %{x:.0f} %<extra></extra>",
+        showlegend=False,
+    )
+    untested = [label for label, one in zip(labels, found, strict=True) if not one.is_testable]
+    if untested:
+        figure.add_bar(
+            x=[100] * len(untested),
+            y=untested,
+            orientation="h",
+            marker=_HATCHED,
+            text=[NOT_TESTABLE] * len(untested),
+            textposition="inside",
+            insidetextanchor="middle",
+            hovertemplate="%{y}: " + NOT_TESTABLE + "<extra></extra>",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=[one.rate.chance for _, one in tested if one.rate.chance],
+        y=[label for label, one in tested if one.rate.chance],
+        mode="markers",
+        marker={"symbol": "line-ns-open", "size": 26, "color": BASELINE, "line": {"width": 2}},
+        name="guessing",
+        hovertemplate="guessing: %{x:.0f} %<extra></extra>",
+    )
+    style(figure, height=90 + 44 * len(found))
+    figure.update_layout(
+        margin={"t": 30, "b": 44}, bargap=0.4, barmode="overlay",
+        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+    )  # fmt: skip
+    figure.update_xaxes(range=[0, 101], title="Name found, % of vectors", dtick=25, gridcolor=GRID)
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True)
+    return figure
+
+
 def name_map(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Sequence[Sequence[Score]],
     *,
     notes: Sequence[str] = (),
+    testable: Sequence[bool] = (),
     chosen: tuple[int, int] | None = None,
     is_dark: bool = False,
 ) -> go.Figure:
@@ -49,6 +117,9 @@ def name_map(
     cells : sequence of rows of Score
     notes : sequence of str
         A line below each column's name, such as a training count.
+    testable : sequence of bool
+        Whether the attack can answer each column's name; by default all. A column that it cannot
+        answer is hatched and has no number: 0 would read as safe.
     chosen : (row, column), optional
         The cell to frame.
     is_dark : bool
@@ -59,7 +130,8 @@ def name_map(
     The `customdata` of a point is its (row, column).
     """
     figure = go.Figure()
-    _add_cells(figure, rows, columns, cells, is_dark=is_dark)
+    can = list(testable) or [True] * len(columns)
+    _add_cells(figure, rows, columns, cells, can, is_dark=is_dark)
     if chosen is not None:
         i, j = chosen
         line = {"color": _FRAME[is_dark], "width": 4}
@@ -78,6 +150,7 @@ def _add_cells(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Sequence[Sequence[Score]],
+    testable: Sequence[bool],
     *,
     is_dark: bool,
 ) -> None:
@@ -86,7 +159,13 @@ def _add_cells(
     figure.add_heatmap(
         x=across,
         y=down,
-        z=[[None if rate.n == 0 else rate.value for rate in row] for row in cells],
+        z=[
+            [
+                rate.value if rate.n and can else None
+                for rate, can in zip(row, testable, strict=True)
+            ]
+            for row in cells
+        ],
         zmin=0,
         zmax=100,
         showscale=False,
@@ -97,6 +176,17 @@ def _add_cells(
         textfont={"color": _INK[is_dark], "size": 15},
         hoverinfo="skip",
     )
+    hatched = [j for j in across if not testable[j]]
+    if hatched:
+        figure.add_bar(
+            x=hatched,
+            base=[-0.5] * len(hatched),
+            y=[len(rows)] * len(hatched),
+            width=0.97,
+            marker=_HATCHED,
+            hoverinfo="skip",
+            showlegend=False,
+        )
     # Plotly selects points of scatter plots alone.
     points = [(i, j) for i in down for j in across]
     figure.add_scatter(
@@ -107,7 +197,12 @@ def _add_cells(
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         customdata=points,
-        text=[_told(rows[i], columns[j], cells[i][j]) for i, j in points],
+        text=[
+            _told(rows[i], columns[j], cells[i][j])
+            if testable[j]
+            else f"{_safe(columns[j])}: {NOT_TESTABLE}"
+            for i, j in points
+        ],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
     )
@@ -159,7 +254,5 @@ def _safe(text: str) -> str:
 def _told(row: str, column: str, rate: Score) -> str:
     if not rate.n:
         return f"no sentence of {_safe(row)}"
-    return (
-        f"{_safe(column)} in sentences of {_safe(row)}:<br>{rate.value:.0f} % of {rate.n} "
-        f"({rate.ci95.said(0)})"
-    )
+    value, interval = rate.parts(0)
+    return f"{_safe(column)} in sentences of {_safe(row)}:<br>{value} % of {rate.n} ({interval})"

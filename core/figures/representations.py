@@ -13,15 +13,26 @@ from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.corpora import CORPORA
 from core.encoders import ENCODERS
 from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import BASELINE, BELOW, GRID, attack_look, error_bars, hover_line, style
+from core.figures.style import (
+    BASELINE,
+    BELOW,
+    GRID,
+    LEAKED,
+    attack_look,
+    error_bars,
+    hover_line,
+    style,
+)
 from core.registry import look_of
 from core.results import Score
+from core.studies.own_encoder import OwnLeak
 from core.studies.representation_order import PaperPoint, strongest
-from core.studies.representation_summary import Point
+from core.studies.representation_summary import YOURS, Point
 
 __all__ = [
     "collection_title",
     "encoder_title",
+    "own_leaks_figure",
     "representations_figure",
 ]
 
@@ -69,6 +80,8 @@ def representations_figure(
 ) -> go.Figure:
     """Return leakage over usefulness: a colour and a name an encoder, a symbol an attack.
 
+    Encoders of the visitor's own are larger and have a blue frame.
+
     Parameters
     ----------
     points : sequence of Point
@@ -106,6 +119,28 @@ def representations_figure(
     return figure
 
 
+def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
+    """Return what a quick attack reads from encoders, with intervals; guessing alone is dotted."""
+    names = [encoder_title(leak.encoder) for leak in found]
+    figure = go.Figure(
+        go.Bar(
+            x=[leak.f1.value for leak in found],
+            y=names,
+            orientation="h",
+            marker={"color": LEAKED},
+            error_x=error_bars([leak.f1 for leak in found], BASELINE, thickness=2, width=5),
+            hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.add_vline(x=found[0].f1.chance, line={"dash": "dot", "color": BASELINE})
+    style(figure, height=100 + 44 * len(names))
+    figure.update_layout(margin={"t": 20, "b": 44}, bargap=0.45)
+    figure.update_xaxes(range=[0, 100], title="F1 of the words read", dtick=25, gridcolor=GRID)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
+    return figure
+
+
 def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
     title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
@@ -131,9 +166,15 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
         showlegend=False,
         marker={
             "symbol": attack_look(attack).symbol,
-            "size": 12,
+            "size": [18 if name.startswith(YOURS) else 12 for name in names],
             "color": [_look(name)[1] for name in names],
-            "line": {"width": 1, "color": "rgba(128,128,128,0.6)"},
+            "line": {
+                "width": [3 if name.startswith(YOURS) else 1 for name in names],
+                "color": [
+                    "#0072B2" if name.startswith(YOURS) else "rgba(128,128,128,0.6)"
+                    for name in names
+                ],
+            },
         },
         customdata=[
             [encoder_title(name), useful_.said(), useful_.n, leak.said(), leak.n, told]

@@ -16,7 +16,7 @@ from core.defences.trained.registry import TRAINED_DEFENCES
 from core.errors import InvalidInputError
 from core.figures.style import BASELINE, BELOW, GRID, error_bars, hover_line, style
 from core.registry import Look, looks_of
-from core.studies.tradeoff_choice import attacked, leak_of
+from core.studies.tradeoff_choice import attacked, is_readable_and_worse, leak_of
 from core.studies.tradeoff_frontier import Ends, Frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
@@ -32,6 +32,7 @@ _ATTACKERS = {
     "reconstruct": "reconstruction of the sentence",
     "tokens": "reader of released tokens",
     "posterior": "reader who knows the mechanism",
+    "grid": "reader who knows the mechanism and its rounding",
     "mlp": "network of one hidden layer",
     "knn": "nearest neighbours",
 }
@@ -79,6 +80,7 @@ def tradeoff_figure(
     figure = go.Figure()
     shown = {id(point) for point in attacked(found, task, reads)}
     points = [(i, p) for i, p in enumerate(found.points) if id(p) in shown]
+    ringed = {found.points[i].defence for i in (chosen or {}).values()}
     lines: dict[tuple[str, str], list[tuple[int, Point]]] = {}
     for i, point in points:
         lines.setdefault((point.defence, point.kind), []).append((i, point))
@@ -89,6 +91,10 @@ def tradeoff_figure(
             dash = _DASHES[[k for n, k in lines if n == name].index(kind) % len(_DASHES)]
             look = (title, dash)
             _line(figure, own, (task, reads), look, is_timed=is_timed, has_names=bool(defences))
+            if entry_shown(name).is_baseline or name in ringed:
+                figure.data[-1].legendrank = 2  # highlighted: a legend that is cut keeps it
+    drawn = [p for _, p in points if not defences or p.defence in defences]
+    _label_readable(figure, drawn, found.undefended, task, reads)
     _guessing(figure, found.undefended, task, reads)
     if edge is not None:
         _draw_edge(figure, edge)
@@ -120,6 +126,11 @@ def _unit(found: Tradeoff, task: str) -> str:
     return _UNITS.get(measure, measure)
 
 
+READABLE = "readable release"
+READABLE_MARK = "R"
+"""Stands beside a point instead: several lie close together."""
+"""Stands beside a point whose tokens, or vectors of tokens, leak more than no defence."""
+
 _DASHES = ("solid", "dash", "dot", "dashdot")
 """Of the kinds of one defence, such as what is hidden."""
 
@@ -127,6 +138,7 @@ _UNITS = {
     "accuracy": "accuracy, per cent",
     "spearman": "correlation with people, × 100",
     "recall@1": "found first, per cent",
+    "precision@1": "nearest text has the same label, per cent",
 }
 
 _TITLE_WIDTH = 44
@@ -147,12 +159,16 @@ def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
     common = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "showlegend": True,
               "legendrank": 1}  # fmt: skip
     figure.add_shape(
-        path=band, fillcolor=_BAND, line={"width": 0}, name="the best of these lies here", **common
+        path=band,
+        fillcolor=_BAND,
+        line={"width": 0},
+        name="the best setting lies in this band",
+        **common,
     )
     figure.add_shape(
         path=_path(edge.surely),
         line={"color": _EDGE, "width": 2, "dash": "dash"},
-        name="surely reached",
+        name="reached by some setting",
         **common,
     )
 
@@ -176,6 +192,25 @@ def _ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -
         name=f"ring {letter}: {', '.join(filter(None, (title, point.label)))}",
         legendrank=1,
     )
+
+
+def _label_readable(
+    figure: go.Figure, points: list[Point], base: Point, task: str, reads: str
+) -> None:
+    """Write beside each point that leaks more than no defence that its release is readable."""
+    worse = [point for point in points if is_readable_and_worse(point, base, reads)]
+    if worse:
+        figure.add_scatter(
+            x=[point.utility[task].value for point in worse],
+            y=[leak_of(point, reads).value for point in worse],
+            mode="text",
+            text=[READABLE_MARK] * len(worse),
+            textposition="top left",
+            textfont={"size": 11},
+            hoverinfo="skip",
+            name=f"{READABLE_MARK}: {READABLE}, leaks more than no defence",
+            legendrank=2,
+        )
 
 
 def _look(name: str) -> Look:

@@ -34,11 +34,16 @@ def utility_figure(points: Sequence[Constrained]) -> go.Figure:
     """Return the accuracy of a task and a network by η, a line for each thing that users send."""
     figure = go.Figure()
     noisy = [point for point in points if math.isfinite(point.eta)]
-    for mechanism in dict.fromkeys(point.mechanism for point in noisy):
+    arms = {(point.mechanism, point.releases): None for point in noisy}
+    for mechanism, releases in arms:
         entry = DEFENCES[mechanism]
-        own = [point for point in noisy if point.mechanism == mechanism]
+        own = [p for p in noisy if (p.mechanism, p.releases) == (mechanism, releases)]
         look = Look(entry.colour, entry.symbol)
-        _line(figure, entry.title, look, [(p.eta, p.accuracy) for p in own])
+        dash = "solid" if releases == 1 else "dash"
+        name = f"{entry.title}, {f'{releases} releases' if releases > 1 else 'one release'}"
+        _line(figure, name, look, [(p.eta, p.accuracy) for p in own], dash=dash)
+        if (mechanism, 1) in arms and releases > 1:
+            continue
         theirs = CONSTRAINED.get((own[0].task, own[0].reader, mechanism), {})
         _paper(figure, theirs, look.colour)
     _reference(figure, points)

@@ -71,6 +71,7 @@ class Jobs:
         *arguments: Any,
         request: Any = None,
         owner: str = "",
+        share: str = "",
         kind: str = "",
     ) -> str:
         """Queue `function(*arguments, on_progress)` and return the id of its job.
@@ -84,6 +85,9 @@ class Jobs:
             What to recognise the job by; it stays here.
         owner : str
             Who takes turns with the others, and whose the job is.
+        share : str
+            From where they come, which takes one turn for all of its owners; an owner who comes
+            back by another name gets none besides. Their own where it is empty.
         kind : str
             What of the arguments decides how long it takes; empty where nothing does.
 
@@ -97,22 +101,28 @@ class Jobs:
         payload = bytes(ForkingPickler.dumps((self._prepare, function, arguments)))
         with self._changed:
             self._forget_old()
-            self._refuse_too_many(owner)
+            self._refuse_too_many(owner, share)
             kind = f"{function.__module__}.{function.__qualname__} {kind}"
             entry = Entry(secrets.token_urlsafe(16), kind, request, payload, owner)
             self._entries[entry.id] = entry
-            self._turns.add(owner, entry)
+            self._turns.add(owner, entry, share=share)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
             return entry.id
 
-    def _refuse_too_many(self, owner: str) -> None:
+    def _refuse_too_many(self, owner: str, share: str) -> None:
         if self._turns.count(owner) >= self.max_waiting_each:
             raise InvalidInputError(
                 f"{self.max_waiting_each} slow jobs of yours are waiting already. "
                 "Wait for one to finish, or stop one."
+            )
+        most = max(self.max_waiting - self.max_waiting_each, 1)
+        if share and self._turns.count_of_share(share) >= most:
+            raise InvalidInputError(
+                f"{most} slow jobs are waiting already, of all who come from your address or "
+                "account. Try again in a minute."
             )
         if len(self._turns) >= self.max_waiting:
             raise InvalidInputError(

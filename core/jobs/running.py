@@ -40,11 +40,15 @@ class Patience:
         look once a minute.
     silent_seconds : float
         It gave no sign of progress for so long while another job waits.
+    longest_seconds, crowded_longest_seconds : float
+        It ran for so long, whatever it did; and the same while another job waits.
     """
 
     abandon_seconds: float = 180.0
     crowded_seconds: float = 75.0
     silent_seconds: float = 600.0
+    longest_seconds: float = 3600.0
+    crowded_longest_seconds: float = 900.0
 
     def judge(self, entry: Entry, *, is_crowded: bool) -> Ended | None:
         """Return how a job has to end, or None where it may go on."""
@@ -59,6 +63,14 @@ class Patience:
                 state=JobState.FAILED,
                 error=f"It gave no sign of progress for {self.silent_seconds:.0f} s while others "
                 "waited, so it was ended. Try less at once, or use the command line.",
+            )
+        most = self.crowded_longest_seconds if is_crowded else self.longest_seconds
+        if now - entry.started > most:
+            where = " while others wait" if is_crowded else ""
+            return Ended(
+                state=JobState.FAILED,
+                error=f"It ran for more than {most / 60:.0f} minutes, the longest that one job may "
+                f"take{where}, so it was ended. Try less at once, or use the command line.",
             )
         return None
 

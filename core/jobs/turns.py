@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from copy import copy
 from typing import Generic, TypeVar
 
 __all__ = ["Turns"]
 
 _T = TypeVar("_T")
+_Owner = tuple[str, ...]
 
 
 class Turns(Generic[_T]):
-    """A line of owners, each with items of theirs in the order in which they came.
+    """A line of shares, such as offices; in each a line of owners, with items as they came.
 
-    Who had a turn goes to the end of the line when it is over.
+    Who had a turn goes to the end of the line when it is over, and so does their share.
 
     Examples
     --------
@@ -22,60 +23,73 @@ class Turns(Generic[_T]):
     ...     turns.add(owner, item)
     >>> [turns.take() for _ in range(len(turns))]
     ['a1', 'b1', 'a2', 'a3']
+    >>> for owner, share in [("a", "one"), ("b", "one"), ("c", "two")]:
+    ...     turns.add(owner, owner, share=share)
+    >>> [turns.take() for _ in range(len(turns))]
+    ['a', 'c', 'b']
     """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[str, deque[_T]] = OrderedDict()
-        self._serving: tuple[str, deque[_T]] | None = None
+        self._waiting: list[tuple[_Owner, _T]] = []
+        self._serving: _Owner | None = None
+        self._places: dict[_Owner, int] = {}
+        self._last = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._lines()))
+        return len(self._waiting)
 
-    def _lines(self) -> list[deque[_T]]:
-        """Return the items by owner, in the order of their turns."""
-        return [*self._waiting.values(), *([self._serving[1]] if self._serving else [])]
-
-    def add(self, owner: str, item: _T) -> None:
-        """Put an item behind the others of its owner."""
-        if self._serving is not None and self._serving[0] == owner:
-            self._serving[1].append(item)
-        else:
-            self._waiting.setdefault(owner, deque()).append(item)
+    def add(self, owner: str, item: _T, *, share: str = "") -> None:
+        """Put an item behind the others of its owner; without a share, the owner has its own."""
+        key = (share or owner, owner)
+        for line in (key[:1], key):
+            if line not in self._places:
+                self._to_end(line)
+        self._waiting.append((key, item))
 
     def count(self, owner: str) -> int:
         """Return how many items of an owner wait."""
-        if self._serving is not None and self._serving[0] == owner:
-            return len(self._serving[1])
-        return len(self._waiting.get(owner, ()))
+        return sum(key[1] == owner for key, _ in self._waiting)
+
+    def count_of_share(self, share: str) -> int:
+        """Return how many items of a share wait."""
+        return sum(key[0] == share for key, _ in self._waiting)
 
     def take(self) -> _T:
         """Return whose turn it is, and end the turn before."""
         self.finish()
-        owner, items = self._waiting.popitem(last=False)
-        self._serving = owner, items
-        return items.popleft()
+        places = self._places
+        at = min(
+            range(len(self._waiting)),
+            key=lambda i: (places[self._waiting[i][0][:1]], places[self._waiting[i][0]]),
+        )
+        self._serving, item = self._waiting.pop(at)
+        return item
 
     def finish(self) -> None:
-        """Send who had the turn to the end of the line."""
-        if self._serving is not None and self._serving[1]:
-            owner, items = self._serving
-            self._waiting[owner] = items
+        """Send who had the turn, and their share, to the end of the line."""
+        if self._serving is not None:
+            for line in (self._serving[:1], self._serving):
+                self._to_end(line)
         self._serving = None
+        self._forget()
 
     def remove(self, item: _T) -> None:
         """Take an item out of the line."""
-        for owner, items in list(self._waiting.items()):
-            if item in items:
-                items.remove(item)
-                if not items:
-                    del self._waiting[owner]
-        if self._serving is not None and item in self._serving[1]:
-            self._serving[1].remove(item)
+        self._waiting = [(key, other) for key, other in self._waiting if other is not item]
+        self._forget()
 
     def in_order(self) -> list[_T]:
         """Return all items as their turns will come if nobody joins or leaves."""
-        lines = [deque(items) for items in self._lines()]
-        order: list[_T] = []
-        while any(lines):
-            order += [items.popleft() for items in lines if items]
-        return order
+        line = copy(self)
+        line._waiting, line._places = [*self._waiting], {**self._places}
+        return [line.take() for _ in range(len(self))]
+
+    def _to_end(self, line: _Owner) -> None:
+        self._last += 1
+        self._places[line] = self._last
+
+    def _forget(self) -> None:
+        """Drop the places of those who wait for nothing: who comes back joins at the end."""
+        keys = {key for key, _ in self._waiting} | ({self._serving} if self._serving else set())
+        kept = {line for key in keys for line in (key[:1], key)}
+        self._places = {line: place for line, place in self._places.items() if line in kept}

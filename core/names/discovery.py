@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from unicodedata import normalize
+
+import regex
 
 from core.errors import CoreError
+from core.names.matching import holds_name
 from core.names.person import PersonName, parse_name
-from core.text import STOP_WORDS, mark_words
+from core.text import STOP_WORDS, mark_words, word_set
 
-__all__ = ["NAME_COLUMN", "find_names", "names_of_column"]
+__all__ = ["NAME_COLUMN", "find_names", "likely_names", "names_of_column"]
 
 NAME_COLUMN = "person_names"
 """A column of this name lists the people that each row names."""
@@ -21,9 +25,41 @@ TITLES = frozenset(
     """
     mr mrs ms miss dr sir lord lady dame prof professor president minister chancellor secretary
     senator judge king queen prince princess pope captain coach
+    frau herr madame monsieur mme signor signora señor señora
     """.split()  # noqa: SIM905 - a list literal would take 25 lines
 )
 """What stands before a surname and is no first name."""
+
+_CALENDAR = frozenset(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june
+    july august september october november december
+    """.split()  # noqa: SIM905 - a list literal would take 19 lines
+)
+"""What has a capital in English and is nobody's name, or hardly ever."""
+
+_PARTICLES = frozenset(
+    (
+        "van",
+        "der",
+        "den",
+        "de",
+        "di",
+        "da",
+        "del",
+        "della",
+        "von",
+        "la",
+        "le",
+        "al",
+        "bin",
+        "ten",
+        "ter",
+    )
+)
+"""Lower-case words within a surname."""
+
+_NAME_WORD = regex.compile(r"\p{Lu}[\p{L}\p{M}]*(?:['’‐-]\p{L}[\p{L}\p{M}]*)*")
 
 _PLACING = frozenset({"in", "at", "the"})
 """What stands before places and clubs, hardly ever before people."""
@@ -124,6 +160,93 @@ def _is_person(counts: _Counts, first: str, last: str) -> bool:
         and counts.followed[first] >= _LEAST_FOLLOWED * counts.capital[first]
         and counts.capital[last] - counts.after_pair[last] >= _LEAST_ALONE * counts.capital[last]
     )
+
+
+def likely_names(
+    text: str, unknown: Collection[str], missed: Collection[str] = ()
+) -> tuple[PersonName, ...]:
+    """Return what may be names of people in one text, for a reader to check.
+
+    Two capitalised words or more in a row, and single ones that are `unknown` or `missed`. Left
+    out are numbers, e-mail addresses, words in capitals alone (IBAN), titles, days and months;
+    after `in`, `at` or `the` single words and those that are all known; and the first word of a
+    sentence, unless it is unknown and the text has no other. In a text without capitals each
+    unknown word that has letters alone is one.
+
+    Parameters
+    ----------
+    text : str
+    unknown, missed : collection of str
+        Lower-case words that no attack can answer, as names often are, and that none did answer.
+
+    Examples
+    --------
+    >>> text = "Please call Dana Quellbrook on 555 0142, IBAN DE89 3704, by Friday."
+    >>> [name.full for name in likely_names(text, {"quellbrook", "0142", "iban", "de89", "3704"})]
+    ['Dana Quellbrook']
+    >>> [name.full for name in likely_names("Please ask John Smith in New York.", ())]
+    ['John Smith']
+    """
+    text = normalize("NFKC", text)
+    if not any(c.isupper() for c in text):
+        written = [
+            p for p, w in mark_words(text) if w and p.isalpha() and word_set(p) & set(unknown)
+        ]
+        return _persons(text, written)
+    inner, first = [], []
+    for run in _runs(text):
+        words, rest = (word_set(" ".join(each)) for each in (run.words, run.words[run.is_start :]))
+        is_rare, n_rest = not words.isdisjoint(unknown), len(run.words) - run.is_start
+        is_placed = run.before in _PLACING and (not is_rare or n_rest == 1)
+        if not is_placed and (n_rest > 1 or not rest.isdisjoint({*unknown, *missed})):
+            inner.append(" ".join(run.words[run.is_start :]))
+        elif run.is_start and is_rare:
+            first.append(" ".join(run.words))
+    return _persons(text, inner) or _persons(text, first)
+
+
+@dataclass
+class _Run:
+    """Capitalised words in a row: whether they start a sentence, and the word before."""
+
+    words: list[str]
+    is_start: bool
+    before: str
+
+
+def _runs(text: str) -> list[_Run]:
+    runs: list[_Run] = []
+    is_open, is_start, before = False, True, ""
+    for chunk in text.split():
+        bare = regex.sub(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$|['’]s\W*$", "", chunk)
+        is_written_so = not bare.isupper() or text.isupper()
+        is_none = bare.lower() in TITLES | _CALENDAR
+        if _NAME_WORD.fullmatch(bare) and is_written_so and not is_none:
+            if not is_open:
+                runs.append(_Run([], is_start, before))
+            runs[-1].words.append(bare)
+            is_open = True
+        elif is_open and bare in _PARTICLES:
+            runs[-1].words.append(bare)
+        else:
+            is_open = False
+        is_open = is_open and chunk[-1].isalnum()
+        is_start = chunk[-1] in ".?!"
+        before = bare.lower()
+    return runs
+
+
+def _persons(text: str, written: Sequence[str]) -> tuple[PersonName, ...]:
+    """Return the names, one a surname; what is no name is passed over."""
+    found: dict[frozenset[str], PersonName] = {}
+    for each in written:
+        try:
+            name = parse_name(each)
+        except CoreError:
+            continue
+        if holds_name(text, name):
+            found.setdefault(name.words, name)
+    return tuple(found.values())
 
 
 def names_of_column(path: Path, n: int) -> tuple[PersonName, ...]:

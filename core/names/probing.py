@@ -5,7 +5,7 @@ No training and no vocabulary: the candidates may be names that nobody ever trai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.sentences import NamedSentence, documents_of
+from core.names.sentences import NamedSentence, units_of_sentences
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.rates import rate_by_document
 from core.results import Recovery, Score
@@ -38,12 +38,12 @@ KNOWLEDGE: dict[str, Knowledge] = {
     ),
     "recovered": Knowledge(
         "The words that an attack read",
-        "nothing of the sentence; an inversion attack reads words from the vector, and each "
+        "nothing about the sentence; an inversion attack reads words from the vector, and each "
         "candidate's full name is encoded together with them",
     ),
     "alone": Knowledge(
         "Nothing else",
-        "nothing of the sentence; each candidate's full name is encoded alone",
+        "nothing about the sentence; each candidate's full name is encoded alone",
     ),
 }
 """The variants of the probe, by how much they assume."""
@@ -58,18 +58,18 @@ class Probing:
     scores : ndarray of float32, shape (n, C)
     truth : ndarray of int, shape (n,)
         Position of the right candidate.
-    documents : list of n str or None
-        The document of each sentence, of which intervals are; None where it is not known.
+    units : list of n or None
+        The unit of each sentence, of which intervals are; None where each is its own.
     """
 
     scores: NDArray[np.float32]
     truth: NDArray[np.int64]
-    documents: list[str] | None = None
+    units: list[Hashable] | None = None
 
     def hits(self, k: int, *, seed: int = 0) -> Score:
         """Return how often the right candidate is among the k best."""
         ranks = ranks_of_truth(self.scores, self.truth)
-        return rate_by_document(ranks < k, self.documents, seed=seed)
+        return rate_by_document(ranks < k, self.units, seed=seed)
 
 
 def ranks_of_truth(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -131,7 +131,7 @@ def probe_names(
         scores = _beside(encoder, asked, written, on_progress)
     else:
         raise InvalidInputError("answers are needed to probe with the words that were recovered.")
-    return Probing(scores, np.asarray(truth, np.int64), documents_of(sentences))
+    return Probing(scores, np.asarray(truth, np.int64), units_of_sentences(sentences))
 
 
 def _with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from core.errors import InvalidInputError
 from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name
 from core.text import MAX_CHARACTERS, check_text, word_set
+from core.units import units_of
 
-__all__ = ["NamedSentence", "documents_of", "read_sentences", "sentences_of"]
+__all__ = ["NamedSentence", "read_sentences", "sentences_of", "units_of_sentences"]
 
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
@@ -58,10 +59,11 @@ def sentences_of(
     ]
 
 
-def documents_of(sentences: Sequence[NamedSentence]) -> list[str] | None:
-    """Return the document of each sentence; None where that of any is not known."""
-    found = [sentence.document for sentence in sentences]
-    return found if all(found) else None
+def units_of_sentences(sentences: Sequence[NamedSentence]) -> list[Hashable]:
+    """Return what intervals are of: documents or, where that of any is unknown, distinct texts."""
+    documents = [sentence.document for sentence in sentences]
+    texts = [sentence.text for sentence in sentences]
+    return units_of(texts, documents if all(documents) else None)
 
 
 def read_sentences(

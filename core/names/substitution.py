@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
 from core.names.person import PersonName
-from core.names.sentences import NamedSentence, documents_of
+from core.names.sentences import NamedSentence, units_of_sentences
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.rates import mean_rate, rate_by_document
 from core.results import Recovery, Score
@@ -57,15 +57,15 @@ class Substitution:
         return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
 
     @property
-    def documents(self) -> list[str] | None:
-        """The document of each sentence, of which intervals are; None where it is not known."""
-        return documents_of(self.sentences)
+    def units(self) -> list[Hashable]:
+        """The unit of each sentence, of which intervals are: its document or distinct text."""
+        return units_of_sentences(self.sentences)
 
     def cell(self, row: PersonName, column: PersonName, *, seed: int = 0) -> Score:
         """Return how often `column` was read from the sentences of `row` in which it was put."""
         rows = self.rows_of(row)
         read = self.read[rows, self.names.index(column)]
-        return rate_by_document(read, _at(self.documents, rows), seed=seed)
+        return rate_by_document(read, _at(self.units, rows), seed=seed)
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
@@ -75,19 +75,19 @@ class Substitution:
     def diagonal(self, *, seed: int = 0) -> Score:
         """Return how often a surname was read from the sentences as they were written."""
         rows, columns = np.nonzero(self.is_own)
-        return rate_by_document(self.read[rows, columns], _at(self.documents, rows), seed=seed)
+        return rate_by_document(self.read[rows, columns], _at(self.units, rows), seed=seed)
 
     def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
         """Return how often a substituted surname was read; sentences, or documents, are resampled.
 
         Parameters
         ----------
-        among : ndarray of bool, shape (S, C), optional
+        among : ndarray of bool, shape (S, C) or (C,), optional
             Count these substitutions alone.
         """
         counted = ~self.is_own if among is None else ~self.is_own & among
         shares, n = _share(self.read, counted), int(counted.sum())
-        return mean_rate(shares, documents=self.documents, n_trials=n, seed=seed)
+        return mean_rate(shares, documents=self.units, n_trials=n, seed=seed)
 
     def wrongly_said(self, *, seed: int = 0) -> Score:
         """Return how often a listed surname was answered that is not in the text.
@@ -101,7 +101,7 @@ class Substitution:
         )
         n = len(self.sentences)
         shares = _share(self.said.reshape(n, -1), absent.reshape(n, -1))
-        return mean_rate(shares, documents=self.documents, n_trials=int(absent.sum()), seed=seed)
+        return mean_rate(shares, documents=self.units, n_trials=int(absent.sum()), seed=seed)
 
     def ranked_first(self, *, seed: int = 0) -> Score:
         """Return how often the listed surname that the attack ranks highest is the right one.
@@ -114,7 +114,7 @@ class Substitution:
              for i, j in zip(s, c, strict=True)],
             bool,
         )  # fmt: skip
-        return rate_by_document(right, _at(self.documents, s), seed=seed)
+        return rate_by_document(right, _at(self.units, s), seed=seed)
 
 
 def substitute_names(
@@ -172,8 +172,8 @@ def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None
     return min(placed)[1] if placed else None
 
 
-def _at(documents: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str] | None:
-    return None if documents is None else [documents[i] for i in rows]
+def _at(units: Sequence[Hashable], rows: NDArray[np.int64]) -> list[Hashable]:
+    return [units[i] for i in rows]
 
 
 def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from core.defences.registry import DEFENCES, make_defence
 from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval
+from core.intervals import percent_interval
 from core.projection.layout import Layout
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Score
 from core.specs import DefenceSpec
+from core.units import units_of
 
 __all__ = ["Moves", "chosen_rows", "movable", "move_points", "protected_vectors"]
 
@@ -83,7 +84,12 @@ def move_points(
         before=layout.coordinates[rows],
         after=layout.transform(protected),
         vectors=protected,
-        linked=Score(float(linked.mean()), bootstrap_interval(linked), len(rows), chance),
+        linked=Score(
+            float(linked.mean()),
+            percent_interval(linked, groups=units_of([texts[i] for i in rows])),
+            len(rows),
+            chance,
+        ),
     )
 
 
@@ -129,7 +135,7 @@ class _KnownVectors:
 
     def __init__(self, encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> None:
         self.name, self.fingerprint = encoder.name, encoder.fingerprint
-        self.dimension = encoder.dimension
+        self.dimension, self.base = encoder.dimension, encoder
         self._texts, self._vectors = list(texts), vectors
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:

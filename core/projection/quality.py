@@ -14,6 +14,7 @@ from core.intervals import bootstrap_interval
 from core.projection.neighbours import nearest
 from core.protocols import Vectors
 from core.results import Score
+from core.units import units_of_vectors
 
 __all__ = ["NeighbourScore", "neighbour_agreement", "trustworthiness"]
 
@@ -62,8 +63,9 @@ def trustworthiness(
          for i in range(0, len(asked), _BLOCK_ROWS)]
     )  # fmt: skip
     each = 1 - excess * 2 / (k * (2 * n - 3 * k - 1))
+    units = units_of_vectors(vectors[asked])
     return NeighbourScore(
-        Score(float(each.mean()), bootstrap_interval(each, seed=seed), len(asked)), k
+        Score(float(each.mean()), bootstrap_interval(each, groups=units, seed=seed), len(asked)), k
     )
 
 
@@ -86,6 +88,7 @@ def neighbour_agreement(
     places: NDArray[np.float32],
     classes: Sequence[Hashable | None],
     *,
+    units: Sequence[Hashable] | None = None,
     k: int = 10,
     n_sample: int = 2000,
     seed: int = 0,
@@ -100,6 +103,8 @@ def neighbour_agreement(
     places : float32 array (n, c)
         Of a map, or vectors.
     classes : sequence of n
+    units : sequence of n, optional
+        The unit of each point (`core.units.units_of`); each is its own by default.
 
     Returns
     -------
@@ -123,5 +128,8 @@ def neighbour_agreement(
     each = (is_same & ~is_own).sum(1) - np.where(has_own, 0, is_same[:, -1])
     sizes = np.array(list(counts.values()), dtype=np.float64)
     chance = k * float((sizes * (sizes - 1)).sum() / (len(kept) * (len(kept) - 1)))
-    interval = bootstrap_interval(each.astype(np.float64), seed=seed)
+    own = None if units is None else [units[i] for i in kept[asked]]
+    interval = bootstrap_interval(
+        each.astype(np.float64), groups=own, bounds=(0.0, float(k)), seed=seed
+    )
     return NeighbourScore(Score(float(each.mean()), interval, len(asked), chance), k)

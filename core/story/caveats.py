@@ -13,7 +13,8 @@ LOWER = (
 _UNSCORED = "Stop words, and words outside an attack's vocabulary, are not scored."
 
 CAVEATS: Mapping[str, str] = {
-    "overview": f"{LOWER} {_UNSCORED} Words are read, not their order. One encoder, English.",
+    "overview": f"{LOWER} {_UNSCORED} The score counts words in "
+    "any order; reconstruction, another attack, recovers whole sentences. One encoder, English.",
     "inversion": f"{LOWER} One sentence is an example, not a measurement. {_UNSCORED} "
     "One encoder, English.",
     "names": "A surname that is an everyday word, too, counts as read. An attacker who is after a "

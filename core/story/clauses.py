@@ -9,39 +9,55 @@ __all__ = ["CLAUSES", "Clause"]
 
 @dataclass(frozen=True)
 class Clause:
-    """A question, and where it is asked."""
+    """A question, and where it is asked.
+
+    Attributes
+    ----------
+    source : str
+        The document with its edition and date, and the place in it: lists are renumbered.
+    question : str
+    """
 
     source: str
     question: str
 
 
+_GDPR = "GDPR, Regulation (EU) 2016/679 of 27 April 2016"
+
 CLAUSES = (
     Clause(
-        "GDPR, Article 32 (security of processing)",
+        f"{_GDPR}, Article 32 (security of processing)",
         "If stored vectors give their texts away to this degree, are they protected like the texts "
         "themselves: encryption, access, retention?",
     ),
     Clause(
-        "GDPR, Articles 33 and 34 (breaches)",
+        f"{_GDPR}, Articles 33 and 34 (breaches)",
         "If vectors alone were taken, what could a stranger read of whom, and how likely is a risk "
         "to these people?",
     ),
     Clause(
-        "GDPR, Article 35 (impact assessment)",
+        f"{_GDPR}, Article 35 (impact assessment)",
         "Which attackers were considered, with what access, and what remains after the measures "
         "that were chosen?",
     ),
     Clause(
-        "EDPB, Opinion 28/2024 on AI models (means reasonably likely to be used)",
+        "EDPB, Opinion 28/2024 on AI models, 17 December 2024 (means reasonably likely to be used)",
         "Do the access, the time and the cost told beside each figure belong to those means?",
     ),
     Clause(
-        "OWASP Top 10 for LLM applications, LLM08 (vector and embedding weaknesses)",
+        "OWASP Top 10 for LLM Applications, vector and embedding weaknesses: LLM08 in the 2025 "
+        "list (18 November 2024), LLM09 in the 2026 list (3 August 2026)",
         "Is inversion of embeddings among the threats, and is it tested with attackers who know "
         "the defence?",
     ),
     Clause(
-        "OWASP AISVS (embeddings and vector databases)",
-        "Which requirements on stored vectors could these measurements be evidence for or against?",
+        "OWASP AISVS 1.0 (24 June 2026), requirements 8.2.1, 8.3.1 and 11.2.1 to 11.2.5",
+        "Which of these requirements could the measurements be evidence for or against?",
+    ),
+    Clause(
+        "MITRE ATLAS v2026.07 (July 2026), AML.T0024.000 (infer training data membership), "
+        "AML.T0024.001 (invert AI model), AML.T0057 (LLM data leakage) and AML.T0085.000 (data "
+        "from AI services: RAG databases)",
+        "Are these techniques in the threat model, and does a figure here belong to one of them?",
     ),
 )

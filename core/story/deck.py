@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 from core import __version__
 from core.errors import CoreError
 from core.story.clauses import CLAUSES, Clause
-from core.story.format import OPENS, PAGES, WEAKER, YEARS, Fact, Pin, Slide, Story, Table
+from core.story.drawing import short_legend
+from core.story.format import OPENS, PAGES, RESTS_ON, WEAKER, YEARS, Fact, Pin, Slide, Story, Table
 from core.story.prose import Block, blocks, plain_blocks
 from core.story.thinning import thinned
 from core.story.versions import encoder_facts, made_with
@@ -34,7 +35,7 @@ MARKS: Mapping[str, str] = {
 }
 """What became of a piece of a sentence, and how it is marked."""
 
-_BEHIND = ("Odds", "Measured", "Versions", WEAKER, YEARS)
+_BEHIND = ("Odds", "Promise", "Usefulness", "Measured", "Versions", WEAKER, YEARS)
 """Facts that stand in the appendix alone."""
 
 _MOST_BESIDE, _MOST_ABOVE = 600, 1150
@@ -104,7 +105,12 @@ class Page:
 
     @property
     def shown(self) -> tuple[Fact, ...]:
-        """The facts that stand on the slide itself, without those of the appendix alone."""
+        """The facts that stand on the slide itself, without those of the appendix alone.
+
+        Of a slide that measures nothing there are none: its words say so.
+        """
+        if dict(self.facts).get("Data", "").startswith("none"):
+            return tuple(f for f in self.facts if f[0] not in (*_BEHIND, *RESTS_ON))
         return tuple(fact for fact in self.facts if fact[0] not in _BEHIND)
 
 
@@ -156,8 +162,13 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
     merged: dict[str, dict[str, None]] = {}
     for name, value in found:
         merged.setdefault(name, {})[value] = None
-    told = {name: [v for v in found if v != "none"] or ["none"] for name, found in merged.items()}
-    return [(name, "; ".join(values)) for name, values in told.items()]
+    told = {name: [v for v in found if not _is_none(name, v)] for name, found in merged.items()}
+    return [(name, "; ".join(values)) for name, values in told.items() if values]
+
+
+def _is_none(name: str, value: str) -> bool:
+    """Return whether a fact says that there is nothing; why no interval is told stays."""
+    return value == "none" or (name == "Data" and value.startswith("none:"))
 
 
 def today() -> str:
@@ -201,6 +212,7 @@ def make_deck(
 
 
 def _page(pin: Pin, slide: Slide) -> Page:
+    table = slide.table if slide.table and slide.table.columns and slide.table.rows else None
     seen = dict.fromkeys(mark for _, mark in slide.sentence if mark in MARKS)
     return Page(
         page=PAGES.get(pin.page, pin.page),
@@ -211,9 +223,9 @@ def _page(pin: Pin, slide: Slide) -> Page:
         notes=pin.notes,
         sentence=slide.sentence,
         legend=tuple((mark, mark) for mark in seen),
-        figure=slide.figure,
+        figure=slide.figure and short_legend(slide.figure),
         alt=slide.alt,
-        table=slide.table,
+        table=table,
         facts=tuple(fact for fact in slide.facts if fact[0] != OPENS),
         caveat=blocks(slide.caveat),
         commands=slide.commands,

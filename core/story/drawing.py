@@ -14,25 +14,30 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InvalidInputError
+from core.story.bounds import check_bounds, with_few_ticks
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["checked_figure", "plain_figure"]
+__all__ = ["checked_figure", "plain_figure", "short_legend"]
 
-CHARTS = ("bar", "box", "heatmap", "histogram", "scatter", "scatter3d", "scattergl")
+CHARTS = ("bar", "heatmap", "scatter", "scatter3d", "scattergl")
 """Kinds of charts that pages draw."""
 
 _FETCHING = re.compile(
     r"^(images?|sources?|src|href|url|links?|template|geo\d*|map(box)?\d*|topojson\w*|plotly\w*"
-    r"|updatemenus|sliders|frames|transforms)$",
+    r"|updatemenus|sliders|frames|transforms|range(breaks|slider|selector)|[xy]bins)$",
     re.IGNORECASE,
 )
-"""Parts that load something, or that no figure of ours has."""
+"""Parts that load something, that no figure of ours has, or that may be drawn without end."""
 
 _NOT_MARKS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|nbsp|#\d{1,5}|#x[0-9a-f]{1,5});)", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]*")
+
+_MOST_ENTRIES = 12
+_PLAIN_RANK = 1000
+"""Plotly's rank of an entry that has none."""
 
 _MOST_NODES, _MOST_DEPTH, _MOST_LETTERS, _MOST_BASE64 = 200_000, 12, 4_000, 3_000_000
 
@@ -50,6 +55,33 @@ def plain_figure(figure: go.Figure) -> dict[str, Any]:
             trace.pop("hovertext", None)
     layout = {name: part for name, part in data["layout"].items() if name != "template"}
     return checked_figure({"data": data["data"], "layout": layout})
+
+
+def short_legend(figure: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a figure whose legend has at most 12 entries: those that are highlighted come first.
+
+    A longer one takes the room of the figure and is cut at its end. Highlighted is what has a
+    `legendrank` below Plotly's own, 1000. One entry says how many others there are.
+    """
+    data, shapes = list(figure["data"]), figure.get("layout", {}).get("shapes") or ()
+    listed = [i for i, trace in enumerate(data) if trace.get("name") and _is_listed(trace)]
+    n_shapes = sum(shape.get("showlegend") is True for shape in shapes)
+    if len(listed) + n_shapes <= _MOST_ENTRIES:
+        return figure
+    ranked = sorted(listed, key=lambda i: data[i].get("legendrank") or _PLAIN_RANK)
+    hidden = ranked[max(_MOST_ENTRIES - 1 - n_shapes, 1) :]
+    for i in hidden:
+        data[i] = {**data[i], "showlegend": False}
+    last = data[hidden[-1]]
+    axes = {name: [None] for name in ("x", "y", "z") if name in last}
+    more = {"type": last.get("type", "scatter"), **axes, "name": f"and {len(hidden)} more",
+            "showlegend": True, "legendrank": 2 * _PLAIN_RANK,
+            "marker": {"color": "rgba(0,0,0,0)"}}  # fmt: skip
+    return {**figure, "data": [*data, more]}
+
+
+def _is_listed(trace: Mapping[str, Any]) -> bool:
+    return trace.get("showlegend") is not False and trace.get("type") != "heatmap"
 
 
 def checked_figure(found: Any) -> dict[str, Any]:
@@ -72,7 +104,9 @@ def checked_figure(found: Any) -> dict[str, Any]:
                 f"A chart of a figure must be one of {', '.join(CHARTS)}, got {str(kind)[:40]!r}."
             )
     cleaner = _Cleaner()
-    return {"data": cleaner.clean(found["data"], 0), "layout": cleaner.clean(layout, 0)}
+    cleaned = {"data": cleaner.clean(found["data"], 0), "layout": cleaner.clean(layout, 0)}
+    check_bounds(cleaned)
+    return with_few_ticks(cleaned)
 
 
 class _Cleaner:

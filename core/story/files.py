@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from core.errors import InvalidInputError
+from core.protocols import OnProgress
 from core.story.deck import Deck
 from core.story.html import html_report
 
-__all__ = ["report_bytes"]
+__all__ = ["print_job", "report_bytes"]
+
+
+def print_job(deck: Deck, suffix: str, on_progress: OnProgress) -> bytes:
+    """Return the file of a report: the work of a job."""
+    return report_bytes(deck, suffix)
 
 
 def report_bytes(deck: Deck, suffix: str) -> bytes:

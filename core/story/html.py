@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from core.assets import ASSETS
-from core.errors import MissingDependencyError
+from core.errors import MissingDependencyError, install
 from core.story.deck import MARKS, Deck
 from core.story.thinning import as_shapes
 
@@ -111,6 +111,6 @@ def _plotly() -> str:
         source = get_plotlyjs()
     except OSError as error:
         raise MissingDependencyError(
-            "The script of Plotly is missing. Install plotly again: pip install -r requirements.txt"
+            f"The script of Plotly is missing. Install it again: {install('plotly', is_there=True)}"
         ) from error
     return base64.b64encode(gzip.compress(source.encode(), 9, mtime=0)).decode()

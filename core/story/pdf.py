@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.story.browser import print_document
+from core.browser import print_document
 from core.story.deck import Deck
 from core.story.html import html_report
 

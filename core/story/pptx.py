@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.errors import MissingDependencyError
-from core.story.browser import draw_pictures
+from core.browser import draw_pictures
+from core.errors import MissingDependencyError, install
 from core.story.deck import MARKS, Deck, Page
 from core.story.format import Table
 from core.story.html import html_report
@@ -74,7 +74,7 @@ def pptx_report(deck: Deck) -> bytes:
         from pptx.util import Inches
     except ImportError as error:
         raise MissingDependencyError(
-            "A report as PowerPoint needs python-pptx: pip install python-pptx"
+            f"A report as PowerPoint needs python-pptx: {install('python-pptx')}"
         ) from error
     has_figures = any(page.figure for page in deck.pages)
     pictures = draw_pictures(html_report(deck), *_PICTURE, 2.5) if has_figures else {}
@@ -120,16 +120,32 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
     else:
         left_out = _write(slide, told, (_EDGE, 1.45, wide, middle))
     rests = _rests(page)
-    left_out += _write(slide, rests, (_EDGE, 5.4, wide * 0.62, 1.95), size=_SMALL, colour=_DIM)
     doubt = [Block((Run("What this does not show. ", True), *block.runs)) for block in page.caveat]
-    below = (_EDGE + wide * 0.64, 5.4, wide * 0.36, 1.95)
-    left_out += _write(slide, doubt, below, size=_SMALL, colour=_DIM)
+    for part, below in zip((rests, doubt), _below(rests, doubt), strict=True):
+        left_out += _write(slide, part, below, size=_SMALL, colour=_DIM)
     notes = [page.notes, *(["In full:", *left_out] if left_out else ())]
     if any(notes):
         frame = slide.notes_slide.notes_text_frame
         assert frame is not None  # the template has one
         frame.text = "\n".join(filter(None, notes))
     return left
+
+
+def _below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
+    """Return the boxes of what a slide rests on and does not show, both as legible as can be."""
+    wide, gap, top, high = _WIDTH - 2 * _EDGE, 0.25, 5.4, 2.0
+    texts = [[text_of(block) for block in part] for part in (rests, doubt)]
+
+    def boxes(share: float) -> tuple[Box, Box]:
+        first = wide * share
+        return (_EDGE, top, first, high), (_EDGE + first + gap, top, wide - first - gap, high)
+
+    def legible(share: float) -> tuple[bool, float]:
+        pairs = list(zip(texts, boxes(share), strict=True))
+        least = min(size_of(*pair, _SMALL) for pair in pairs)
+        return all(fits(*pair, least) for pair in pairs), least
+
+    return boxes(max((0.62, 0.55, 0.66, 0.7, 0.74), key=legible))
 
 
 def _rests(page: Page) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from core.errors import InvalidInputError, similar
 from core.story.format import Story
 from core.story.reading import read_story
 
-__all__ = ["STORIES", "open_story", "shipped_stories"]
+__all__ = ["STORIES", "open_story", "shipped_stories", "with_use"]
 
 STORIES = ASSETS / "stories"
 
@@ -20,6 +21,21 @@ def shipped_stories() -> dict[str, Story]:
     """Return the stories that ship by name, the shortest first."""
     found = {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
     return dict(sorted(found.items(), key=lambda named: named[1].minutes))
+
+
+def with_use(story: Story, use: str) -> Story:
+    """Return a story whose slides about a use of the vectors are about this use.
+
+    Parameters
+    ----------
+    use : str
+        One of `core.tasks.names.USES`. Slides that name no use stay as they are.
+    """
+    pins = (
+        replace(pin, parameters=tuple((k, use if k == "use" else v) for k, v in pin.parameters))
+        for pin in story.pins
+    )
+    return replace(story, pins=tuple(pins))
 
 
 def open_story(told: str) -> Story:

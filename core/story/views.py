@@ -37,6 +37,8 @@ class View:
     summary: str
     path: str
     parameters: tuple[str, ...] = ()
+    closes: bool = False
+    """It ends a story: a slide that is added later stands before it."""
 
 
 _READ, _MANY = "core.story.views_read", "core.story.views_many"
@@ -81,21 +83,22 @@ VIEWS: Mapping[str, View] = {
     "pages": View("overview", "Why the pages' figures differ", f"{_READ}:pages"),
     "defences": View(
         "tradeoff",
-        "What a defence saves and costs, and which leaks least of what stays useful",
+        "What a defence saves and costs, and which leaks the fewest words of the useful settings",
         f"{_DEFEND}:defences",
-        ("task", "keep"),
+        ("task", "use", "keep"),
     ),
     "mechanism": View(
         "tradeoff",
         "What a mechanism leaves and what is read, at each η measured",
         "core.story.views_eta:mechanism",
-        ("task", "defence"),
+        ("task", "defence", "keep"),
     ),
     "etas": View(
         "tradeoff",
         "Which η of each mechanism has less read and stays useful",
         "core.story.views_eta:etas",
         ("task", "keep"),
+        closes=True,
     ),
     "attackers": View(
         "tradeoff", "Who attacked, with what access, taught by how much", f"{_DEFEND}:attackers"
@@ -104,6 +107,7 @@ VIEWS: Mapping[str, View] = {
         "tradeoff",
         "What stops attackers without changing a vector: access, encryption, retention",
         "core.story.remedies:remedies",
+        closes=True,
     ),
     "words": View("glossary", "What the words of the pages mean", "core.story.words:words"),
 }
@@ -128,7 +132,6 @@ def told(name: str, parameters: Mapping[str, str]) -> Slide:
             raise InvalidInputError(
                 f"The view {name!r} has no parameter {parameter[:40]!r}; it has {known}."
             )
-    import pandas  # noqa: F401 - Plotly would take it half imported by another thread
 
     slide: Slide = imported(view.path)(**parameters)
     return slide if slide.caveat else replace(slide, caveat=CAVEATS[view.page])

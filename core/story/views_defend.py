@@ -4,25 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.defences.metric_dp.promise import verdict
 from core.figures.tradeoff import attacker_said, tradeoff_figure
 from core.results import Score
-from core.said import instead_said, leak_said, percent_said
+from core.said import instead_said, leak_said
 from core.story.commands import command_of
 from core.story.drawing import plain_figure
 from core.story.format import Fact, Slide, Table
 from core.story.views import chosen
 from core.story.views_read import INTERVAL, origin
-from core.studies.odds import kept_odds, odds_note, odds_told
-from core.studies.tradeoff_choice import SHARE, Choice, attacked, beside_none, choose, leak_of
+from core.studies.odds import kept_odds, odds_note, odds_of
+from core.studies.tradeoff_choice import (
+    SHARE,
+    Choice,
+    attacked,
+    choose,
+    leak_of,
+    listed_said,
+    unproven,
+)
 from core.studies.tradeoff_files import shipped_tables, shipped_tradeoff
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import FRESH, attack_said, told_of, use_said
 from core.studies.tradeoff_setting import (
-    entry_shown,
     milliseconds_said,
     promise_said,
 )
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.studies.tradeoff_told import (
+    beyond_said,
+    elsewhere_said,
+    kept_said,
+    others_said,
+    point_said,
+    stored,
+    title_said,
+    unproven_said,
+    way_said,
+)
 from core.tasks.names import task_said
 
 __all__ = [
@@ -52,23 +71,36 @@ def commands() -> tuple[str, ...]:
     return tuple(command_of(f"tradeoff{kind}") for kind in kinds)
 
 
-def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
-    """Return which defence leaks least of what stays useful, with the figure of all."""
+def defences(task: str = "", use: str = "", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
+    """Return which defence leaks least of the useful settings, with the figure of all.
+
+    Parameters
+    ----------
+    task : str
+        What usefulness was measured on; the opening task of `use` where it is empty.
+    use : str
+        What the vectors are for, one of `core.tasks.names.USES`; the first where it is empty.
+    keep : str
+        Per cent of the usefulness to keep.
+    """
     found = found_here()
-    chosen("task", task, tuple(found.tasks))
+    use = chosen("use", use, tuple(found.uses)) if use else found.uses[0]
+    task = chosen("task", task, tuple(found.tasks)) if task else found.opening_task(use)
     share = int(chosen("keep", keep, SHARES)) / 100
     choice = choose(found, task, share)
     place = next(i for i, point in enumerate(found.points) if point is choice.shown)
     figure = tradeoff_figure(found, task, chosen={"A": place} if choice.helps else {})
     encoder, told = encoder_of(found), told_of_choice(choice)
     return Slide(
-        title=_title(choice, share),
-        body=_body(choice, task, share, encoder),
+        title=title_said(choice, task, share),
+        body=_body(found, choice, task, share),
         figure=plain_figure(figure),
         alt=f"Words recovered against usefulness for {task_said(task)}, a line for each defence",
-        table=settings_table(told, choice.base, task, encoder=encoder),
+        table=settings_table(choice, task, encoder=encoder),
         facts=(
-            *facts_of(found, choice.shown, task),
+            *facts_of(found, choice.shown, task, n_compared=choice.n_compared),
+            ("Kept", way_said(choice.base, task, share)),
+            *_beyond(choice),
             *odds_fact(told, found),
             *origin(found.provenances),
         ),
@@ -76,66 +108,55 @@ def defences(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slid
     )
 
 
-def said(point: Point) -> str:
-    """Return a defence and its strength in words."""
-    title = entry_shown(point.defence).title
-    return f"{title}, {point.label}" if point.label else title
+def _beyond(choice: Choice) -> tuple[Fact, ...]:
+    told = beyond_said(choice.best, choice.base, choice.reads) if choice.best else ""
+    return (("Beside", told.replace("**", "")),) if told else ()
 
 
-def _title(choice: Choice, share: float) -> str:
-    if choice.best is None:
-        return f"No defence here surely keeps {percent_said(share)} of the usefulness"
-    if not choice.helps:
-        own, none = (choice.leak(point).value for point in (choice.best, choice.base))
-        return (
-            f"No defence that keeps {percent_said(share)} of the usefulness surely leaks less: "
-            f"F1 {own:.0f} at the least, {none:.0f} without"
-        )
-    return f"{said(choice.best)} leaks least of what stays useful"
-
-
-def _body(choice: Choice, task: str, share: float, encoder: str) -> str:
-    best, base = choice.best, choice.base
+def _body(found: Tradeoff, choice: Choice, task: str, share: float) -> str:
+    best, base, encoder = choice.best, choice.base, encoder_of(found)
+    point = None if choice.helps else unproven(found, task, share, choice.reads)
+    maybe = "" if point is None else unproven_said(choice, point, task)
     if best is None:
-        return (
-            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness "
-            f"for {task_said(task)}."
-        )
+        return (f"No tested setting is shown to lose so little. {maybe}").rstrip()
     if not choice.helps:
         told = (
-            f"Through every setting that surely keeps {percent_said(share)} of the usefulness for "
-            f"{task_said(task)}, the strongest attacker, who knows the defence, reads as much as "
-            f"without one, as far as the intervals tell: at the least "
-            f"{instead_said(choice.leak(best), choice.leak(base))} ({said(best)})."
+            "Behind the best of them, the strongest attacker, who knows the defence, reads "
+            f"{instead_said(choice.leak(best), choice.leak(base))} ({point_said(best)})."
         )
-        return f"{told} {_promised(choice, share, encoder)}"
+        return f"{told} {maybe} {_promised(choice, share, encoder)}".replace("  ", " ")
     told = (
-        "With the best setting (A in the figure), the strongest attacker, who knows the defence, "
-        "reads "
-        f"{instead_said(choice.leak(best), choice.leak(base))}. What it costs: usefulness for "
-        f"{task_said(task)} is **{best.utility[task].said(0)}** instead of "
-        f"{base.utility[task].said(0)}; to keep {percent_said(share)} of it was asked for."
+        "With it (A in the figure), the strongest attacker reads "
+        f"{instead_said(choice.leak(best), choice.leak(base))}. Usefulness is "
+        f"{kept_said(best, base, task, is_brief=True)}. {others_said(found, best, is_brief=True)} "
+        f"{elsewhere_said(found, task, share, choice.reads, is_brief=True)}"
     )
-    return f"{told} {_promised(choice, share, encoder)}"
+    nothing = "" if choice.promising is best else "It promises nothing."
+    listed = listed_said(encoder, best, is_brief=True)
+    promised = _promised(choice, share, encoder)
+    return " ".join(filter(None, [told, listed, nothing, promised]))
 
 
 def _promised(choice: Choice, share: float, encoder: str) -> str:
     """Return whether anything that promises something helps, and what it promises."""
     point = choice.promising
     if point is None:
-        return f"No defence that promises something surely keeps {percent_said(share)}."
-    odds = f" {odds_told(point.spec, encoder)}".rstrip()
+        return "No defence that promises something is shown to lose so little."
+    one = odds_of(point.spec, encoder)
+    found = None if one is None else one.after(point.releases)
+    odds = "" if found is None else f"It promises {found.of_nearest}."
     read = leak_said(choice.leak(point), is_bold=True)
-    beside = beside_none(point, choice.base)
+    beside = choice.beside_none(point)
     if beside:
         return (
-            f"Nothing that promises something helps: of that which stays useful, {said(point)} "
-            f"leaks least, and {read} are read, {beside}.{odds}"
-        )
-    return (
-        f"Of those that promise something, {said(point)} leaks least: {read} are read. It "
-        f"promises: {promise_said(point.spec)}.{odds}"
-    )
+            "Nothing that promises something is shown to help here: of that which stays useful, "
+            f"{point_said(point)} leaks least, and {read} are read, {beside}. {odds}"
+        ).rstrip()
+    if point is choice.best:
+        return odds or f"It promises: {promise_said(point.spec)}."
+    worth = "" if found is None else f": {verdict(found.nearest.epsilon)}"
+    leak = choice.leak(point).said(0)
+    return f"With a promise, {point_said(point)} leaks least: F1 {leak}{worth}."
 
 
 def told_of_choice(choice: Choice) -> list[Point]:
@@ -148,18 +169,18 @@ def told_of_choice(choice: Choice) -> list[Point]:
 _MOST_ROWS = 7
 
 
-def settings_table(
-    points: list[Point], base: Point, task: str, reads: str = "words", *, encoder: str
-) -> Table:
-    """Return settings as a table, guessing at its end."""
+def settings_table(choice: Choice, task: str, *, encoder: str) -> Table:
+    """Return the settings that a choice is about as a table, guessing at its end."""
+    base, reads = choice.base, choice.reads
     rows = []
-    for point in points:
-        by, leak = point.strongest(reads) or ("", Score(float("nan")))
+    for point in told_of_choice(choice):
+        by, leak = (point.strongest(reads) or ("",))[0], choice.leak(point)
         useful = point.utility[task].said(0) if task in point.utility else "–"
-        odds = kept_odds(point.spec, encoder)
-        promise = f"{promise_said(point.spec)}{odds and f'; odds up to {odds}'}"
+        odds = kept_odds(point.spec, encoder, point.releases)
+        times = f" after {point.releases} releases" if point.releases > 1 else ""
+        promise = f"{promise_said(point.spec)}{odds and f'; odds up to {odds}{times}'}"
         rows.append(
-            (said(point), useful, leak.said(0), attacker_said(by), promise or "none",
+            (point_said(point), useful, leak.said(0), attacker_said(by), promise or "none",
              milliseconds_said(point))
         )  # fmt: skip
     guess = (
@@ -192,17 +213,26 @@ def odds_fact(points: Iterable[Point], found: Tradeoff) -> tuple[Fact, ...]:
     return (("Odds", f"{note[:1].upper()}{note[1:]}"),) if note else ()
 
 
-def facts_of(found: Tradeoff, point: Point, task: str, reads: str = "words") -> tuple[Fact, ...]:
-    """Return what a setting's numbers rest on."""
+def facts_of(
+    found: Tradeoff, point: Point, task: str, reads: str = "words", *, n_compared: int = 1
+) -> tuple[Fact, ...]:
+    """Return what a setting's numbers rest on, which was chosen from `n_compared`."""
     by, leak = point.strongest(reads) or ("", Score(float("nan")))
     family, access = told_of(by)
     name = attacker_said(by)
     is_news = not set(family.split()) <= set(name.split())
     known = found.facts.get("n_auxiliary")
+    n_stored = stored(found, task)
+    among = f", among {n_stored:,} stored (the largest store measured)" if n_stored else ""
+    corrected = f"; of leakage corrected for choosing among {n_compared} settings"
+    corrected *= n_compared > 1
     return (
         ("Data", f"sentences kept from the attackers; {task_said(task)}"),
-        ("n", f"{_attacked(found, leak)}; {point.utility[task].n:,} texts for {task_said(task)}"),
-        ("Interval", INTERVAL),
+        (
+            "n",
+            f"{_attacked(found, leak)}; {point.utility[task].n:,} texts for usefulness{among}",
+        ),
+        ("Interval", INTERVAL + corrected),
         ("Attacker", f"{name}, who knows the defence{f' ({family})' if is_news else ''}"),
         ("Access", access or "not recorded"),
         ("Cost", f"taught by {known:,} sentences behind the defence" if known else "not recorded"),
@@ -213,7 +243,7 @@ def _attacked(found: Tradeoff, leak: Score) -> str:
     """Return how many sentences were attacked: each counts once for every seed."""
     n, seeds, targets = leak.n, leak.n_seeds, int(found.facts.get("n_targets", 0))
     if seeds > 1 and n == targets * seeds:
-        return f"{n:,}: {targets:,} sentences under each of {seeds} seeds, drawn anew by each"
+        return f"{n:,} sentences, {targets:,} others for each of {seeds} seeds"
     return f"{n:,} sentences{' under one seed' * (seeds == 1)}"
 
 
@@ -229,7 +259,8 @@ def attackers() -> Slide:
         family, access = told_of(name)
         own = found.undefended.leaks.get(name)
         rows.append((attacker_said(name), access or "–", own.said(0) if own else "–", family))
-    n_settings = len(attacked(found, found.tasks[0]))
+    task = found.tasks[0]
+    n_settings = len(attacked(found, task))
     told = attack_said(found.facts)
     told = f"{told[:1].upper()}{told[1:]}"
     is_blank = any(reads == "–" for _, _, reads, _ in rows)
@@ -237,8 +268,7 @@ def attackers() -> Slide:
     more = f" To trained ones come {', '.join(map(attacker_said, late))}, too." if late else ""
     return Slide(
         title="Every defence is attacked by those who know it",
-        body=f"{n_settings} settings were measured. {told}{more} Usefulness: "
-        f"{use_said(found.facts)}{blank * is_blank}",
+        body=f"{n_settings} settings were measured. {told}{more}{blank * is_blank}",
         table=Table(
             columns=("Attacker", "Needs", "Reads without a defence, F1", "Family"),
             rows=tuple(rows),
@@ -250,9 +280,11 @@ def attackers() -> Slide:
             ("Attacker", f"{len(rows)} kinds, in the table; each knows the defence"),
             ("Access", "vectors behind the defence, and what the table says beside"),
             ("Cost", f"each is taught by {known:,} sentences" if known else "not recorded"),
+            ("Usefulness", use_said(found.facts)),
             *origin(found.provenances),
         ),
         commands=commands(),
+        live=(("task", task),),
     )
 
 

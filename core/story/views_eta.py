@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.errors import ArtifactError, InvalidInputError
 from core.figures.tradeoff import tradeoff_figure
+from core.results import Score
 from core.said import instead_said, percent_said
 from core.story.drawing import plain_figure
 from core.story.format import Slide, Table
@@ -24,10 +25,18 @@ from core.story.views_read import origin
 from core.studies.defence_grid import is_of_network
 from core.studies.eta_outlook import measured_etas, outlook
 from core.studies.odds import ODDS, kept_odds, odds_of, odds_told
-from core.studies.tradeoff_choice import SHARE, helps, high, keeps, leak_of, low
+from core.studies.tradeoff_choice import (
+    beside_none,
+    high,
+    keeps,
+    leak_of,
+    low,
+    simultaneous_leaks,
+)
 from core.studies.tradeoff_said import OF_TOKENS
 from core.studies.tradeoff_setting import entry_shown, promise_said, setting_name
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.studies.tradeoff_told import lost_said, way_said
 from core.tasks.names import task_said
 
 __all__ = ["etas", "mechanism"]
@@ -38,18 +47,22 @@ _ROOM = 8
 """Per cent beside the ends of usefulness: the line of chance keeps off the scale of the axis."""
 
 
-def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
+_KEEP = "80"
+"""Per cent of the usefulness to keep, on all slides of η: they name the same η."""
+
+
+def mechanism(defence: str = "text_to_text", task: str = "TREC", keep: str = _KEEP) -> Slide:
     """Return what a mechanism leaves and what is read of it, at each η that was measured."""
     found = found_here()
     chosen("task", task, tuple(found.tasks))
+    share = int(chosen("keep", keep, SHARES)) / 100
     known = _with_eta(found)
     if defence not in known:
         raise InvalidInputError(f"defence must be one of {', '.join(known)}, got {defence[:60]!r}.")
-    etas = measured_etas(found, defence)
-    kept = {eta: point for eta, point in etas.items() if task in point.utility}
+    verdict = _verdict_of(found, defence, task, share)
+    title, kept = verdict.title, verdict.points
     if not kept:
         raise ArtifactError(f"The rows of {defence} hold no usefulness for {task_said(task)}.")
-    title = entry_shown(defence).title
     useful = f"Useful for {task_said(task)}"
     columns = ("η", "Usefulness left, mean", useful, "Words read, F1", "Tokens back, %", ODDS)
     base, encoder = found.undefended, encoder_of(found)
@@ -64,11 +77,11 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
     # The same of each mechanism, to be held side by side.
     figure.update_yaxes(range=_WHOLE)
     figure.update_xaxes(range=_useful_range(found, known, task))
-    said_of = kept[_eta_told(kept, base)]
+    said_of = kept[verdict.eta or max(verdict.private or kept)]
     return Slide(
-        title=_eta_title(kept, title, base, task),
+        title=_eta_title(verdict, lost_said(found.undefended, task, share)),
         body=f"{title}, at each η that was measured. {_between(kept, base)}"
-        f"{_more_read(kept, base)} {_useful_said(kept, base, task)} "
+        f"{_more_read(kept, base, defence)} {_useful_said(kept, base, task)} "
         f"{odds_told(said_of.spec, encoder)} The scale of η is this mechanism's own, on this "
         "encoder.",
         figure=plain_figure(figure),
@@ -78,6 +91,7 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC") -> Slide:
         facts=(
             *facts_of(found, kept[max(kept)], task),
             ("Promise", promise_said(said_of.spec)),
+            ("Kept", way_said(base, task, share)),
             *odds_fact(kept.values(), found),
             *origin(each for p in kept.values() for each in p.provenances),
         ),
@@ -116,38 +130,42 @@ def _useful_range(found: Tradeoff, names: Sequence[str], task: str) -> tuple[flo
     return lowest - _ROOM, max(end.high for end in ends) + _ROOM
 
 
-def _more_read(kept: dict[float, Point], base: Point) -> str:
+def _more_read(kept: dict[float, Point], base: Point, defence: str) -> str:
     """Return from which η on more is read than without noise, and why that can be."""
     more = [eta for eta, p in kept.items() if low(leak_of(p)) > high(leak_of(base))]
     if not more or not all(kept[eta].attacker in OF_TOKENS for eta in more):
         return ""
+    released = (
+        "noisy vectors of the tokens are released, from which the tokens can be read"
+        if entry_shown(defence).acts_on == "tokens"
+        else "the tokens themselves are released, and the attacker reads them off"
+    )
     return (
         f" From η {min(more):g} on that is **more than without a defence**: there a vector alone "
-        "is stored, here the tokens themselves are released, and the attacker reads them off."
+        f"is stored, here {released}."
     )
 
 
-def _eta_title(kept: dict[float, Point], title: str, base: Point, task: str) -> str:
-    """Say from which η on more is read than without noise is worth, or that less is."""
-    less = _less_read(kept, base)
+def _eta_title(verdict: _Verdict, lost: str) -> str:
+    """Return at which η less is read, and whether enough stays useful there."""
+    less = verdict.private
     if not less:
-        return f"{title}: at no η measured is surely less read"
-    if len(less) == len(kept):
-        least, most = (kept[eta].utility[task].value for eta in (min(kept), max(kept)))
-        return (
-            f"{title}: less is read at every η measured, and {least:.0f} to {most:.0f} of "
-            f"{base.utility[task].value:.0f} stays useful"
-        )
-    return f"{title}: up to η {max(less):g}, surely less is read"
+        return f"{verdict.title}: no η measured leaks significantly less"
+    where = "at every η measured" if len(less) == len(verdict.points) else f"up to η {max(less):g}"
+    if verdict.eta is not None:
+        rest = f"and η {verdict.eta:g} is shown to lose at most {lost}"
+    elif verdict.useful:
+        rest = f"but only from η {min(verdict.useful):g} on is it shown to lose at most {lost}"
+    else:
+        rest = f"but no η measured is shown to lose at most {lost}"
+    return f"{verdict.title}: {where} significantly less is read, {rest}"
 
 
 def _less_read(kept: dict[float, Point], base: Point) -> list[float]:
-    return [eta for eta, p in kept.items() if p.leakage.ci95.high < base.leakage.ci95.low]
-
-
-def _eta_told(kept: dict[float, Point], base: Point) -> float:
-    """Return the η that the title names, or the largest where it names none."""
-    return max(_less_read(kept, base) or kept)
+    """Return the η at which significantly less is read, corrected for the number of η."""
+    leaks = simultaneous_leaks(list(kept.values()))
+    return [eta for eta, leak in zip(kept, leaks, strict=True)
+            if not beside_none(leak, base.leakage)]  # fmt: skip
 
 
 def _between(kept: dict[float, Point], base: Point) -> str:
@@ -168,12 +186,14 @@ class _Verdict:
     private: tuple[float, ...]
     useful: tuple[float, ...]
     points: dict[float, Point]
+    leaks: dict[float, Score]
+    """What the strongest attacker reads at each η, with intervals that hold together."""
 
     @property
     def eta(self) -> float | None:
-        """Of the η that are surely both, the one at which least is read."""
+        """Of the η that are both private and useful, the one at which least is read."""
         both = [eta for eta in self.private if eta in self.useful]
-        return min(both, key=lambda eta: high(leak_of(self.points[eta])), default=None)
+        return min(both, key=lambda eta: high(self.leaks[eta]), default=None)
 
     @property
     def named(self) -> list[float]:
@@ -182,8 +202,8 @@ class _Verdict:
         return sorted(ends if self.eta is None else {*ends, self.eta})
 
 
-def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
-    """Return the η of each mechanism that surely has less read and surely stays useful."""
+def etas(task: str = "TREC", keep: str = _KEEP) -> Slide:
+    """Return the η of each mechanism that leaks significantly less and stays useful."""
     found = found_here()
     chosen("task", task, tuple(found.tasks))
     share = int(chosen("keep", keep, SHARES)) / 100
@@ -194,16 +214,19 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     told = [_told_of(v, task, base, encoder) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
     none = f"No η of {_listed(rest)} that was measured does both." if rest else ""
+    lost = lost_said(base, task, share)
     last = next(v for v in verdicts if not taken or v.eta is not None)
     point = last.points[last.eta if last.eta is not None else max(last.points)]
     return Slide(
-        title=_etas_title(taken, share, task),
-        body=f"The rule: of the η at which surely {percent_said(share)} of the usefulness is kept "
-        f"and surely less is read than without a defence, the one at which least is read. "
-        f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η lies on "
-        "the scale of its mechanism and its encoder; it carries over to no other.",
-        table=_rule_table(verdicts, share, encoder),
+        title=_etas_title(taken, lost, task),
+        body="The rule: among the η shown, by the difference on the same texts, to lose at most "
+        f"{lost} and to leak significantly less, the one with the least upper end of leakage, "
+        "corrected for the number of η. "
+        f"{' '.join(filter(None, [*told, none, _best_promise(verdicts, encoder)]))} An η is of "
+        "its mechanism and its encoder alone.",
+        table=_rule_table(verdicts, lost, encoder),
         facts=(
+            ("Kept", way_said(base, task, share)),
             *facts_of(found, point, task),
             *odds_fact([p for v in verdicts for p in v.points.values()], found),
             *origin(each for v in verdicts for p in v.points.values() for each in p.provenances),
@@ -213,13 +236,13 @@ def etas(task: str = "TREC", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Slide:
     )
 
 
-def _rule_table(verdicts: Sequence[_Verdict], share: float, encoder: str) -> Table:
+def _rule_table(verdicts: Sequence[_Verdict], lost: str, encoder: str) -> Table:
     """Return where less is read and where enough stays useful, a line a mechanism."""
     return Table(
         columns=(
             "Mechanism",
             "Less is read",
-            f"{percent_said(share)} stays useful",
+            f"At most {lost} lost",
             "η by the rule",
             ODDS,
         ),
@@ -242,8 +265,9 @@ def _told_of(verdict: _Verdict, task: str, base: Point, encoder: str) -> str:
     point = verdict.points[verdict.eta]
     return (
         f"**{verdict.title}, η {verdict.eta:g}**: the strongest attacker reads "
-        f"{instead_said(leak_of(point), base.leakage)}; usefulness for {task_said(task)} "
-        f"is {point.utility[task].said(0)} instead of {base.utility[task].said(0)}. "
+        f"{instead_said(verdict.leaks[verdict.eta], base.leakage)}; usefulness "
+        f"is {point.utility[task].said(0)} instead of "
+        f"{base.utility[task].said(0)}. "
         f"{odds_told(point.spec, encoder)}"
     ).strip()
 
@@ -264,17 +288,18 @@ def _verdict_of(found: Tradeoff, defence: str, task: str, share: float) -> _Verd
     kept = {e: p for e, p in measured_etas(found, defence).items() if task in p.utility}
     return _Verdict(
         entry_shown(defence).title,
-        tuple(eta for eta, point in kept.items() if helps(point, base)),
+        tuple(_less_read(kept, base)),
         tuple(eta for eta, point in kept.items() if keeps(point, base, task, share)),
         kept,
+        dict(zip(kept, simultaneous_leaks(list(kept.values())), strict=True)),
     )
 
 
-def _etas_title(taken: list[tuple[str, float]], share: float, task: str) -> str:
+def _etas_title(taken: list[tuple[str, float]], lost: str, task: str) -> str:
     if not taken:
-        return f"No η measured has less read and keeps {percent_said(share)} of the usefulness"
+        return f"No η measured has less read and is shown to lose at most {lost}"
     told = ", ".join(f"{title} at η {eta:g}" for title, eta in taken)
-    return f"{told}: less is read, and {percent_said(share)} stays useful for {task_said(task)}"
+    return f"{told}: less read, at most {lost} lost for {task_said(task)}"
 
 
 def _listed(titles: list[str]) -> str:

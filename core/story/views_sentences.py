@@ -34,13 +34,13 @@ def sentences() -> Slide:
     found = {kind: load_sentences(kind) for kind in KINDS}
     own = found[_OWN]
     short, longest = own.read[0], own.read[-1]
-    exact = short.scores["exact"]
+    exact, interval = short.scores["exact"].parts(0)
     title = INVERSION_ATTACKS[ATTACK].title
     return Slide(
-        title=f"Of short sentences of Wikipedia {exact.value:.0f} % come back word for word",
+        title=f"Of short sentences of Wikipedia {exact} % come back word for word",
         body=f"From the vector alone, and {own.n_queries:,} texts that it encodes itself to "
-        f"compare, an attacker writes the sentence. Of {_words(short)}, **{exact.value:.0f} %** "
-        f"come back word for word (95 % interval {exact.ci95.said(0)}). "
+        f"compare, an attacker writes the sentence. Of {_words(short)}, **{exact} %** "
+        f"come back word for word (95 % interval {interval}). "
         f"{_order_said(own)} Sentences of {_words(longest)} come back word for word in "
         f"{longest.scores['exact'].said(0)} % of the cases. Capitals and punctuation do not count.",
         figure=plain_figure(grown_figure(own.rows)),

@@ -52,10 +52,11 @@ def authors() -> Slide:
     if one is None:
         raise ArtifactError(f"{attributes.SHIPPED} holds no rows of an attack on {ENCODER}.")
     what = str(rows[0].get("label", "label"))
+    value, interval = one.in_percent().parts(0)
     body = (
         f"Among {view.n_labels} {what}s, the {ATTRIBUTE_ATTACKS[attack].title.lower()} names "
-        f"the right {what} of **{one.in_percent().value:.0f} %** of the texts at its first try "
-        f"(95 % interval {one.in_percent().ci95.said(0)}); guessing, of {100 * one.chance:.0f} %."
+        f"the right {what} of **{value} %** of the texts at its first try "
+        f"(95 % interval {interval}); guessing, of {100 * one.chance:.0f} %."
     )
     return Slide(
         title=f"The vector alone gives away the {what} of {100 * one.value:.0f} % of the texts",
@@ -168,7 +169,8 @@ def members() -> Slide:
         body=f"{_trained(best)} Of two {best.unit}, of which one was there and one was not, the "
         f"attack picks the right one in **{_auc(best)} %** of the pairs, which is the AUC; "
         f"guessing picks it in {100 * best.auc.chance:.0f} %. It is the strongest of {n_tried} "
-        f"attacks that were tried on the same.{_worth(best)}",
+        "attacks that were tried on the same; the interval is not corrected for that choice."
+        f"{_worth(best)}",
         figure=plain_figure(roc_figure(best.curve, has_curve=has_curve)),
         alt="Share of members found against share of non-members falsely accused",
         table=Table(
@@ -202,14 +204,14 @@ def member_facts(one: membership.Measured) -> tuple[Fact, ...]:
 
 def _worth(one: membership.Measured) -> str:
     """Return how many of those whom it accuses are members, where members are few."""
-    at = next((at for at in one.at if at.is_resolvable), None)
+    at = next((at for at in one.at if at.is_shown), None)
     if at is None:
         return ""
-    worth = worth_at(at, FEW).in_percent()
+    value, interval = worth_at(at, FEW).in_percent().parts(0)
     return (
         f" Where one in {1 / FEW:.0f} is a member, and {100 * at.fpr:g} % of the others are "
-        f"falsely accused, **{worth.value:.0f} %** (95 % interval {worth.ci95.said(0)}) "
-        "of those accused are members."
+        f"falsely accused, **{value} %** (95 % interval {interval}) "
+        f"of those accused are members{at.mark}."
     )
 
 

@@ -36,6 +36,7 @@ class AdaptiveStudy(ConstrainedStudy):
     """Tasks × mechanisms × losses × η: pretrained under noise, then fine-tuned under the same."""
 
     readers: tuple[str, ...] = field(default=("transformer",), init=False)
+    compares: bool = field(default=True, init=False)
     other: str = setting("wikipedia", "texts that the network is adapted on: a corpus or a file")
     objectives: tuple[str, ...] = setting(
         tuple(OBJECTIVES), "losses of pretraining", choices=tuple(OBJECTIVES)
@@ -65,12 +66,14 @@ class AdaptiveStudy(ConstrainedStudy):
                        "objective_settings": self._settings(),
                        "pretraining_seed": self.pretraining_seed}  # fmt: skip
         return [
-            {**task, **self.tuning("transformer", mechanism), **pretraining, "defence": mechanism,
+            {**task, **self.tuning("transformer", mechanism, releases), **pretraining,
+             "defence": mechanism,
              "objective": objective, "beside": self._before(objective), "etas": etas[: i + 1],
              "defence_settings": {"eta": eta}, "seed": seed}
             for mechanism in self.mechanisms
             for i, eta in enumerate(etas)
             for objective in self.objectives
+            for releases in self.releases
             for task in self.texts("adaptive")
             for seed in self.seeds
         ]  # fmt: skip

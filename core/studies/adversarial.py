@@ -246,7 +246,7 @@ def _after(cell: Cell, plain: Trained, trained: Trained, sides: Sides) -> list[R
     else:
         labels = attribute_scores(cell, trained.encoder, sides)
         found = {
-            name: ({"read": scores["top1"], "read_top5": scores["top5"]}, told)
+            name: ({f"read{'' if k == 'top1' else '_' + k}": s for k, s in scores.items()}, told)
             for name, (scores, told) in labels.items()
         }
     return [

@@ -17,7 +17,9 @@ from core.attacks.attributes.linear import LinearProbe
 from core.protocols import Encoder, Vectors
 from core.results import Interval, Score
 from core.studies.adversarial_texts import Sides
+from core.studies.attribute_curves import tops
 from core.studies.rows import Cell
+from core.units import units_of
 
 __all__ = ["ATTRIBUTE_ATTACKERS", "attribute_scores"]
 
@@ -64,7 +66,10 @@ ATTRIBUTE_ATTACKERS: Mapping[str, tuple[str, Callable[..., Scored]]] = {
 def attribute_scores(
     cell: Cell, protected: Encoder, sides: Sides
 ) -> dict[str, tuple[dict[str, Score], dict[str, Any]]]:
-    """Return the top-1 and top-5 accuracy of each fresh attacker in per cent, beside guessing."""
+    """Return the top-1 accuracy of each fresh attacker in per cent, beside guessing.
+
+    And the top-5 accuracy where there are more than five labels.
+    """
     places = {name: i for i, name in enumerate(sides.names)}
     labels, truth = (
         np.array([places[label] for label in each], np.int64)
@@ -75,9 +80,11 @@ def attribute_scores(
     for name in cell["attackers"]:
         family, answer = ATTRIBUTE_ATTACKERS[name]
         scores = answer(known, labels, held, cell["seed"])
-        answers = Answers(ranks_of(scores, truth), truth, sides.target_groups)
+        answers = Answers(
+            ranks_of(scores, truth), truth, units_of(sides.targets, sides.target_groups)
+        )
         found[name] = (
-            {f"top{k}": _per_cent(answers.top(k, cell["seed"])) for k in (1, 5)},
+            {f"top{k}": _per_cent(answers.top(k, cell["seed"])) for k in tops(len(places))},
             {"family": family},
         )
     return found

@@ -20,9 +20,9 @@ from core.attacks.attributes.answers import Answers, difference, ratio
 from core.attacks.attributes.draw import Draw
 from core.attacks.attributes.experiment import Found
 from core.results import Score
-from core.studies.attribute_rows import TOP
+from core.studies.attribute_curves import TOP, tops
 from core.studies.rows import Row
-from core.units import unit_rows
+from core.units import TextUnit, unit_rows
 
 __all__ = ["compared", "with_answers"]
 
@@ -40,6 +40,8 @@ def with_answers(row: Row, found: Found, drawn: Draw) -> Row:
         "groups": None
         if answers.groups is None
         else _packed(unit_rows(answers.groups, len(targets)).astype(np.int32)),
+        "are_texts": answers.groups is not None
+        and all(isinstance(unit, TextUnit) for unit in answers.groups),
     }
     return replace(row, facts={**row.facts, _KEPT: kept})
 
@@ -53,6 +55,8 @@ def _unpacked(kept: Mapping[str, Any]) -> Answers:
         return np.frombuffer(zlib.decompress(base64.b64decode(kept[name])), kind).astype(np.int64)
 
     groups = None if kept["groups"] is None else numbers("groups", np.int32).tolist()
+    if groups is not None and kept["are_texts"]:
+        groups = [TextUnit(number) for number in groups]
     return Answers(numbers("ranks", np.uint8), numbers("truth", np.int32), groups)
 
 
@@ -60,8 +64,8 @@ def compared(rows: Sequence[Row], reference: str, encoder: str) -> list[Row]:
     """Return the rows with what each finds more of the same targets than the reference does.
 
     Measures `top1_gain` and `top5_gain`: the difference to the reference, paired target by target;
-    `top5_ratio`: how many times its share. The fact `reference` names it and its encoder. Controls
-    are held against none.
+    `top5_ratio`: how many times its share (top-5 where there are more than five labels). The fact
+    `reference` names it and its encoder. Controls are held against none.
 
     Parameters
     ----------
@@ -94,7 +98,9 @@ def _held_against(row: Row, other: Row | None) -> Row:
         return replace(row, facts=facts)
     one, two = (_unpacked(each.facts[_KEPT]) for each in (row, other))
     seed = int(row["seed"])
-    told: dict[str, Score] = {f"top{k}_gain": difference(one, two, k, seed) for k in TOP}
-    told["top5_ratio"] = ratio(one, two, 5, seed)
+    ks = tops(int(row["n_labels"]))
+    told: dict[str, Score] = {f"top{k}_gain": difference(one, two, k, seed) for k in ks}
+    if 5 in ks:
+        told["top5_ratio"] = ratio(one, two, 5, seed)
     facts["reference"] = [str(other.get(name, "")) for name in ("attribute_attack", "encoder")]
     return replace(row, facts=facts, scores={**row.scores, **told})

@@ -14,9 +14,9 @@ from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
 
-__all__ = ["ALONG", "FILES", "SHIPPED", "SOURCES", "Curve", "View", "curves", "load_rows",
-           "load_shipped", "mean_at", "of_seeds", "offered", "strongest", "table", "views_of",
-           "with_mixed"]  # fmt: skip
+__all__ = ["ALONG", "FILES", "SHIPPED", "SOURCES", "TOP", "Curve", "View", "curves", "load_rows",
+           "load_shipped", "mean_at", "of_seeds", "offered", "strongest", "table", "tops",
+           "views_of", "with_mixed"]  # fmt: skip
 
 SHIPPED = ASSETS / "attributes"
 
@@ -34,6 +34,9 @@ SOURCES = {
     "same_group": "other passages of the works attacked",
 }
 """Where labelled texts come from, in words."""
+
+TOP = (1, 5)
+"""k of the top-k accuracies that are measured, each where there are more than k labels."""
 
 ALONG = {"n_per_label": "labelled texts of each", "n_labels": "labels told apart"}
 """What accuracy is drawn against."""
@@ -125,7 +128,10 @@ def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
         kinds = dict.fromkeys(_kind(row) for row in own if row["is_shuffled"] == is_shuffled)
         for attack, encoder in kinds:
             same = [r for r in own if _kind(r) == (attack, encoder)
-                    and r["is_shuffled"] == is_shuffled]  # fmt: skip
+                    and r["is_shuffled"] == is_shuffled
+                    and f"top{view.k}" in r.scores]  # fmt: skip
+            if not same:  # of five labels at most nothing is told of the five likeliest
+                continue
             sizes = sorted({int(row[along]) for row in same})
             at = [[row for row in same if row[along] == size] for size in sizes]
             scores = tuple(of_seeds(each, f"top{view.k}") for each in at)
@@ -171,6 +177,17 @@ def strongest(rows: Sequence[Row], view: View, encoder: str) -> str:
     return max(measured, key=measured.__getitem__, default="linear")
 
 
+def tops(n_labels: int) -> list[int]:
+    """Return k of the top-k accuracies that say something: among k of k labels each is right.
+
+    Examples
+    --------
+    >>> tops(5), tops(6)
+    ([1], [1, 5])
+    """
+    return [k for k in TOP if k < n_labels]
+
+
 def with_mixed(rows: Sequence[Row], source: str, encoder: str) -> Row | None:
     """Return the row that tells which labels a probe mixes up: its largest size."""
     own = [row for row in rows if row["labelled_from"] == source and "mixed_labels" in row.facts
@@ -189,9 +206,23 @@ def table(rows: Sequence[Row]) -> list[dict[str, object]]:
             "labels": row["n_labels"],
             "of each": row["n_per_label"],
             "seed": row["seed"],
-            **{f"top-{k}": row.scores[f"top{k}"].said(3) for k in (1, 5)},
-            **{f"guessing, top-{k}": f"{row.scores[f'top{k}'].chance:.3f}" for k in (1, 5)},
+            **_shares(row),
             "n": row["n"],
         }
         for row in rows
     ]
+
+
+def _shares(row: Row) -> dict[str, object]:
+    """Return each accuracy of a row with what guessing reaches; nothing where it has none."""
+    measured = {name: row.scores.get(key) for name, key in _ACCURACIES.items()}
+    told: dict[str, object] = {n: score.said(3) if score else "" for n, score in measured.items()}
+    guessed = {
+        f"guessing, {name}": f"{score.chance:.3f}" if score else ""
+        for name, score in measured.items()
+    }
+    return told | guessed
+
+
+_ACCURACIES = {"top-1": "top1", "balanced": "balanced", "top-5": "top5"}
+"""Balanced where labels are unequal, the five likeliest where there are more."""

@@ -21,13 +21,11 @@ from core.attacks.attributes.experiment import Case, Found, Shared
 from core.attacks.attributes.parts import cross_fitted
 from core.errors import InvalidInputError
 from core.results import Score
+from core.studies.attribute_curves import tops
 from core.studies.rows import Row
 from core.vectors import is_sparse
 
-__all__ = ["TOP", "anonymised", "rows_of_found"]
-
-TOP = (1, 5)
-"""k of the top-k accuracies that are told."""
+__all__ = ["anonymised", "rows_of_found"]
 
 N_MIXED = 10
 """Labels and pairs of labels that are told of those that are mixed up."""
@@ -50,11 +48,13 @@ def rows_of_found(
     rows = []
     for each in found:
         case, drawn = each.case, draws[each.case.seed]
-        scores = {f"top{k}": each.answers.top(k, case.seed) for k in TOP}
+        scores = {f"top{k}": each.answers.top(k, case.seed) for k in tops(case.n_labels)}
+        if each.answers.is_unequal:
+            scores["balanced"] = each.answers.balanced(case.seed)
         facts = _facts(each, drawn)
         same = by_case.get(replace(case, source="same_group"))
         if same is not None and case.source == "group" and not case.is_shuffled:
-            scores |= _contrast(same.answers, each.answers, case.seed)
+            scores |= _contrast(same.answers, each.answers, case)
         is_largest = case == replace(largest, seed=case.seed, source=case.source)
         if is_largest and each.linear is not None:
             if shared is not None and not is_sparse(shared.vectors):
@@ -72,7 +72,8 @@ def _largest(cases: Sequence[Case]) -> Case:
 
 
 def _facts(each: Found, drawn: Draw) -> dict[str, Any]:
-    groups = each.answers.groups
+    tested = drawn.tested(each.case.n_labels)
+    groups = None if drawn.groups is None else {drawn.groups[i] for i in tested}
     return {
         "seed": each.case.seed,
         "labelled_from": each.case.source,
@@ -80,16 +81,17 @@ def _facts(each: Found, drawn: Draw) -> dict[str, Any]:
         "n_per_label": each.case.n_per_label,
         "is_shuffled": each.case.is_shuffled,
         "n": len(each.answers.truth),
-        "n_groups": None if groups is None else len(set(groups)),
+        "n_groups": None if groups is None else len(groups),
         "n_left_out": drawn.n_left_out,
         "n_near_duplicates": drawn.n_near_duplicates,
     }
 
 
-def _contrast(same: Answers, other: Answers, seed: int) -> dict[str, Score]:
+def _contrast(same: Answers, other: Answers, case: Case) -> dict[str, Score]:
     """Return what the same targets lose where labelled texts come from other groups."""
-    told = {f"top{k}_lost": difference(same, other, k, seed) for k in TOP}
-    return told | {f"topic_share_top{k}": topic_share(same, other, k, seed) for k in TOP}
+    ks, seed = tops(case.n_labels), case.seed
+    told = {f"top{k}_lost": difference(same, other, k, seed) for k in ks}
+    return told | {f"topic_share_top{k}": topic_share(same, other, k, seed) for k in ks}
 
 
 def _parts(
@@ -100,12 +102,12 @@ def _parts(
     And by how much more targets the first tells, of the same ones.
     """
     assert each.linear is not None
-    rows = drawn.targets[drawn.tested(each.case.n_labels)]
+    tested = drawn.tested(each.case.n_labels)
+    rows, of = drawn.targets[tested], drawn.groups
+    groups = None if of is None else [of[i] for i in tested]
     vectors = shared.vectors[shared.places(rows)]
     try:
-        predicted, explained = cross_fitted(
-            [examples.texts[i] for i in rows], vectors, each.answers.groups
-        )
+        predicted, explained = cross_fitted([examples.texts[i] for i in rows], vectors, groups)
     except InvalidInputError:  # too few texts or groups to learn what they are about
         return {}, {}
     linear, seed, scores = each.linear, each.case.seed, dict[str, Score]()
@@ -113,7 +115,7 @@ def _parts(
         replace(each.answers, ranks=ranks_of(linear.scores(part), each.answers.truth))
         for part in (predicted, vectors - predicted + linear.centre)
     )
-    for k in TOP:
+    for k in tops(each.case.n_labels):
         scores |= {f"top{k}_topic": topic.top(k, seed), f"top{k}_rest": rest.top(k, seed)}
         scores[f"top{k}_topic_gain"] = difference(topic, rest, k, seed)
     return scores, {"topic_r2": round(float(explained), 4)}

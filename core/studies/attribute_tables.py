@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from core.results import Score
-from core.studies.attribute_curves import of_seeds
+from core.studies.attribute_curves import of_seeds, tops
 from core.studies.rows import Row
 from core.studies.tables import markdown_table
 
@@ -73,9 +74,11 @@ def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key,
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown: accuracy by size, the control, and how much of it is topic."""
-    columns = (*_HEAD, "n", "top-1 [95 %]", "guessing", "top-5 [95 %]", "guessing")
+    titles = {"top1": "top-1", "balanced": "balanced", "top5": "top-5"}
+    measures = [name for name in titles if any(name in row.scores for row in rows)]
+    columns = (*_HEAD, "n", *chain(*((f"{titles[m]} [95 %]", "guessing") for m in measures)))
     grouped = by_size(rows)
-    lines = markdown_table(columns, (_line(key, own) for key, own in grouped.items()))
+    lines = markdown_table(columns, (_line(key, own, measures) for key, own in grouped.items()))
     lines += [
         "",
         "Shares of the targets, means over seeds; *guessing*: the same labels for every target."
@@ -88,10 +91,14 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(key: Key, rows: Sequence[Row]) -> tuple[object, ...]:
-    scores = [of_seeds(rows, measure) for measure in ("top1", "top5")]
-    told = [cell for score in scores for cell in (score.said(3), f"{score.chance:.3f}")]
-    return (*_placed(key), scores[0].n, *told)
+def _line(key: Key, rows: Sequence[Row], measures: Sequence[str]) -> tuple[object, ...]:
+    scores = [mean_of(rows, measure) for measure in measures]
+    told = [
+        cell
+        for score in scores
+        for cell in ((score.said(3), f"{score.chance:.3f}") if score else ("", ""))
+    ]
+    return (*_placed(key), next((score.n for score in scores if score), ""), *told)
 
 
 def _placed(key: Key) -> tuple[object, ...]:
@@ -112,10 +119,14 @@ def _compared(grouped: dict[Key, list[Row]]) -> list[str]:
     lines = []
     for key, rows in grouped.items():
         one, five = mean_of(rows, "top1_gain"), mean_of(rows, "top5_gain")
-        if one is None or five is None:
+        if one is None:
             continue
         times = mean_of(rows, "top5_ratio")
-        told = [cell for gain in (one, five) for cell in (gain.said(3), gain.stands())]
+        told = [
+            cell
+            for gain in (one, five)
+            for cell in ((gain.said(3), gain.stands()) if gain else ("", ""))
+        ]
         against = ", ".join(filter(None, rows[0]["reference"]))
         lines.append((*_placed(key), against, *told, times.said(2) if times else ""))
     if not lines:
@@ -141,10 +152,11 @@ def _contrasts(grouped: dict[Key, list[Row]]) -> list[str]:
     for key, rows in grouped.items():
         if ATTRIBUTE_ATTACKS[key[2]].reads == "nothing":
             continue  # it gains nothing over guessing that could be lost
-        share, lost = mean_of(rows, "topic_share_top5"), mean_of(rows, "top5_lost")
+        k = max(tops(key[4]))
+        share, lost = mean_of(rows, f"topic_share_top{k}"), mean_of(rows, f"top{k}_lost")
         if share is not None and lost is not None:
             told.append(
-                f"- {_attack_said(key)}, {key[4]} labels, {key[5]} of each: top-5 falls by "
+                f"- {_attack_said(key)}, {key[4]} labels, {key[5]} of each: top-{k} falls by "
                 f"{lost.said(3)} where labelled texts are of other groups than the targets; that "
                 f"is {share.said(2)} of what it gains over guessing."
             )
@@ -154,22 +166,23 @@ def _contrasts(grouped: dict[Key, list[Row]]) -> list[str]:
 def _parts(grouped: dict[Key, list[Row]]) -> list[str]:
     told = []
     for key, rows in grouped.items():
-        topic, rest = mean_of(rows, "top5_topic"), mean_of(rows, "top5_rest")
-        whole = mean_of(rows, "top5")
+        k = max(tops(key[4]))
+        topic, rest = mean_of(rows, f"top{k}_topic"), mean_of(rows, f"top{k}_rest")
+        whole = mean_of(rows, f"top{k}")
         if topic is not None and rest is not None and whole is not None:
             explained = sum(float(row["topic_r2"]) for row in rows) / len(rows)
             told.append(
                 f"- {_attack_said(key)}, labelled texts from {_SOURCES[key[1]]}, {key[4]} labels: "
-                f"top-5 {whole.value:.3f}; of the part of the vector that content words tell "
-                f"alone {topic.said(3)}, of the rest alone {rest.said(3)}{_apart(rows)}. Content "
-                f"words tell {explained:.0%} of the vectors' variance."
+                f"top-{k} {whole.value:.3f}; of the part of the vector that content words tell "
+                f"alone {topic.said(3)}, of the rest alone {rest.said(3)}{_apart(rows, k)}. "
+                f"Content words tell {explained:.0%} of the vectors' variance."
             )
     return told
 
 
-def _apart(rows: Sequence[Row]) -> str:
+def _apart(rows: Sequence[Row], k: int) -> str:
     """Return by how much topic tells more than the rest does, where rows tell it."""
-    gain = mean_of(rows, "top5_topic_gain")
+    gain = mean_of(rows, f"top{k}_topic_gain")
     if gain is None:
         return ""
     return f"; the former less the latter, on the same targets: {gain.said(3)}, {gain.stands()}"

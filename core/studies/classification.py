@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from core.studies.domains import (
     open_encoder,
 )
 from core.studies.rows import Cell, Row
+from core.units import resampled_rows, units_or_none
 
 __all__ = ["GRIDS", "PAPER", "VIEWS", "ClassificationStudy", "markdown", "measure"]
 
@@ -137,7 +138,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     blind = np.full(len(held_labels), classes[counts.argmax()])
     score = Score(
         100 * f1_score(held_labels, said, average="macro"),
-        _interval(held_labels, said, cell["seed"]),
+        _interval(held_labels, said, units_or_none(held), cell["seed"]),
         len(held),
         100 * f1_score(held_labels, blind, average="macro"),
     )
@@ -195,15 +196,21 @@ def _sentences(corpus: str) -> Sequence[str]:
     return open_corpus(corpus).sentences().texts
 
 
-def _interval(true: NDArray[Any], said: NDArray[Any], seed: int, n: int = 500) -> Interval:
-    """Return the 95 % bootstrap interval of the macro-F1 over the test texts."""
+def _interval(
+    true: NDArray[Any],
+    said: NDArray[Any],
+    units: Sequence[Hashable] | None,
+    seed: int,
+    n: int = 500,
+) -> Interval:
+    """Return the 95 % bootstrap interval of the macro-F1 over the distinct test texts."""
     from sklearn.metrics import f1_score
 
     rng = np.random.default_rng([seed, 9])
     classes = np.unique(true)
     drawn = [
         f1_score(true[i], said[i], average="macro", labels=classes, zero_division=0)
-        for i in rng.integers(0, len(true), (n, len(true)))
+        for i in resampled_rows(units, len(true), n, rng)
     ]
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Interval(100 * float(low), 100 * float(high))

@@ -20,7 +20,7 @@ from typing import Any
 
 from joblib import ParallelBackendBase
 
-from core.errors import InvalidInputError, MissingDependencyError
+from core.errors import InvalidInputError, MissingDependencyError, install
 from core.studies.runner import LOST, use_backend
 from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
 
@@ -231,7 +231,5 @@ def _import_ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError as error:
-        raise MissingDependencyError(
-            "--ray needs the `ray` package: pip install leakscope[cluster]"
-        ) from error
+        raise MissingDependencyError(f"--ray needs the `ray` package: {install('ray')}") from error
     return ray

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.defences.registry import DEFENCES
 from core.defences.trained.constrained import usual_rate
-from core.defences.trained.under_noise.registry import READERS
+from core.defences.trained.under_noise.registry import READERS, RELEASES
 from core.defences.trained.under_noise.user_side import MECHANISMS
 from core.specs import REQUIRED, setting
 from core.studies.in_order import TEXT, TOKEN, change_from
@@ -41,6 +41,12 @@ class ConstrainedStudy:
     etas: tuple[float, ...] = setting(
         tuple(MATCHED), "privacy parameters, in 1/distance", low=1e-6, high=1e6
     )
+    releases: tuple[str, ...] = setting(
+        ("once",),
+        "noisy copies of each training text: one, as a guarantee covers it, or a fresh one in "
+        "every epoch, as in the paper, whose odds compose",
+        choices=RELEASES,
+    )
     encoder: str = setting("minilm", "whose word embeddings users have, and what is fine-tuned")
     n_train: int = setting(0, "texts of each task to train on at most; 0 for all", low=0)
     n_test: int = setting(0, "texts of each task to test on at most; 0 for all", low=0)
@@ -48,14 +54,17 @@ class ConstrainedStudy:
     batch_size: int = setting(32, "texts of a step", low=1, high=4096, paper="Q21")
     max_length: int = setting(128, "word pieces that are read", low=5, high=512, paper="Q21")
     seeds: tuple[int, ...] = setting((0, 1, 2), "one run each", low=0)
+    compares: bool = setting(True, "train the same networks without noise too, and compare")
 
     def cells(self) -> list[Cell]:
         """Return what is to be measured; without noise first, which all else is held against."""
         return [
-            {**task, **self.tuning(reader, mechanism), "defence": mechanism,
+            {**task, **self.tuning(reader, mechanism, releases), "defence": mechanism,
              "defence_settings": {} if eta is None else {"eta": eta},
-             **self._beside(mechanism), "seed": seed}
+             **self._beside(mechanism), **({} if self.compares else {"compares": False}),
+             "seed": seed}
             for mechanism, eta in self._constraints()
+            for releases in (self.releases if mechanism != "none" else self.releases[:1])
             for task in self.texts("constrained")
             for reader in self.readers
             if mechanism != "sequence_representation" or READERS[reader].is_pretrained
@@ -82,12 +91,14 @@ class ConstrainedStudy:
                    "content": content_of(task.name, task.place), "encoder": self.encoder,
                    "n_train": self.n_train, "n_test": self.n_test}  # fmt: skip
 
-    def tuning(self, reader: str, mechanism: str) -> Cell:
+    def tuning(self, reader: str, mechanism: str, releases: str) -> Cell:
         """Return what a cell tells of a network and of how it is trained behind a mechanism."""
         settings: dict[str, Any] = {
             "epochs": self.epochs, "batch_size": self.batch_size, "max_length": self.max_length,
             "learning_rate": usual_rate(mechanism, reader), "warm_up": 0.1,
         }  # fmt: skip
+        if releases == "once" and mechanism != "none":
+            settings["releases"] = releases  # cells of earlier versions released every epoch
         return {"reader": reader, "reader_settings": settings}
 
 
@@ -105,7 +116,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     """
     found = tuned_for(cell, folder)
     scores = {"accuracy": found.hits.score()}
-    if cell["defence"] != "none":
+    if cell["defence"] != "none" and cell.get("compares", True):
         best = tuned_for(without_noise(cell), folder).hits
         same = tuned_for(same_without_noise(cell), folder).hits
         scores |= {

@@ -28,7 +28,7 @@ from core.defences.deniability.vocabulary import (
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.mechanisms import TextPrivatizer
 from core.encoders import load_encoder
-from core.encoders.white_box import require_white_box
+from core.encoders.white_box import require_white_box, token_table
 from core.errors import InvalidInputError
 from core.intervals import wilson_interval
 from core.protocols import WhiteBoxEncoder
@@ -184,7 +184,7 @@ def _sentence_rows(cell: Cell) -> list[Row]:
     """Return a sentence at each η, and what tokens turn into."""
     encoder, _, _ = _opened(cell["encoder"])
     etas, seed = cell["etas"], cell["seed"]
-    vectors = encoder.token_vectors.detach().float().cpu().numpy()
+    vectors = token_table(encoder)
     engine = DeniabilityEngine(vectors, candidate_ids(encoder), seed=seed, eta_min=min(etas))
     sentence = DeniableSentence(encoder, engine, cell["sentence"])
     said = [

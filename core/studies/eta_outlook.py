@@ -61,6 +61,33 @@ class Outlook:
             )
         return (self._where(), self._useful(), self._read())
 
+    @property
+    def cost(self) -> str:
+        """What noise as strong as this costs; empty where neither it nor less noise was measured.
+
+        More noise than was measured costs at least as much.
+        """
+        if self.point is None or not (self.is_near or self.eta < self.measured):
+            return ""
+        return f"{self._measured_at(is_already=self.eta < self.measured)}: {self._useful()}"
+
+    @property
+    def leak(self) -> str:
+        """What is read through noise as weak as this; empty where neither it nor more was measured.
+
+        Less noise than was measured leaks at least as much.
+        """
+        if self.point is None or not (self.is_near or self.eta > self.measured):
+            return ""
+        told = f"{self._measured_at(is_already=self.eta > self.measured)}: {self._read()}"
+        if self.point.leakage.ci95.low <= self.undefended.leakage.ci95.high:
+            return told
+        return f"{told} That is more than from vectors without a defence: what is released is text."
+
+    def _measured_at(self, *, is_already: bool) -> str:
+        word = "Already at" if is_already and not self.is_near else "At"
+        return f"{word} η = {self.measured:g}, as measured in the trade-off"
+
     def _where(self) -> str:
         if math.isclose(self.eta, self.measured):
             return f"Measured at this η, in the trade-off of {DEFENCES[self.mechanism].title}:"

@@ -13,7 +13,7 @@ from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.relaxation import attack as relaxation
 from core.attacks.inversion.sparse import attack as sparse
 from core.encoders import load_encoder
-from core.encoders.white_box import require_white_box
+from core.encoders.white_box import parts_read, require_white_box
 from core.metrics import score_words
 from core.protocols import InversionAttack, WhiteBoxEncoder
 from core.specs import REQUIRED, EncoderSpec, setting
@@ -156,8 +156,8 @@ def attack_layer(
     start = time.perf_counter()
     answers = attack.invert(encoder, vectors)
     seconds = time.perf_counter() - start
-    targets = [word_set(text) - STOP_WORDS for text in texts]
-    judge = partial(score_words, groups=domain.documents, seed=seed)
+    targets = [word_set(part) - STOP_WORDS for part in parts_read(encoder, texts)]
+    judge = partial(score_words, texts=texts, groups=domain.documents, seed=seed)
     scores = judge([answer.word_set for answer in answers], targets)
     prior = PriorAttack().fit_vocabulary(encoder, Vocabulary.count(auxiliary))
     guessed = [answer.word_set for answer in prior.invert(encoder, vectors)]

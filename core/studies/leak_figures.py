@@ -37,7 +37,7 @@ class LeakFigure:
     Attributes
     ----------
     score : Score
-        F1 of the words that were read; of the page of names, the share of surnames.
+        F1 of the words that were read; of the page of names, the share of names that are picked.
     measure : str
         What the number is.
     recall : float or None
@@ -114,8 +114,12 @@ def recall_of(row: Row) -> float | None:
     return None if recall is None else recall.value
 
 
+def _title(attack: str) -> str:
+    return INVERSION_ATTACKS[attack].title.lower()
+
+
 def _taught(attack: str, n_texts: int) -> str:
-    return f"{INVERSION_ATTACKS[attack].title.lower()}, taught by {n_texts:,} sentences"
+    return f"{_title(attack)}, taught by {n_texts:,} sentences"
 
 
 def _news(encoder: str, attack: str) -> Row:
@@ -193,22 +197,24 @@ def _representations(encoder: str) -> LeakFigure:
 
 
 def _names(encoder: str) -> LeakFigure:
-    rows = read_rows(names_tables.SHIPPED, "names")
-    row = next(
+    asked = (encoder, "cross", 0)
+    rows = [
         row
-        for row in rows
-        if row["kind"] == "substitution" and row["domain"] == "in" and not row["n_added"]
-        and row["encoder"] == encoder
-    )  # fmt: skip
-    score = row.scores["diagonal"]
+        for row in read_rows(names_tables.SHIPPED, "names")
+        if (row["encoder"], row["domain"], row["n_added"]) == asked
+    ]
+    picked = next(row for row in rows if row["kind"] == "probing" and row["knows"] == "alone")
+    n = picked["n_candidates"]
+    words = next(row for row in rows if row["kind"] == "substitution" and row["n_names"] == n)
+    score = picked.scores["hits_1"]
     return LeakFigure(
         "names",
         score,
-        "% of surnames",
-        f"{score.n:,} sentences of BBC News about {row['n_names']} people",
-        _taught(row["attack"], row["n_fitted_on"]),
-        "one word a sentence is looked for, a name that the news repeats, by an attack that "
-        "learnt from other articles of the same news",
+        f"% of names, picked from a list of {n}",
+        f"{score.n:,} vectors of BBC News, each with one of {n} names",
+        f"attacker who has the list and encodes each name alone (guessing finds {100 / n:.1f} %)",
+        f"it looks for one name per sentence; without a list, the {_title(words['attack'])}, not "
+        f"trained on these names, recovers {words.scores['diagonal'].said(0)} % of the surnames",
     )
 
 

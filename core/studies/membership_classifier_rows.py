@@ -13,12 +13,15 @@ from core.attacks.membership.classifiers.evaluation import AttackOutcome
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.users import users_of
 from core.attacks.membership.drawn import score_counts
-from core.attacks.membership.rates import PRIORS, clopper_pearson, predictive_value
+from core.attacks.membership.predictability import ALPHA, Predictability
+from core.attacks.membership.rates import PRIORS, predictive_value
 from core.attacks.membership.roc import Ranking, curve
+from core.intervals import clopper_pearson
 from core.results import Score
-from core.studies.rows import Row
+from core.studies.rows import Row, mean_row_score
 
 __all__ = [
+    "BLIND",
     "NULL",
     "N_BUCKETS",
     "RATE_NAMES",
@@ -27,7 +30,9 @@ __all__ = [
     "entropy_rows",
     "is_by_year",
     "joined_buckets",
+    "blind_said",
     "row_of",
+    "with_blind",
 ]
 
 N_BUCKETS = 10
@@ -36,6 +41,10 @@ N_BUCKETS = 10
 NULL = "null_auc"
 """What rows call the AUC on a model that was trained on none of the attacked, members told alike:
 what is found there is no leak, and about one half where members and others differ in nothing."""
+
+BLIND = "blind_auc"
+"""What rows call the AUC of the texts alone, without any model (`core.attacks.membership.blind`):
+above chance, the split of members and others leaks by itself."""
 
 RATE_NAMES = {0.1: "tpr_at_10", 0.01: "tpr_at_1", 0.001: "tpr_at_0_1"}
 """What rows call the true-positive rate at so many false accusations."""
@@ -63,25 +72,54 @@ def class_said(label: str) -> str:
 
 
 def row_of(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:
-    """Return the row of an attack: a rate that cannot be told is named in `not_resolvable`."""
+    """Return the row of an attack: rates are named that are coarse or cannot be measured."""
     plan = outcome.plan
     scores = {"auc": outcome.auc, "control_auc": outcome.control}
     if outcome.accuracy is not None and outcome.advantage is not None:
         scores |= {"accuracy": outcome.accuracy, "advantage": outcome.advantage}
-    unseen = [RATE_NAMES[at.fpr] for at in outcome.at if not at.is_resolvable]
-    scores |= {RATE_NAMES[at.fpr]: at.tpr for at in outcome.at if at.is_resolvable}
+    unseen = [RATE_NAMES[at.fpr] for at in outcome.at if not at.is_shown]
+    coarse = [RATE_NAMES[at.fpr] for at in outcome.at if at.resolution == "coarse"]
+    scores |= {RATE_NAMES[at.fpr]: at.tpr for at in outcome.at if at.is_shown}
     facts = {
         "attack": plan.attack,
         "level": plan.level,
         **{name: str(value) for name, value in plan.settings.items()},
         "n": outcome.auc.n,
         "not_resolvable": unseen,
+        "coarse": coarse,
         "curve": _curve(outcome.ranking),
         "score_counts": score_counts(outcome.ranking),
         **_worth(outcome),
         **shared,
     }
     return Row(scores=scores, facts=facts)
+
+
+def with_blind(rows: Sequence[Row], found: Predictability) -> list[Row]:
+    """Return rows with what texts alone predict, and the p-value of it."""
+    return [
+        replace(
+            row,
+            scores={**row.scores, BLIND: found.auc},
+            facts={**row.facts, "blind_p": found.p_value},
+        )
+        for row in rows
+    ]
+
+
+def blind_said(rows: Sequence[Row]) -> str:
+    """Return in a sentence what the texts alone predict; empty of rows that were measured earlier.
+
+    The greatest of the draws counts: a split that leaks once leaks.
+    """
+    measured = [row for row in rows if BLIND in row.scores]
+    if not measured:
+        return ""
+    auc = mean_row_score(measured, BLIND, is_same_sample=True)
+    least = min(float(row["blind_p"]) for row in measured)
+    n_draws = len({row["seed"] for row in measured})
+    judged = "the split leaks" if least * n_draws <= ALPHA else "not above chance"
+    return f"The texts alone, without any model, reach an AUC of {auc.said(3)}: {judged}."
 
 
 def _curve(ranking: Ranking) -> list[list[float]]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from core.attacks.membership.classifiers.features import FEATURES
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.studies.membership_classifier_rows import NULL, class_said, is_by_year, joined_buckets
+from core.attacks.membership.rates import COARSE, AtRate
+from core.studies.membership_classifier_rows import (
+    BLIND,
+    NULL,
+    RATE_NAMES,
+    blind_said,
+    class_said,
+    is_by_year,
+    joined_buckets,
+)
 from core.studies.membership_compared import comparisons
 from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
 from core.studies.rows import Row, failures, mean_row_score
@@ -56,7 +66,7 @@ def markdown(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown: four algorithms × five features, today's attacks, ablations."""
     measured = [row for row in rows if not row.error]
     usual = [row for row in measured if not row["varied"]]
-    lines: list[str] = []
+    lines: list[str] = [f"{COARSE} Non-members are counted in users.", ""]
     for group, those in _grouped([r for r in usual if "bucket" not in r.facts], _GROUP):
         lines += [_heading(group, those), "", *_paper_table(those), "", *_other_table(those), ""]
         lines += _verdicts_said(those)
@@ -94,7 +104,8 @@ def _heading(group: tuple[str, ...], rows: Sequence[Row]) -> str:
         f"{first['n_classes']} classes; right on {_mean(rows, 'train_accuracy'):.3f} of members "
         f"and {_mean(rows, 'test_accuracy'):.3f} of others, a gap of "
         f"{_mean(rows, 'generalisation_error'):.3f}"
-        f"{_null_said(rows)}.{_left_out_said(first)}{_YEARS if is_by_year(label) else ''}"
+        f"{_null_said(rows)}.{_blind_said(rows)}{_left_out_said(first)}"
+        f"{_YEARS if is_by_year(label) else ''}"
     )
 
 
@@ -105,6 +116,12 @@ def _null_said(rows: Sequence[Row]) -> str:
         return ""
     null = mean_row_score(strongest, NULL, is_same_sample=True)
     return f"; {_attack_said(strongest[0])} on a model trained on neither: AUC {null.said(3)}"
+
+
+def _blind_said(rows: Sequence[Row]) -> str:
+    """Return what the texts alone predict; nothing of earlier rows."""
+    found = blind_said(list({row["seed"]: row for row in rows if BLIND in row.scores}.values()))
+    return f" {found}" if found else ""
 
 
 def _verdicts_said(rows: Sequence[Row]) -> list[str]:
@@ -164,7 +181,12 @@ def _cell(rows: Sequence[Row], chosen: Callable[[Row], bool], measure: str = "au
     found = [row for row in own if measure in row.scores]
     if not found:
         return "not resolvable" if own and measure.startswith("tpr") else "–"
-    return mean_row_score(found, measure, is_same_sample=True).said(3)  # draws of one corpus
+    score = mean_row_score(found, measure, is_same_sample=True)  # draws of one corpus
+    rate = next((rate for rate, name in RATE_NAMES.items() if name == measure), None)
+    if rate is None:
+        return score.said(3)
+    n_outsiders = min(int(row["n_outsider_users"]) for row in found)
+    return f"{score.said(3)}{AtRate(rate, math.nan, score, n_outsiders).mark}"
 
 
 def _paper_table(rows: Sequence[Row]) -> list[str]:

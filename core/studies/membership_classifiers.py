@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from core.attacks.membership.blind import blind_baseline
 from core.attacks.membership.classifiers.evaluation import (
     AttackOutcome,
     Plan,
@@ -25,7 +26,7 @@ from core.attacks.membership.classifiers.users import users_of
 from core.errors import InvalidInputError
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.classed_texts import ClassedTexts, named_apart, open_classed
-from core.studies.membership_classifier_rows import NULL, entropy_rows, row_of
+from core.studies.membership_classifier_rows import NULL, entropy_rows, row_of, with_blind
 from core.studies.membership_classifier_tables import markdown
 from core.studies.membership_compared import (
     LEVEL,
@@ -171,6 +172,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     rows = [row_of(outcome, shared) for outcome in outcomes]
     if is_usual:
         rows = _compared(cell, trained, shadows, outcomes, rows)
+        texts = [trained.texts.texts[i] for i in trained.parts.attacked]
+        users = target.users if cell["split"] == "user" else None
+        rows = with_blind(rows, blind_baseline(texts, target.members, users, seed=cell["seed"]))
     for outcome in outcomes:
         if outcome.plan == Plan("user_votes", {"feature": "loss"}) and is_usual:
             rows += entropy_rows(outcome, target, shared)

@@ -8,7 +8,7 @@ and nothing of these documents is scored.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.membership.blind import blind_baseline
 from core.attacks.membership.drawn import score_counts
 from core.attacks.membership.ranking import Ranking, shuffled
 from core.attacks.membership.rates import RATES
@@ -30,6 +31,7 @@ from core.results import Interval, Score
 from core.specs import FittedEncoderSpec, settings_of
 from core.store import META
 from core.studies.domains import open_corpus
+from core.studies.membership_classifier_rows import with_blind
 from core.studies.membership_compared import GAIN
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
@@ -46,6 +48,7 @@ __all__ = [
     "open_documents",
     "settings_told",
     "trained_encoder",
+    "with_blind_of_documents",
 ]
 
 LEAST_UNITS = 2
@@ -155,6 +158,16 @@ def _can_be_scored(halves: Halves) -> bool:
     is_left = ~halves.labelled
     sides = (halves.members & is_left, ~halves.members & is_left)
     return min(int(side.sum()) for side in sides) >= LEAST_UNITS
+
+
+def with_blind_of_documents(rows: Sequence[Row], corpus: Corpus, halves: Halves) -> list[Row]:
+    """Return rows, those of everything with what the documents' texts alone tell of the halves."""
+    found = blind_baseline([d.text for d in corpus.documents], halves.members)
+    of_all = [row["decile"] == 0 and row["labels"] == "true" for row in rows]
+    return [
+        with_blind([row], found)[0] if is_told else row
+        for row, is_told in zip(rows, of_all, strict=True)
+    ]
 
 
 def settings_told(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,8 +290,8 @@ def group_rows(
             measured[0][1][f"{GAIN}: {beside.name}"] = gain
         if group == 0:
             measured.append(("shuffled", *_by_lot(ranking, decided[own], seed)))
-        for labels, scores, unresolved in measured:
-            more: dict[str, Any] = {"labels": labels, "not_resolvable": unresolved}
+        for labels, scores, rates in measured:
+            more: dict[str, Any] = {"labels": labels, **rates}
             if group == 0 and labels == "true":
                 more["score_counts"] = score_counts(ranking)
             sizes = {"n": len(members), "n_documents": len(np.unique(units))}
@@ -288,25 +301,23 @@ def group_rows(
 
 def _measured(
     ranking: Ranking, decided: NDArray[np.bool_], seed: int
-) -> tuple[dict[str, Score], list[float]]:
-    """Return what a ranking and decisions are worth, and the rates that cannot be told."""
+) -> tuple[dict[str, Score], dict[str, list[float]]]:
+    """Return what a ranking and decisions are worth, and which rates are coarse or unknown."""
     measured = {
         "auc": auc(ranking, seed=seed),
         "advantage": advantage(decided, ranking.members, ranking.units, seed=seed),
     }
-    unresolved = []
-    for rate in RATES:
-        at = tpr_at_fpr(ranking, rate, seed=seed)
-        if at.is_resolvable:
-            measured[f"tpr_at_{rate:g}"] = at.tpr
-        else:
-            unresolved.append(rate)
-    return measured, unresolved
+    at_rates = [tpr_at_fpr(ranking, rate) for rate in RATES]
+    measured |= {f"tpr_at_{at.fpr:g}": at.tpr for at in at_rates if at.is_shown}
+    return measured, {
+        "not_resolvable": [at.fpr for at in at_rates if not at.is_shown],
+        "coarse": [at.fpr for at in at_rates if at.resolution == "coarse"],
+    }
 
 
 def _by_lot(
     ranking: Ranking, decided: NDArray[np.bool_], seed: int
-) -> tuple[dict[str, Score], list[float]]:
+) -> tuple[dict[str, Score], dict[str, list[float]]]:
     """Return the control: means over deals in which documents are members by lot.
 
     The interval is that of the mean: one deal says little, since documents differ among each other.
@@ -322,4 +333,4 @@ def _by_lot(
     for name, values in found.items():
         mean, half = float(np.mean(values)), 1.96 * float(np.std(values, ddof=1)) / N_DEALS**0.5
         means[name] = Score(mean, Interval(mean - half, mean + half), n, chances[name])
-    return means, []
+    return means, {"not_resolvable": [], "coarse": []}

@@ -37,6 +37,7 @@ from core.studies.membership_halves import (
     open_documents,
     settings_told,
     trained_encoder,
+    with_blind_of_documents,
 )
 from core.studies.membership_pairs import pairs_by_document
 from core.studies.membership_tables import sentences_markdown as markdown
@@ -124,7 +125,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "next_found": encoder.validation_[-1].score.value / 100,
     }
     rows = _attacked(cell, encoder, documents, trained_on, halves, shared)
-    return _with_null(rows, _strangers(cell, encoder, documents, trained_on, halves))
+    rows = _with_null(rows, _strangers(cell, encoder, documents, trained_on, halves))
+    return with_blind_of_documents(rows, corpus, halves)
 
 
 def _strangers(

@@ -19,15 +19,21 @@ from core.attacks.membership.drawn import (
     rank_shares,
     shares_of,
 )
-from core.attacks.membership.rates import RATES, AtRate, clopper_pearson
+from core.attacks.membership.rates import RATES, AtRate, melded_curve_interval
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.encoders.registry import ENCODERS
 from core.errors import ArtifactError
 from core.registry import Entry
-from core.results import Score
+from core.results import Interval, Score
 from core.studies.membership_called import collection_said, epochs_said, file_of
-from core.studies.membership_classifier_rows import NULL, RATE_NAMES, class_said, is_by_year
+from core.studies.membership_classifier_rows import (
+    NULL,
+    RATE_NAMES,
+    blind_said,
+    class_said,
+    is_by_year,
+)
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import read_rows
@@ -115,6 +121,11 @@ class Measured:
         return self._mean(self.rows, NULL) if is_there else None
 
     @property
+    def blind(self) -> str:
+        """What the texts alone predict, in a sentence; empty where that was not measured."""
+        return blind_said(self.rows)
+
+    @property
     def n_draws(self) -> int:
         """How often members were drawn anew."""
         return len(self.rows)
@@ -126,7 +137,7 @@ class Measured:
 
     @cached_property
     def at(self) -> tuple[AtRate, ...]:
-        """The true-positive rates; those that some draw cannot tell are not resolvable."""
+        """The true-positive rates; what some draw lacks is not resolvable."""
         names = {rate: self._rate_name(rate) for rate in RATES}
         found = []
         for rate, name in names.items():
@@ -139,19 +150,23 @@ class Measured:
     def curve(self) -> tuple[RocPoint, ...]:
         """The curve with a band, mean over draws; the rates told alone where no curve is stored.
 
-        The band of a stored curve is the exact interval as if each user, with all texts, were one
-        trial: wide rather than narrow.
+        The band of a stored curve is `melded_curve_interval` as if each user, with all texts, were
+        one trial: wide rather than narrow.
         """
         curves = [row.facts["curve"] for row in self.rows if row.facts.get("curve")]
         if len(curves) < len(self.rows):
-            return tuple((at.fpr, at.tpr) for at in reversed(self.at) if at.is_resolvable)
+            return tuple((at.fpr, at.tpr) for at in reversed(self.at) if at.is_shown)
         n = min(_n_units(row, self.study, "member") for row in self.rows)
+        mean = [
+            (float(points[0][0]), sum(float(y) for _, y in points) / len(points))
+            for points in zip(*curves, strict=True)
+        ]
         found = []
-        for points in zip(*curves, strict=True):
-            rate = float(points[0][0])
+        for rate, true in mean:
             if rate * self.n_outsiders >= 1 - 1e-9:
-                true = sum(float(y) for _, y in points) / len(points)
-                found.append((rate, Score(true, clopper_pearson(round(true * n), n), n, rate)))
+                ends = melded_curve_interval(mean, rate, n, self.n_outsiders)
+                ends = Interval(min(ends.low, true), max(ends.high, true))
+                found.append((rate, Score(true, ends, n, rate)))
         return tuple(found)
 
     @cached_property

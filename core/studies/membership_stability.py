@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.attacks.membership.classifiers.evaluation import AttackOutcome
-from core.attacks.membership.rates import clopper_pearson
-from core.intervals import bootstrap_interval
+from core.intervals import bootstrap_interval, clopper_pearson
 from core.results import Interval, Score
 from core.studies.rows import Row
 
@@ -62,7 +61,7 @@ def kept_verdicts(
         return base64.b64encode(np.packbits(found).tobytes()).decode()
 
     rates = [at for at in outcome.calibrated or outcome.at
-             if at.fpr in KEPT_RATES and at.is_resolvable]  # fmt: skip
+             if at.fpr in KEPT_RATES and at.is_shown]  # fmt: skip
     scores = outcome.ranking.scores
     return {
         "n": len(kept),

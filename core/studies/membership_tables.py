@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from core.attacks.membership.rates import COARSE, AtRate
 from core.attacks.membership.sentences.registry import PAPERS_OWN as SENTENCES_OWN
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import PAPERS_OWN as WORDS_OWN
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from core.encoders.registry import ENCODERS
-from core.studies.membership_classifier_rows import NULL
+from core.studies.membership_classifier_rows import BLIND, NULL, blind_said
 from core.studies.membership_compared import GAIN
 from core.studies.rows import Row, mean_row_score
 from core.studies.tables import markdown_table
@@ -113,12 +115,15 @@ def _stands(rows: Sequence[Row]) -> str:
 def _said(rows: Sequence[Row]) -> list[str]:
     """Return the mean of each measure over draws, or that it cannot be told."""
     told = []
+    n_outsiders = min(int(row["n_documents"]) // 2 for row in rows)
     for measure in _MEASURES:
         known = [row for row in rows if measure in row.scores]
         bold = measure == "auc"
         if len(known) == len(rows):  # all draws are of the same corpus
             score = mean_row_score(known, measure, is_same_sample=True)
-            told.append(score.said(3, is_bold=bold))
+            rate = float(measure.removeprefix("tpr_at_")) if measure.startswith("tpr") else None
+            mark = "" if rate is None else AtRate(rate, math.nan, score, n_outsiders).mark
+            told.append(f"{score.said(3, is_bold=bold)}{mark}")
         else:
             told.append("" if rows[0]["labels"] == "shuffled" else "not resolvable")
     return told
@@ -156,8 +161,10 @@ def _table(
             f"Documents scored: {measured[0]['n_documents']:,}; the attacker knows "
             f"{measured[0]['labelled_share']:.0%} of either half by name, which is not scored, and "
             f"chooses thresholds there. Means over {len(draws)} draws of the halves; intervals of "
-            "95 %, of documents. Guessing has an AUC of .5 and no advantage.\n"
+            f"95 %, of documents. Guessing has an AUC of .5 and no advantage. {COARSE}\n"
         )
+    if blind := blind_said(list({r["seed"]: r for r in measured if BLIND in r.scores}.values())):
+        told += f"\n{blind} Of whole documents.\n"
     failed = [f"- {row['encoder']}, seed {row['seed']}: failed: {row.error}\n"
               for row in rows if row.error]  # fmt: skip
     return "\n".join([f"# {title}", "", told, *markdown_table(head, lines), *failed, ""])

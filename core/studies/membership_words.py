@@ -44,6 +44,7 @@ from core.studies.membership_halves import (
     open_documents,
     settings_told,
     trained_encoder,
+    with_blind_of_documents,
 )
 from core.studies.membership_tables import words_markdown as markdown
 from core.studies.rows import Cell, Row
@@ -131,7 +132,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     for n_words in cell["n_words"]:
         windows = _comparable(windows_of(numbered, n_words), vectors, halves, cell)
         rows += _attacked(windows, vectors, inside + outside, halves, cell, n_words)
-    return rows
+    return with_blind_of_documents(rows, corpus, halves)
 
 
 @lru_cache(maxsize=1)

@@ -127,7 +127,7 @@ def matrix_row(
         "exchanged": found.exchanged(seed=seed),
         "wrongly_said": found.wrongly_said(seed=seed),
         "ranked_first": found.ranked_first(seed=seed),
-        "prior": rate_by_document(guessed, found.documents, seed=seed),
+        "prior": rate_by_document(guessed, found.units, seed=seed),
     }
     if None not in sections:
         scores["same_section"] = found.exchanged(is_same, seed=seed)
@@ -145,8 +145,8 @@ def matrix_row(
     return Row(scores=scores, facts=facts)
 
 
-def _ends(score: Score) -> list[float]:
-    return [score.ci95.low, score.ci95.high]
+def _ends(score: Score) -> list[float] | None:
+    return [score.ci95.low, score.ci95.high] if score.has_interval else None
 
 
 def probing_rows(

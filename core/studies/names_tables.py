@@ -9,7 +9,7 @@ from pathlib import Path
 from core.assets import ASSETS
 from core.errors import ArtifactError
 from core.names.probing import KNOWLEDGE
-from core.results import Interval, Score
+from core.results import NO_INTERVAL, Interval, Score
 from core.said import rate_said
 from core.studies.rows import Row
 from core.studies.tables import read_rows
@@ -78,7 +78,7 @@ def matrix_of(row: Row) -> list[list[Score]]:
     counts = zip(row["n_sentences"], row["found"], row["found_between"], strict=True)
     return [
         [
-            Score(100 * count / n, Interval(*ends), n)
+            Score(100 * count / n, Interval(*ends) if ends else NO_INTERVAL, n)
             for count, ends in zip(found, within, strict=True)
         ]
         for n, found, within in counts

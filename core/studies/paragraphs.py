@@ -13,6 +13,7 @@ import numpy as np
 from core.attacks.inversion.evaluation import restrict
 from core.attacks.inversion.prior import PriorAttack
 from core.encoders.fitted import FITTED_ON_TEXTS
+from core.encoders.white_box import parts_read
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack
 from core.specs import REQUIRED, setting
@@ -142,8 +143,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "n_near_duplicates": passages.n_near_duplicates,
     }
     return [
-        _row(answers, passages, scope, prior, cell["seed"], {"read": reading, **facts})
-        for reading, answers in _answers(attack, encoder, passages)
+        _row(answers, read, passages, scope, prior, cell["seed"], {"read": reading, **facts})
+        for reading, answers, read in _answers(attack, encoder, passages)
     ]
 
 
@@ -155,10 +156,11 @@ def _scope(passages: Passages, inside: Passages) -> Vocabulary:
 
 def _answers(
     attack: InversionAttack, encoder: Encoder, passages: Passages
-) -> Iterator[tuple[str, list[frozenset[str]]]]:
-    """Yield each reading with the words that it gives, a set a paragraph."""
-    whole = attack.invert(encoder, encoder.encode([p.text for p in passages.targets]))
-    yield "paragraph", [answer.word_set for answer in whole]
+) -> Iterator[tuple[str, list[frozenset[str]], list[str]]]:
+    """Yield each reading, the words that it gives a paragraph, and what its vectors are of."""
+    texts = [p.text for p in passages.targets]
+    whole = attack.invert(encoder, encoder.encode(texts))
+    yield "paragraph", [answer.word_set for answer in whole], parts_read(encoder, texts)
     sentences = [sentence for p in passages.targets for sentence in p.sentences]
     found = iter(attack.invert(encoder, encoder.encode(sentences)))
     yield (
@@ -167,6 +169,7 @@ def _answers(
             frozenset[str]().union(*(next(found).word_set for _ in p.sentences))
             for p in passages.targets
         ],
+        [" ".join(parts_read(encoder, p.sentences)) for p in passages.targets],
     )
 
 
@@ -179,15 +182,17 @@ def _prior(encoder: Encoder, passages: Passages, scope: Vocabulary) -> frozenset
 
 def _row(
     answers: Sequence[frozenset[str]],
+    read: Sequence[str],
     passages: Passages,
     scope: Vocabulary,
     prior: frozenset[str],
     seed: int,
     facts: dict[str, Any],
 ) -> Row:
-    targets = [scope.targets(paragraph.text) for paragraph in passages.targets]
+    texts = [paragraph.text for paragraph in passages.targets]
+    targets = [scope.targets(part) for part in read]
     documents = [paragraph.document_id for paragraph in passages.targets]
-    judge = partial(score_words, groups=documents, seed=seed)
+    judge = partial(score_words, texts=texts, groups=documents, seed=seed)
     scores = judge([a & scope.index.keys() for a in answers], targets)
     blind = judge([prior] * len(targets), targets)
     facts = {

@@ -25,7 +25,7 @@ from core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS, preparable
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.specs import AttackSpec, EncoderSpec, settings_of
-from core.store import META, cache_dir
+from core.store import META, cache_dir, check_writable
 from core.studies.context import versions_of
 from core.studies.runner import cell_key
 
@@ -200,6 +200,7 @@ def _kept(folder: Path, read: Callable[[], _T], make: Callable[[], None]) -> _T:
             return read()
         except ArtifactError:
             pass
+    check_writable(folder.parent)
     make()
     return read()
 

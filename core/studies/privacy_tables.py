@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.defences.registry import DEFENCES
@@ -20,7 +20,7 @@ from core.studies.in_order import (
     nothing_learnt,
     order_said,
 )
-from core.studies.odds import ODDS, kept_odds, odds_note
+from core.studies.odds import COMPOSED, ODDS, arm_of, kept_odds, odds_note, releases_of
 from core.studies.privacy_paper import (
     ADAPTED,
     CONSTRAINED,
@@ -48,7 +48,10 @@ def constrained_markdown(rows: Sequence[Row]) -> str:
     return "\n".join([*_failed(rows), *lines])
 
 
-_HEAD = ("network", "sends", "η", ODDS.lower(), "accuracy [95 %]", "without noise",
+_RELEASED, _ARM = "releases of a text", "arm"
+"""What `_by` works out of a row instead of looking it up."""
+
+_HEAD = ("network", "sends", "η", _RELEASED, ODDS.lower(), "accuracy [95 %]", "without noise",
          "change by noise", "null privacy", "change from null", "minutes", "Q21: η",
          "Q21")  # fmt: skip
 
@@ -61,7 +64,9 @@ _BESIDE = (
 
 
 def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
-    for (reader, mechanism, eta), same in _by(rows, "reader", "defence", "eta"):
+    for (reader, mechanism, eta, releases), same in _by(
+        rows, "reader", "defence", "eta", _RELEASED
+    ):
         first = same[0]
         theirs = CONSTRAINED.get((task, reader, mechanism), {}).get(first["paper_eta"] or 0)
         if mechanism == "none":
@@ -71,7 +76,8 @@ def _constrained_lines(task: str, rows: Sequence[Row]) -> Iterator[tuple[object,
             READERS[reader].title,
             DEFENCES[mechanism].title,
             "" if is_null else f"{eta:g}",
-            kept_odds(_sent(first), _encoder(first)),
+            releases or "",
+            "" if is_null else kept_odds(_sent(first), _encoder(first), releases),
             _mean(same, "accuracy").said(is_bold=True),
             *_beside(same, "noiseless_accuracy", "change_by_noise"),
             *_beside(same, "null_accuracy", "change"),
@@ -92,8 +98,14 @@ def _encoder(row: Row) -> str:
 
 def _odds(rows: Sequence[Row]) -> list[str]:
     """Return what the odds beside η are of; nothing where they are not known."""
-    note = odds_note([_sent(row) for row in rows], _encoder(rows[0]))
+    note = odds_note([_sent(row) for row in rows], _encoder(rows[0]), f"{COMPOSED} {_DRAWN}")
     return [f"Odds: {note}", ""] if note else []
+
+
+_DRAWN = (
+    "A training text is released once where its noise was drawn once, and once per epoch where it "
+    "was drawn afresh; a test text is released once."
+)
 
 
 def _beside(rows: Sequence[Row], accuracy: str, change: str) -> tuple[str, str]:
@@ -106,8 +118,10 @@ def _beside(rows: Sequence[Row], accuracy: str, change: str) -> tuple[str, str]:
 def _text_above_token(rows: Sequence[Row]) -> list[str]:
     """Return at how many η text to text is above token representation, by network."""
     said = []
-    for (reader,), found in _by(rows, "reader"):
-        at = dict(_by(found, "defence", "eta"))
+    noisy = [row for row in rows if row["defence"] != "none"]
+    for (reader, arm), found in _by(noisy, "reader", _ARM):
+        null_rows = [row for row in rows if (row["reader"], row["defence"]) == (reader, "none")]
+        at = dict(_by([*null_rows, *found], "defence", "eta"))
         changes = {eta: change_of(at[TEXT, eta], TOKEN) for _, eta in at
                    if (TEXT, eta) in at and (TOKEN, eta) in at}  # fmt: skip
         level = {key: _mean(same, "accuracy") for key, same in at.items()}
@@ -123,8 +137,9 @@ def _text_above_token(rows: Sequence[Row]) -> list[str]:
             null = level.get(("none", None))
             guesses = f" {told}" if null and (told := nothing_learnt(null)) else ""
             said.append(
-                f"- {READERS[reader].title}: text to text is surely above token "
-                f"representation at {len(above)} of {len(changes)} η{missed}.{paired}{guesses}"
+                f"- {READERS[reader].title}, {_IN_ARM[arm]}: text to text is significantly above "
+                f"token representation at {len(above)} of {len(changes)} η{missed}.{paired}"
+                f"{guesses}"
             )
     return said
 
@@ -145,9 +160,10 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
     return "\n".join([*_failed(rows), *lines])
 
 
-_ADAPTED_HEAD = ("η", ODDS.lower(), "pretrained by", "accuracy [95 %]", "as it comes",
-                 "without noise", "gain", "won back, %", "tokens seen (with neighbours; distinct)",
-                 "of the paper's", "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
+_ADAPTED_HEAD = ("η", _RELEASED, ODDS.lower(), "pretrained by", "accuracy [95 %]",
+                 "as it comes", "without noise", "gain", "won back, %",
+                 "tokens seen (with neighbours; distinct)", "of the paper's",
+                 "minutes of pretraining", "Q21: η", "Q21: as it comes", "Q21",
                  "Q21: won back, %")  # fmt: skip
 
 
@@ -158,14 +174,15 @@ _ONE_PRETRAINING = (
 
 
 def _adapted_lines(task: str, mechanism: str, rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
-    for (eta, objective), same in _by(rows, "eta", "objective", by=_strength):
+    for (eta, objective, releases), same in _by(rows, "eta", "objective", _RELEASED, by=_strength):
         first = same[0]
         at = first["paper_eta"] or 0
         plain = CONSTRAINED.get((task, "transformer", mechanism), {}).get(at)
         theirs = ADAPTED.get((task, mechanism, objective), {}).get(at)
         yield (
             f"{eta:g}",
-            kept_odds(_sent(first), _encoder(first)),
+            releases,
+            kept_odds(_sent(first), _encoder(first), releases),
             OBJECTIVES[objective].title,
             _mean(same, "accuracy").said(is_bold=True),
             f"{_mean(same, 'constrained_accuracy').value:.1f}",
@@ -197,7 +214,7 @@ def _won_there(null: float | None, plain: float | None, adapted: float | None) -
 
 def _order(rows: Sequence[Row]) -> Iterator[str]:
     """Yield at each η how the losses stand to each other, and whether denoising meets its goal."""
-    for (eta,), found in _by(rows, "eta"):
+    for eta, found in ((key[0], own) for key, own in _by(rows, "eta", _ARM)):
         own = {name: same for (name,), same in _by(found, "objective")}
         said = order_said(
             {name: _mean(same, "accuracy") for name, same in own.items()},
@@ -225,9 +242,9 @@ def _kept(rows: Sequence[Row]) -> Iterator[str]:
         yield ""
 
 
-def _strength(key: tuple[Any, ...]) -> tuple[float, int]:
-    eta, objective = key
-    return -eta, OBJECTIVE_ORDER.index(objective)
+def _strength(key: tuple[Any, ...]) -> tuple[float, int, int]:
+    eta, objective, releases = key
+    return -eta, OBJECTIVE_ORDER.index(objective), releases
 
 
 def _losses(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
@@ -243,8 +260,16 @@ def _by(
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if not row.error:
-            found.setdefault(tuple(row[name] for name in names), []).append(row)
+            key = tuple(_OF_ROW[name](row) if name in _OF_ROW else row[name] for name in names)
+            found.setdefault(key, []).append(row)
     return sorted(found.items(), key=lambda each: by(each[0])) if by else list(found.items())
+
+
+_OF_ROW: Mapping[str, Callable[[Row], Any]] = {
+    _RELEASED: releases_of,
+    _ARM: arm_of,
+}
+_IN_ARM = {"once": "noise drawn once", "every_epoch": "noise drawn afresh"}
 
 
 def _mean(rows: Sequence[Row], measure: str) -> Score:
@@ -257,13 +282,13 @@ def _minutes(rows: Sequence[Row], name: str) -> str:
 
 
 def _sizes(rows: Sequence[Row]) -> str:
-    sizes = [f"{row['n_train']:,} texts to train on and {row['n']:,} to test on" for row in rows]
+    sizes = [f"{row['n_train']:,} training texts and {row['n']:,} test texts" for row in rows]
     seeds = len({row["seed"] for row in rows})
     return (
-        f"Trained and tested under noise that is drawn afresh each time: {sizes[0]}, {seeds} "
-        f"seed{'s' * (seeds > 1)}; guessing the greater class reaches "
-        f"{rows[0].scores['accuracy'].chance:.1f}. Intervals are of the test texts and, with more "
-        "seeds than one, of these."
+        f"Trained and tested under noise: {sizes[0]}, {seeds} "
+        f"seed{'s' * (seeds > 1)}; predicting the majority class reaches "
+        f"{rows[0].scores['accuracy'].chance:.1f}. The 95 % intervals account for the test texts "
+        "and, with several seeds, for the seeds."
     )
 
 

@@ -14,13 +14,20 @@ __all__ = ["PrivateHead", "PrivateModel", "PrivateTraining", "Spent"]
 
 @dataclass(frozen=True)
 class Spent:
-    """The ε that a training spent, by both packages' accountants; `tight` by a sharper one."""
+    """The ε that a training spent, by both packages' accountants; `tight` by a sharper one.
+
+    Attributes
+    ----------
+    of_group : float or None
+        The ε of ten texts of one person together; None where a row is older than that.
+    """
 
     opacus: float
     dp_accounting: float
     tight: float | None
     noise_multiplier: float
     n_steps: int
+    of_group: float | None = None
 
     @property
     def apart(self) -> float:

@@ -7,6 +7,7 @@ what tells members. Of a language model: one trained with planted canaries.
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.attributes.answers import Answers
 from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan, evaluate
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
@@ -33,8 +35,8 @@ from core.corpora import Columns, load_corpus, split_reference
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval
-from core.results import NO_INTERVAL, Score
+from core.intervals import bootstrap_interval, student_interval
+from core.results import Score
 from core.specs import REQUIRED, setting, settings_of
 from core.studies.domains import check_contents, content_of
 from core.studies.private_training_tables import markdown
@@ -43,7 +45,7 @@ from core.studies.runner import cell_key
 from core.studies.tradeoff_use import contents_of, open_tasks
 from core.tasks.labelled import LabelledTask
 from core.tasks.outcomes import Hits
-from core.training.accounting import DELTA, LEAST_EPSILON, MOST_EPSILON, Privacy
+from core.training.accounting import DELTA, GROUP, LEAST_EPSILON, MOST_EPSILON, Privacy
 from core.training.private_heads import HeadSettings, TrainedHead, fit_head
 
 __all__ = [
@@ -159,7 +161,7 @@ def _classified(cell: Cell, checkpoint: Path) -> list[Row]:
     scores, facts = _use(cell)
     found, spent = _membership(cell, checkpoint)
     strongest = max(found, key=lambda outcome: outcome.auc.value)
-    one = next((at.tpr for at in strongest.at if at.fpr == 0.01 and at.is_resolvable), None)
+    one = next((at.tpr for at in strongest.at if at.fpr == 0.01 and at.is_shown), None)
     scores |= {"auc": strongest.auc, "control_auc": strongest.control}
     scores |= {} if one is None else {"tpr_at_1": one}
     facts |= {
@@ -179,7 +181,9 @@ def _use(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
     settings = _head_settings(cell)
 
     def hits(trained: TrainedHead) -> Hits:
-        return Hits(trained.probabilities(vectors[held]).argmax(1) == ids[held], chance)
+        return Hits(
+            trained.probabilities(vectors[held]).argmax(1) == ids[held], chance, task.units(held)
+        )
 
     def fitted(epsilon: float) -> TrainedHead:
         return fit_head(vectors[known], ids[known], int(ids.max()) + 1,
@@ -191,8 +195,11 @@ def _use(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
     usual = hits(head if not cell["epsilon"] else fitted(0.0))
     ridge = _ridge(cell["task"], cell["encoder"], cell["seed"])
     found = hits(head)
+    answers = Answers((~found.right).astype(np.int64), ids[held], found.units)
+    balanced = answers.balanced(cell["seed"]).in_percent()
     return {
         "accuracy": found.score(),
+        **({"balanced_accuracy": balanced} if answers.is_unequal else {}),
         "accuracy_change": found.change_from(usual, cell["seed"]),
         "change_from_ridge": found.change_from(ridge, cell["seed"]),
     }, {"n": len(held), "n_train": len(known), "training_minutes": minutes,
@@ -290,7 +297,7 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
     )  # fmt: skip
     values = np.array([each.exposure.value for each in found.canaries])
     controls, chance = np.array(found.controls), mean_of_chance(canaries[0].size)
-    interval = bootstrap_interval(values) if len(values) > 1 else NO_INTERVAL
+    interval = student_interval(values, low=0.0, high=math.log2(canaries[0].size))
     scores = {
         "exposure": Score(float(values.mean()), interval, len(values), chance),
         "control_exposure": Score(float(controls.mean()), bootstrap_interval(controls),
@@ -305,14 +312,19 @@ def _written(cell: Cell, checkpoint: Path) -> list[Row]:
 
 
 def accounted(privacy: Privacy | None, before: str = "") -> dict[str, Any]:
-    """Return what a training spent by the accountants of both packages; None where none was."""
+    """Return what a training spent by the accountants of both packages; None where none was.
+
+    `epsilon_group` is of ten texts of one person, or ten phrases of one sentence, together.
+    """
     if privacy is None:
-        return {f"{before}epsilon_{name}": None for name in ("opacus", "dp_accounting", "tight")}
+        names = ("opacus", "dp_accounting", "tight", "group")
+        return {f"{before}epsilon_{name}": None for name in names}
     told = privacy.accounts()
     return {
         f"{before}epsilon_opacus": privacy.epsilon,
         f"{before}epsilon_dp_accounting": told.dp_accounting,
         f"{before}epsilon_tight": told.tight,
+        f"{before}epsilon_group": privacy.of_copies(GROUP),
         f"{before}noise_multiplier": privacy.noise_multiplier,
         f"{before}sample_rate": privacy.sample_rate,
         f"{before}n_steps": privacy.n_steps,

@@ -9,6 +9,7 @@ from core.defences.metric_dp.promise import HARDLY
 from core.results import Score
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
+from core.training.accounting import GROUP, PUBLIC, UNIT, delta_warning
 
 __all__ = ["markdown"]
 
@@ -42,22 +43,34 @@ def _value(row: Row, name: str) -> Any:
     return row[name].partition("=")[0] if name == "task" else row[name]
 
 
+def _balanced(rows: Sequence[Row]) -> str:
+    """Return the balanced accuracy; nothing where the classes of the task are equal."""
+    has_it = all("balanced_accuracy" in row.scores for row in rows)
+    return mean_row_score(rows, "balanced_accuracy", is_same_sample=True).said() if has_it else ""
+
+
 def _classified(rows: Sequence[Row]) -> list[str]:
-    head = ("task", "head", "ε", "trained on", "accuracy", "less than at ∞", "less than ridge",
+    head: tuple[str, ...] = (
+            "task", "head", "ε", "trained on", "accuracy", "less than at ∞", "less than ridge",
             "members", "AUC", "strongest attack", "dealt by lot", "ε: opacus, dp-accounting, tight",
-            "minutes")  # fmt: skip
+            _OF_GROUP, "minutes")  # fmt: skip
     lines = []
+    is_balanced = any("balanced_accuracy" in row.scores for row in rows)
+    if is_balanced:
+        head = (*head[:5], "balanced accuracy", *head[5:])
     for (task, hidden, epsilon), found in _grouped(rows, "task", "hidden", "epsilon").items():
         first = found[0]
         lines.append((
             task, f"{hidden} units" if hidden else "linear", _said(epsilon),
             f"{first['n_train']:,}",
             mean_row_score(found, "accuracy", is_same_sample=True).said(is_bold=True),
+            *([_balanced(found)] if is_balanced else []),
             _loss(found, "accuracy_change") if epsilon else "", _loss(found, "change_from_ridge"),
             f"{first['n_members']:,}",
             mean_row_score(found, "auc", is_same_sample=True).said(3, is_bold=True),
             ", ".join(sorted({row["strongest"] for row in found})),
-            mean_row_score(found, "control_auc").said(3), _accounts(first), _minutes(found),
+            mean_row_score(found, "control_auc").said(3), _accounts(first), _of_group(first),
+            _minutes(found),
         ))  # fmt: skip
     n_seeds = len({row["seed"] for row in rows})
     return [
@@ -70,13 +83,14 @@ def _classified(rows: Sequence[Row]) -> list[str]:
         f"{rows[0]['n_shadows']} shadow models trained by the same recipe, noise and all; beside "
         f"it the AUC where membership is dealt by lot. {n_seeds} seeds, intervals of 95 %; all "
         "deal out the texts of one task, so that more seeds tell little more.",
-        "", *markdown_table(head, lines), "",
+        "", _unit(rows), "", *markdown_table(head, lines), "",
     ]  # fmt: skip
 
 
 def _written(rows: Sequence[Row]) -> list[str]:
     head = ("ε", "trained on", "exposure", "controls", "bits a token held out",
-            "ε: opacus, dp-accounting, tight", "ε of a canary, all copies", "minutes")  # fmt: skip
+            "ε: opacus, dp-accounting, tight", _OF_GROUP, "ε of a canary, all copies",
+            "minutes")  # fmt: skip
     lines = []
     for (epsilon,), found in _grouped(rows, "epsilon").items():
         bits = [row["bits_a_token"] for row in found]
@@ -84,7 +98,7 @@ def _written(rows: Sequence[Row]) -> list[str]:
             _said(epsilon), f"{found[0]['n_train']:,}",
             mean_row_score(found, "exposure").said(is_bold=True),
             mean_row_score(found, "control_exposure").said(2), f"{sum(bits) / len(bits):.2f}",
-            _accounts(found[0]), _of_copies(found[0]), _minutes(found),
+            _accounts(found[0]), _of_group(found[0]), _of_copies(found[0]), _minutes(found),
         ))  # fmt: skip
     first = rows[0]
     return [
@@ -99,6 +113,28 @@ def _written(rows: Sequence[Row]) -> list[str]:
         f"{first.scores['exposure'].chance:.2f} bits on average.",
         "", *markdown_table(head, lines), "",
     ]  # fmt: skip
+
+
+_OF_GROUP = f"ε of {GROUP} texts"
+
+
+def _of_group(row: Row) -> str:
+    """Return the ε of ten texts together; empty where a row is older than that."""
+    told = row.facts.get("epsilon_group")
+    return "" if told is None else f"{told:.1f}"
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    """Return of what ε is, what is public, and for which tasks δ is too great."""
+    sizes = {_value(row, "task"): row["n_train"] for row in rows}
+    delta = float(rows[0]["classifier_settings"]["delta"])
+    warned = [f"{task}: {said}" for task, n in sizes.items() if (said := delta_warning(delta, n))]
+    return " ".join([
+        f"The unit of ε is {UNIT}. Of the texts of one person, or the phrases of one sentence, "
+        f"together less is promised: beside it stands the ε of {GROUP} of them at the same δ, by "
+        f"group privacy (the distribution of the privacy loss of all {GROUP}). {PUBLIC}",
+        *warned,
+    ])  # fmt: skip
 
 
 def _said(epsilon: float) -> str:

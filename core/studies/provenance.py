@@ -17,6 +17,7 @@ from typing import Any
 
 from core import __version__
 from core.assets import ROOT
+from core.said import in_a_row
 from core.training.record import versions
 
 __all__ = ["EARLIER", "Provenance", "Stopwatch", "measured_said"]
@@ -226,9 +227,7 @@ def _version_said(version: str, commits: Iterable[str]) -> str:
     own = list(commits)
     if not own:
         return f"Leakscope {version}"
-    *former, last = own
-    listed = f"{', '.join(former)} and {last}" if former else last
-    return f"Leakscope {version} (commit{'s' if former else ''} {listed})"
+    return f"Leakscope {version} (commit{'s' if len(own) > 1 else ''} {in_a_row(own)})"
 
 
 def _machine_said(each: Provenance) -> str:

@@ -28,6 +28,7 @@ from core.defences.told import read_defence
 from core.encoders import load_encoder
 from core.encoders.cache import CachedEncoder
 from core.encoders.transformer import TransformerEncoder
+from core.encoders.white_box import parts_read
 from core.errors import InvalidInputError
 from core.intervals import bootstrap_interval
 from core.protocols import Encoder, Vectors
@@ -38,6 +39,7 @@ from core.studies.attacks import all_apart, parted
 from core.studies.domains import check_contents, content_of
 from core.studies.reconstruct_tables import ends_of, markdown
 from core.studies.rows import Cell, Row
+from core.units import units_of
 
 __all__ = ["ReconstructStudy", "markdown", "measure", "sentences_of", "targets", "uses"]
 
@@ -149,20 +151,20 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         "query_precision": reading.precision,
         "words_outside": round(100 * _outside(texts, reading.lexicon), 2),
     }
-    scored = partial(score_sentences, groups=apart.documents, seed=cell["seed"])
+    units = units_of(texts, apart.documents)
+    read = parts_read(encoder, texts)
+    scored = partial(score_sentences, groups=units, seed=cell["seed"])
     rows = [
-        Row(scores=scored(texts, said), facts={"reader": reader, "budget": asked, **shared})
+        Row(scores=scored(read, said), facts={"reader": reader, "budget": asked, **shared})
         for reader, asked, said in _simpler(cell, encoder, reading, texts)
     ]
     for budget in cell["budgets"]:
         said = reading.said(budget)
-        more = {"cosine": reading.cosine(budget, apart.documents, cell["seed"])}
-        more |= _written(texts, said, reading.lexicon, apart.documents, cell["seed"])
-        more |= sureness(
-            texts, reading.sentences(budget), groups=apart.documents, seed=cell["seed"]
-        )
+        more = {"cosine": reading.cosine(budget, units, cell["seed"])}
+        more |= _written(read, said, reading.lexicon, units, cell["seed"])
+        more |= sureness(read, reading.sentences(budget), groups=units, seed=cell["seed"])
         facts = {"reader": "reconstruct", "budget": budget, "n_asked": reading.spent(budget)}
-        rows.append(Row(scores=scored(texts, said) | more, facts={**facts, **shared}))
+        rows.append(Row(scores=scored(read, said) | more, facts={**facts, **shared}))
     blind = rows[0].scores
     return [replace(row, scores=_beside(row.scores, blind)) for row in rows]
 

@@ -203,6 +203,12 @@ STUDIES: dict[str, StudyEntry] = {
         version=4,
         beside=("search", "retrieval"),
     ),
+    "listed": StudyEntry(
+        "From a list",
+        "defences: which candidate of a list of names or numbers is in a text",
+        "of this project; the trade-off's defences",
+        "core.studies.listed:ListedStudy",
+    ),
     "adversarial": StudyEntry(
         "Adversarial training",
         "what an adversary reads while an encoder is trained against it, and fresh ones after it",

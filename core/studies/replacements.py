@@ -142,8 +142,8 @@ def _interval(held: NDArray[np.bool_], groups: Sequence[int], seed: int) -> Inte
 
     No draw of sentences would tell then how far the share may be from all or from none.
     """
-    if held.all() or not held.any():
-        n = len(set(groups))
+    n = len(set(groups))
+    if n > 1 and (held.all() or not held.any()):
         return wilson_interval(n * int(held.all()), n)
     return percent_interval(100 * held.astype(np.float64), groups=groups, seed=seed)
 

@@ -11,16 +11,18 @@ from core.results import Score
 from core.studies import classification, encoders
 from core.studies.classification import VIEWS
 from core.studies.domains import DOMAINS
-from core.studies.representation_summary import Leak, Point
+from core.studies.representation_summary import YOURS, Leak, Point
 
 __all__ = [
     "ORDER",
     "Comparison",
     "Finding",
+    "OwnVerdict",
     "PaperPoint",
     "Verdict",
     "compare_pairs",
     "is_resolved",
+    "judge_own",
     "least_leaking",
     "paper_points",
     "strongest",
@@ -114,6 +116,53 @@ def least_leaking(points: Sequence[Point]) -> Finding | None:
         tuple(point for point, _ in worst if point.leak.f1.ci95.high < best.ci95.low),
         len(worst),
     )
+
+
+@dataclass(frozen=True)
+class OwnVerdict:
+    """An encoder of the visitor's own beside those that ship and are at least as useful.
+
+    Attributes
+    ----------
+    own : Point
+        Under the attack that reads most from it.
+    rival : Point or None
+        Of the shipped encoders whose usefulness is not significantly lower, the one that leaks
+        least; None where there is none, or where either usefulness was not measured.
+    n_compared : int
+        Shipped encoders whose usefulness was measured.
+    """
+
+    own: Point
+    rival: Point | None
+    n_compared: int
+
+    @property
+    def leaks_more(self) -> bool:
+        """Whether it leaks significantly more than the rival."""
+        return self.rival is not None and self.own.leak.f1.ci95.low > self.rival.leak.f1.ci95.high
+
+    @property
+    def leaks_less(self) -> bool:
+        """Whether it leaks significantly less than the rival, and so than every such encoder."""
+        return self.rival is not None and self.own.leak.f1.ci95.high < self.rival.leak.f1.ci95.low
+
+
+def judge_own(points: Sequence[Point]) -> list[OwnVerdict]:
+    """Return a verdict on each encoder of the visitor's own, the one that leaks most first."""
+    worst = strongest(points)
+    own = [point for point in worst if point.leak.encoder.startswith(YOURS)]
+    shipped = [point for point in worst if point not in own and point.useful]
+
+    def rival_of(useful: Score) -> Point | None:
+        as_useful = [p for p in shipped if p.useful and p.useful.ci95.high >= useful.ci95.low]
+        return min(as_useful, key=lambda point: point.leak.f1.value, default=None)
+
+    own.sort(key=lambda point: -point.leak.f1.value)
+    return [
+        OwnVerdict(point, None if point.useful is None else rival_of(point.useful), len(shipped))
+        for point in own
+    ]
 
 
 def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:

@@ -177,10 +177,10 @@ def failures(rows: Sequence[Row]) -> list[Row]:
 
 
 _ENDS = (
-    (re.compile(r"((control|null)_)?auc|tpr_at_.*|top\d(_rest|_topic)?"), (0.0, 1.0)),
+    (re.compile(r"((control|null|blind)_)?auc|tpr_at_.*|top\d(_rest|_topic)?"), (0.0, 1.0)),
     (re.compile(r"advantage|(auc|level|top\d(_topic)?)_gain|top\d_lost"), (-1.0, 1.0)),
     (re.compile(r"top\d_ratio"), (0.0, math.inf)),
-    (re.compile(r"\w+_f1|rouge_l|bleu_\d|token_inversion|precision|recall(@1)?|exact|hits_\d"
+    (re.compile(r"\w+_f1|rouge_l|bleu_\d|token_inversion|(precision|recall)(@1)?|exact|hits_\d"
                 r"|membership_auc|attribute_top\d"), (0.0, 100.0)),
     (re.compile(r"kendall_tau|spearman"), (-100.0, 100.0)),
 )  # fmt: skip

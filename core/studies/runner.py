@@ -23,6 +23,7 @@ from typing import Any
 
 from core.errors import ArtifactError, InvalidInputError, StoppedError
 from core.protocols import OnProgress, no_progress
+from core.store import check_writable
 from core.studies.kept_cells import keep_cell, read_cell
 from core.studies.provenance import Stopwatch
 from core.studies.rows import Cell, Row
@@ -107,6 +108,8 @@ def run_cells(
         n_jobs or n_tries below 1, or two cells are the same.
     ArtifactError
         A finished cell is damaged, which is told before any is measured.
+    StorageError
+        What is measured could not be kept, which is told before any is.
     StoppedError
         `on_progress` asked to stop; finished cells are kept.
     """
@@ -119,6 +122,8 @@ def run_cells(
     by_key = dict(zip(keys, cells, strict=True))
     found = _finished(by_key, results)
     open_cells = [cell for key, cell in by_key.items() if key not in found]
+    if open_cells:
+        check_writable(results)
     # Closed at once where it is left early, or workers go on with what nobody waits for.
     with closing(_finish(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
         for outcome in outcomes:

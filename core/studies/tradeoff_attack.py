@@ -11,7 +11,9 @@ All are judged by `evaluate` on the same targets and words:
   where it is named: what the others learned anew is held against it;
 - `tokens`: the words of the released text, or of the tokens nearest to the released token vectors;
 - `posterior`: those of the likeliest tokens under what is released, by what the mechanism does and
-  how tokens are used in the attacker's own texts;
+  how tokens, and pairs of tokens, are used in the attacker's own texts;
+- `grid`: the same of noisy token vectors, without the tokens whose rounding grid a vector is off
+  (see `core.defences.metric_dp.release`: it breaks the release of plain float32 sums);
 - `reconstruct`: the words of the sentences that are read back, as that attack ships, turned on
   the defence as the search is; only where it is named, and of fewer texts, which its n says;
 - `retrieval`: the words that known texts with the nearest protected vectors agree on. It comes to
@@ -35,16 +37,16 @@ from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from core.attacks.inversion.classifiers.tuned import paired, taught, tune
 from core.attacks.inversion.evaluation import evaluate
 from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from core.attacks.inversion.noisy_tokens import NoisyTokenReader, ReleasedTokenVectors
 from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.registry import make_attack
 from core.attacks.inversion.released import ReleasedTokens, TokenReader
 from core.attacks.inversion.search.attack import SearchAttack
 from core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from core.attacks.inversion.shipped import load_attack, open_attack, shipped_folder
-from core.attacks.inversion.token_prior import TokenPrior
 from core.defences.chain import Chain
-from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.metric_dp.mechanisms import ChainedPrivatizer, privatizer_of
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts
 from core.defences.registry import entry_of, make_defence
 from core.encoders.cache import CachedEncoder
@@ -56,7 +58,7 @@ from core.specs import AttackSpec, DefenceSpec
 from core.studies.cell_attacks import attack_of
 from core.studies.rows import Cell
 from core.studies.tradeoff_guards import Guard
-from core.studies.tradeoff_said import FRESH, OF_TOKENS, attackers_told
+from core.studies.tradeoff_said import FRESH, GRID, OF_TOKENS, POSTERIOR, attackers_told
 from core.studies.tradeoff_summary import ALL_WORDS, TOKEN_INVERSION, leakage_measure
 from core.studies.tradeoff_texts import LEAST_HELD, AttackersTexts
 from core.studies.trained_defences import Remembered
@@ -70,6 +72,7 @@ __all__ = [
     "draws_noise",
     "released_texts",
     "releases_tokens",
+    "releases_vectors",
 ]
 
 ATTACKERS = ("tuned", "search", *OF_TOKENS)
@@ -128,9 +131,9 @@ def attack_scores(
     told = attackers_told(found, len(texts.known))
     if "tokens" in told:
         told["tokens"]["n_known"] = 0  # nothing is trained
-    if "posterior" in told:
-        reader: Any = found["posterior"][0]
-        told["posterior"]["reading"] = getattr(reader, "reading_", "vectors")
+    for name in {POSTERIOR, GRID} & told.keys():
+        reader: Any = found[name][0]
+        told[name]["reading"] = reader.reading_
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
@@ -142,7 +145,7 @@ def _ready(
     Where released tokens alone are read no vector is needed: nothing is encoded and trained then.
     """
     asked = set(cell["attackers"])
-    if cell["start"] and asked <= set(OF_TOKENS):
+    if cell["start"] and asked <= {*OF_TOKENS, GRID}:
         vocabulary = _shipped(encoder).vocabulary_
     else:
         scene = _Scene.of(guard, encoder, texts)
@@ -163,7 +166,7 @@ def _ready(
             anew = attack_of(cell).fit(scene.protected, scene.texts.known)
             yield FRESH[1], _JudgedBy(anew, vocabulary), *seen
     if releases_tokens(cell["defence"]):
-        for name in OF_TOKENS:
+        for name in (*OF_TOKENS, GRID):
             if name in asked:
                 yield name, *_reader(name, cell, encoder, vocabulary, texts), None
 
@@ -294,6 +297,11 @@ def releases_tokens(defence: str) -> bool:
     return entry_of(defence).releases_tokens
 
 
+def releases_vectors(defence: str) -> bool:
+    """Whether the noisy vectors of a text's tokens are what is released."""
+    return entry_of(defence).acts_on == "tokens"
+
+
 def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
     """Return what turns tokens into those that are released, or that an attacker reads."""
     opened = require_white_box(encoder, "Token inversion")
@@ -304,30 +312,21 @@ def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
     return privatizer_of(defence, opened, rng)
 
 
-def _released(cell: Cell, encoder: Encoder, known: Sequence[str] | None = None) -> ReleasedTokens:
-    """Return what an attacker holds of texts whose tokens are released.
-
-    Where vectors of tokens are, and the attacker's `known` texts are given: the likeliest tokens.
-    """
-    identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
-    opened = require_white_box(encoder, "The reader of tokens")
-    if known is None:
-        return ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
-    prior = TokenPrior.of(opened.token_ids(known), len(opened.tokens))
-    eta = float(cell["defence_settings"]["eta"])
-    likeliest = LikeliestTokens(opened, eta, prior.log, np.random.default_rng([cell["seed"], 4]))
-    return ReleasedTokens(opened, likeliest.tokens, identity=f"{identity}|likeliest")
-
-
 def _reader(
     name: str, cell: Cell, encoder: Encoder, vocabulary: Vocabulary, texts: AttackersTexts
 ) -> tuple[InversionAttack, Encoder]:
     """Return who reads released tokens, and what is read: as they are, or knowing the mechanism."""
-    released = _released(cell, encoder)
+    identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
+    opened = require_white_box(encoder, "The reader of tokens")
+    if name != "tokens" and releases_vectors(cell["defence"]):
+        eta, rng = float(cell["defence_settings"]["eta"]), np.random.default_rng([cell["seed"], 4])
+        vectors = ReleasedTokenVectors(
+            opened, eta, rng, identity=identity, release=release_under_noise
+        )
+        noisy: Any = NoisyTokenReader(vocabulary, uses_grid=name == GRID)
+        return noisy.fit(vectors, texts.known, texts.held), vectors
+    released = ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
     if name == "tokens":
-        return TokenReader(vocabulary).fit(released), released
-    if cell["defence"] == "token_representation":
-        released = _released(cell, encoder, known=texts.known)
         return TokenReader(vocabulary).fit(released), released
     knowing: Any = PosteriorReader(vocabulary, _privatizer(cell, encoder, 6))
     return knowing.fit(released, texts.known, texts.held), released

@@ -18,6 +18,7 @@ from core.studies.tradeoff_attack import released_texts
 from core.studies.tradeoff_guards import Guard, sides_of
 from core.studies.tradeoff_said import attackers_told
 from core.studies.tradeoff_summary import ATTRIBUTE
+from core.units import units_of
 
 __all__ = ["READER", "inferred_scores"]
 
@@ -64,6 +65,7 @@ def _read_off(cell: Cell, encoder: Encoder, sides: Sides) -> Score:
     known, held = both[: len(sides.known)], both[len(sides.known) :]
     attack = WordsAttack().fit(known, labels, n_labels=len(places), seed=cell["seed"])
     ranks = ranks_of(attack.scores(held), truth)
-    score = Answers(ranks, truth, sides.target_groups).top(1, cell["seed"])
+    units = units_of(sides.targets, sides.target_groups)
+    score = Answers(ranks, truth, units).top(1, cell["seed"])
     ends = Interval(100 * score.ci95.low, 100 * score.ci95.high, score.ci95.level)
     return Score(100 * score.value, ends, score.n, 100 * score.chance)

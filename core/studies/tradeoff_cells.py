@@ -36,14 +36,18 @@ from core.studies.tradeoff_attack import (
     N_SENTENCES,
     SENTENCES,
     releases_tokens,
+    releases_vectors,
 )
 from core.studies.tradeoff_attribute import READER
-from core.studies.tradeoff_said import FRESH, POSTERIOR
+from core.studies.tradeoff_said import FRESH, GRID, POSTERIOR
 from core.studies.tradeoff_settings import TradeoffSettings
 from core.studies.tradeoff_texts import auxiliary_digest
 from core.studies.tradeoff_use import contents_of
 from core.training.accounting import LEAST_EPSILON
 from core.training.private_heads import HeadSettings
+
+NOBODY = "none"
+"""Named in the place of attackers, where usefulness alone is measured."""
 
 __all__ = ["MEMBER_ATTACKS", "USUAL", "check_parts", "parts_of", "trained_part"]
 
@@ -125,8 +129,9 @@ def parts_of(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
     that reads what another defence releases.
     """
     if is_of_network(spec.name):
-        return {"use": {**_used(replace(asked, pairs=(), searches=())), **_network(spec)}}
-    found = {} if is_of_model(spec.name) else _attacks(asked, spec)
+        return {"use": {**_used(replace(asked, pairs=(), searches=())), **_network(asked, spec)}}
+    is_attacked = asked.attackers != (NOBODY,) and not is_of_model(spec.name)
+    found = _attacks(asked, spec) if is_attacked else {}
     if asked.tasks or asked.pairs or asked.searches:
         found["use"] = _used(asked)
         if is_of_model(spec.name):
@@ -151,12 +156,11 @@ def _attacks(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
     It needs nothing of the others, and where no tokens are released nobody reads them.
     """
     others = tuple(name for name in asked.attackers if name != POSTERIOR)
-    if len(others) == len(asked.attackers) or not others:
-        return {"attack": _attacked(asked, spec)}
-    found = {"attack": _attacked(replace(asked, attackers=others), spec)}
-    if releases_tokens(spec.name):
-        found[POSTERIOR] = _attacked(replace(asked, attackers=(POSTERIOR,)), spec)
-    return found
+    found = {"attack": _attacked(replace(asked, attackers=others), spec)} if others else {}
+    if POSTERIOR in asked.attackers and releases_tokens(spec.name):
+        also = (GRID,) if releases_vectors(spec.name) else ()
+        found[POSTERIOR] = _attacked(replace(asked, attackers=(POSTERIOR, *also)), spec)
+    return found or {"attack": _attacked(asked, spec)}
 
 
 def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
@@ -164,7 +168,7 @@ def _attacked(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
         raise InvalidInputError(
             f"--attack must be of probe_mlc here, which can be tuned, got {asked.attack!r}."
         )
-    known = (*ATTACKERS, AS_SHIPPED, SENTENCES, *FRESH)
+    known = (*ATTACKERS, GRID, AS_SHIPPED, SENTENCES, *FRESH)
     for name in asked.attackers:
         if name not in known:
             raise InvalidInputError(
@@ -263,13 +267,16 @@ def _head(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     return {"classifier": "private", "classifier_settings": settings}
 
 
-def _network(spec: DefenceSpec) -> Cell:
+def _network(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
     """Return how a network is fine-tuned on what is sent, as its own study does it."""
     from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 
     told, aside = dict(spec.settings), ("mechanism", "eta", "reader", "encoder", "seed")
-    made = ConstrainedClassifier(learning_rate=usual_rate(told["sends"], told["network"]))
+    rate = usual_rate(told["sends"], told["network"])
+    made = ConstrainedClassifier(learning_rate=rate, releases=asked.releases)
     settings = {k: getattr(made, k) for k in settings_of(type(made)) if k not in aside}
+    if asked.releases == "every_epoch":
+        del settings["releases"]  # cells of earlier versions do not say it
     return {"reader": told["network"], "reader_settings": settings}
 
 

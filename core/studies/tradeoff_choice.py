@@ -1,4 +1,4 @@
-"""Which defence to take: chosen on what is certain of usefulness and leakage, not on points.
+"""Which defence to take: chosen by interval ends, corrected for the number of settings compared.
 
 What leaks is what the attacker is after: words, an attribute, or who was in the training.
 """
@@ -6,16 +6,22 @@ What leaks is what the attacker is after: words, an attribute, or who was in the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from core.defences.registry import DEFENCES
-from core.results import Score
+from core.metrics import simultaneous_intervals
+from core.results import Interval, Score
+from core.studies.defence_grid import is_of_network
+from core.studies.listed_summary import listed_told, shipped_listed
 from core.studies.tradeoff_point import READS
-from core.studies.tradeoff_setting import promises
+from core.studies.tradeoff_setting import entry_shown, promises
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = [
+    "LEAKS_LEAST",
+    "NAMES_NOT_TESTED",
     "SHARE",
     "Choice",
     "attacked",
@@ -23,10 +29,15 @@ __all__ = [
     "choose",
     "high",
     "keeps",
+    "is_readable_and_worse",
     "leak_of",
+    "listed_said",
     "low",
+    "may_lose",
     "reads_of",
+    "simultaneous_leaks",
     "to_compare",
+    "unproven",
     "untimed",
     "within",
 ]
@@ -34,22 +45,54 @@ __all__ = [
 SHARE = 0.9
 """Of the way from guessing to the undefended encoder: what is to be kept, unless told."""
 
+LEAKS_LEAST: Mapping[str, str] = {
+    "words": "leaks the fewest words",
+    "attribute": "leaks the attribute least",
+    "membership": "leaks membership least",
+}
+"""What is said of the best setting, by what the attacker is after: one of `READS`."""
+
+NAMES_NOT_TESTED = (
+    "Attacks that pick a name or number from a list of candidates were not tested on this "
+    "defence: this is no evidence of safety."
+)
+"""What a low leakage of words does not show."""
+
+
+def listed_said(encoder: str, point: Point, *, is_brief: bool = False) -> str:
+    """Return what an attacker with a list of candidates finds behind a setting, or that none tried.
+
+    Raises
+    ------
+    ArtifactError
+        What ships for the encoder is damaged; the message names the file.
+    """
+    found = shipped_listed(encoder)
+    if found is None:
+        return NAMES_NOT_TESTED
+    return listed_told(found, point.defence, point.settings, is_brief=is_brief) or NAMES_NOT_TESTED
+
 
 @dataclass(frozen=True)
 class Choice:
-    """What the figures say of the defences for one task.
+    """The settings to choose for one task, and what they leak, corrected for the choice.
 
     Attributes
     ----------
     promising, measured : Point or None
-        Of the defences that keep enough, the one that surely leaks least: of those that promise
-        something, and of those that were only measured. None where none keeps enough.
+        Of the settings that keep enough usefulness, the one whose upper bound of leakage is least:
+        among those with a guarantee, and among the others. None where none keeps enough.
     base : Point
         Without a defence.
     alike : tuple of Point
-        Others that keep enough and cannot be told apart from the best, by their leakage.
+        Other settings that keep enough and do not leak significantly more than the best.
     reads : str
         What the attacker is after.
+    n_compared : int
+        Settings that keep enough usefulness, from which the least was chosen.
+    leaks : dict
+        Defence and settings to what the strongest attacker reads, for the settings compared: the
+        value, with an interval that holds for all of them together.
     """
 
     promising: Point | None
@@ -57,26 +100,37 @@ class Choice:
     base: Point
     alike: tuple[Point, ...]
     reads: str = "words"
+    n_compared: int = 0
+    leaks: Mapping[tuple[str, tuple[tuple[str, Any], ...]], Score] = field(default_factory=dict)
 
     def leak(self, point: Point) -> Score:
-        """Return what the strongest attacker reads through a defence."""
-        return leak_of(point, self.reads)
+        """Return what the strongest attacker reads through a defence.
+
+        The interval of a setting that was compared is corrected for the number of settings; that
+        of any other is its own.
+        """
+        corrected = self.leaks.get((point.defence, point.settings))
+        return leak_of(point, self.reads) if corrected is None else corrected
 
     @property
     def best(self) -> Point | None:
-        """The one of the two that surely leaks less, if there is one."""
+        """The one of the two with the lower upper bound, if there is one."""
         kept = [p for p in (self.promising, self.measured) if p is not None]
-        return _least(kept, self.reads)
+        return min(kept, key=lambda point: high(self.leak(point)), default=None)
 
     @property
     def helps(self) -> bool:
-        """Whether the best surely leaks less than no defence does."""
-        return self.best is not None and helps(self.best, self.base, self.reads)
+        """Whether the best leaks significantly less than no defence does."""
+        return self.best is not None and not self.beside_none(self.best)
 
     @property
     def shown(self) -> Point:
         """What a page shows first: the best, or no defence where none helps."""
         return self.best if self.best is not None and self.helps else self.base
+
+    def beside_none(self, point: Point) -> str:
+        """Return in words how a setting's leakage compares with none, as `beside_none`."""
+        return beside_none(self.leak(point), leak_of(self.base, self.reads))
 
 
 def reads_of(found: Tradeoff) -> list[str]:
@@ -129,23 +183,46 @@ def leak_of(point: Point, reads: str = "words") -> Score:
     return found[1] if found else Score(math.nan)
 
 
-def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words") -> Choice:
-    """Return the defences to take where so much of the usefulness is to be kept.
+def simultaneous_leaks(points: Sequence[Point], reads: str = "words") -> list[Score]:
+    """Return what the strongest attacker reads of each setting, with intervals that hold together.
 
-    Usefulness counts by the lower bound of its interval, leakage by the upper one, so that the
-    best of many is not the luckiest of many.
+    The least of K upper bounds of 97.5 % is too low in 1 - 0.975^K of all studies where K settings
+    leak alike: 22 of 100 for K = 10. Here each end is at 1 - 0.025 / K, so that the upper end of
+    whichever setting is chosen holds in 97.5 of 100 (`core.metrics.simultaneous_intervals`).
+    The strongest attacker is the one with the highest upper end.
+    """
+    if len(points) < 2:
+        return [leak_of(point, reads) for point in points]
+    names = [(i, name) for i, point in enumerate(points) for name in point.read_by(reads)]
+    runs = [points[i].runs.get(reads, {}).get(name) or (points[i].read_by(reads)[name],)
+            for i, name in names]  # fmt: skip
+    is_same = any(reads in point.same_sample for point in points)
+    ends = simultaneous_intervals(runs, len(points), is_same_sample=is_same)
+    read: list[list[Score]] = [[] for _ in points]
+    for (i, name), interval in zip(names, ends, strict=True):
+        score = points[i].read_by(reads)[name]
+        cut = Interval(max(0.0, interval.low), min(100.0, interval.high))
+        read[i].append(replace(score, ci95=cut) if score.has_interval else score)
+    return [max(each, key=lambda score: (high(score), score.value)) for each in read]
+
+
+def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words") -> Choice:
+    """Return the settings to choose where so much of the usefulness is to be kept.
+
+    Usefulness counts as in `keeps`, leakage by the upper end of an interval that is corrected for
+    the number of settings that keep enough.
     """
     base = found.undefended
     open_to = attacked(found, task, reads)
     kept = [p for p in open_to if not _is_base(p) and keeps(p, base, task, share)]
-    promising = _least([p for p in kept if promises(p, reads)], reads)
-    measured = _least([p for p in kept if not promises(p, reads)], reads)
-    best = _least([p for p in (promising, measured) if p is not None], reads)
-    alike = [] if best is None else [
-        p for p in kept
-        if p is not best and not leak_of(p, reads).is_resolved_from(leak_of(best, reads))
-    ]  # fmt: skip
-    return Choice(promising, measured, base, tuple(alike), reads)
+    leaks = simultaneous_leaks(kept, reads)
+    order = sorted(range(len(kept)), key=lambda i: high(leaks[i]))
+    promising = next((kept[i] for i in order if promises(kept[i], reads)), None)
+    measured = next((kept[i] for i in order if not promises(kept[i], reads)), None)
+    alike = [kept[i] for i in sorted(order[1:])
+             if not leaks[i].is_resolved_from(leaks[order[0]])]  # fmt: skip
+    corrected = {(p.defence, p.settings): leak for p, leak in zip(kept, leaks, strict=True)}
+    return Choice(promising, measured, base, tuple(alike), reads, len(kept), corrected)
 
 
 def to_compare(found: Tradeoff, task: str, choice: Choice) -> Point:
@@ -153,38 +230,74 @@ def to_compare(found: Tradeoff, task: str, choice: Choice) -> Point:
     if choice.best is not None:
         return choice.best
     others = [p for p in attacked(found, task, choice.reads) if not _is_base(p)]
-    return _least(others, choice.reads) or choice.base
+    return min(others, key=lambda p: high(leak_of(p, choice.reads)), default=choice.base)
 
 
-def keeps(point: Point, base: Point, task: str, share: float) -> bool:
-    """Whether a defence surely keeps a share of the way from guessing to no defence.
+def keeps(point: Point, base: Point, task: str, share: float, *, is_shown: bool = True) -> bool:
+    """Whether a defence is shown to keep a share of the way from guessing to no defence.
 
-    By the interval of the difference on the same texts where that was measured; else by that of
-    the usefulness itself.
+    By the lower end of the interval of the difference on the same texts where that was measured;
+    else of that of the usefulness itself. Where it need not be shown, by the value alone.
     """
-    useful = base.utility[task]
-    worth = useful.value - useful.chance
-    change = point.change.get(task)
+    at = low if is_shown else _value
+    lost, change = may_lose(base, task, share), point.change.get(task)
     if change is not None:
-        return low(change) >= -(1 - share) * worth
-    return low(point.utility[task]) >= useful.chance + share * worth
+        return at(change) >= -lost
+    return at(point.utility[task]) >= base.utility[task].value - lost
 
 
-def helps(point: Point, base: Point, reads: str = "words") -> bool:
-    """Whether a defence surely leaks less than none: their intervals share no value."""
-    return high(leak_of(point, reads)) < low(leak_of(base, reads))
+def may_lose(base: Point, task: str, share: float) -> float:
+    """Return by how much usefulness may fall where a share of its way from guessing is kept."""
+    useful = base.utility[task]
+    return (1 - share) * (useful.value - useful.chance)
 
 
-def beside_none(point: Point, base: Point, reads: str = "words") -> str:
-    """Return in words how much a defence leaks beside none; empty where it is surely less.
+def _value(score: Score) -> float:
+    return score.value
 
-    Where words are released, an attacker reads them off, and knows more than a vector tells.
+
+def unproven(
+    found: Tradeoff, task: str, share: float = SHARE, reads: str = "words"
+) -> Point | None:
+    """Return the setting that may keep enough and leaks least, significantly less than none.
+
+    One whose usefulness is enough by its value and not by the lower end of its interval; None
+    where there is none. Leakage counts as in `choose`, corrected for the number of such settings.
     """
-    if helps(point, base, reads):
+    base = found.undefended
+    maybe = [
+        p
+        for p in attacked(found, task, reads)
+        if not _is_base(p)
+        and keeps(p, base, task, share, is_shown=False)
+        and not keeps(p, base, task, share)
+    ]
+    leaks = simultaneous_leaks(maybe, reads)
+    less = [(high(leak), i) for i, leak in enumerate(leaks)
+            if not beside_none(leak, leak_of(base, reads))]  # fmt: skip
+    return maybe[min(less)[1]] if less else None
+
+
+def beside_none(leak: Score, base: Score) -> str:
+    """Return in words how what leaks compares with what leaks without a defence.
+
+    Empty where it is significantly less: the intervals share no value.
+    """
+    if high(leak) < low(base):
         return ""
-    if low(leak_of(point, reads)) > high(leak_of(base, reads)):
+    if low(leak) > high(base):
         return "more than without a defence"
-    return "not told apart from no defence"
+    return "not significantly less than without a defence"
+
+
+def is_readable_and_worse(point: Point, base: Point, reads: str = "words") -> bool:
+    """Whether a defence releases tokens, or their vectors, and leaks significantly more than none.
+
+    Without a defence the attacker has a vector alone; released tokens can be read off.
+    """
+    entry = entry_shown(point.defence)
+    is_readable = entry.releases_tokens or is_of_network(point.defence)
+    return is_readable and low(leak_of(point, reads)) > high(leak_of(base, reads))
 
 
 def low(score: Score) -> float:
@@ -195,10 +308,6 @@ def low(score: Score) -> float:
 def high(score: Score) -> float:
     """Return the upper end of a score; its value where there is no interval."""
     return score.ci95.high if score.has_interval else score.value
-
-
-def _least(points: Sequence[Point], reads: str) -> Point | None:
-    return min(points, key=lambda point: high(leak_of(point, reads)), default=None)
 
 
 def _is_base(point: Point) -> bool:

@@ -65,9 +65,9 @@ def shipped_tables(encoder: str) -> list[Path]:
     """Return where the tables lie that ship for an encoder: the first has the most tasks.
 
     The first is of all strengths of what needs no training, the second of every kind of defence at
-    one or two strengths.
+    one or two strengths, the third of the usefulness for support messages alone.
     """
-    first, *more = (SHIPPED / f"{encoder}{kind}.json" for kind in ("", "-all"))
+    first, *more = (SHIPPED / f"{encoder}{kind}.json" for kind in ("", "-all", "-banking"))
     return [first, *filter(Path.exists, more)]
 
 
@@ -95,6 +95,8 @@ def shipped_tradeoff(encoder: str) -> Tradeoff:
 def _summarised(rows: Sequence[Row]) -> Tradeoff:
     found = summarise(rows)
     _ = found.undefended, found.tasks
+    if not all(point.leaks for point in found.points):
+        raise InvalidInputError("No row tells what an attacker reads of the words.")
     return found
 
 

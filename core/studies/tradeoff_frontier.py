@@ -1,8 +1,9 @@
 """The settings that no other surely beats, and between what bounds the best trade-off lies.
 
-Of each setting the intervals tell the worse and the better end: so useful at least and leaking so
-much at most, or the other way round. Where all intervals hold, the least leakage to be had at a
-usefulness lies between the steps through the worse ends and those through the better ones.
+Each setting has a worse and a better end: least useful and most leaking, or the reverse. Leakage
+has intervals that hold for all settings together, usefulness each setting's own. Where the
+intervals hold, the least leakage to be had at a usefulness lies between the steps through the worse
+ends and those through the better ones.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.studies.tradeoff_choice import attacked, high, leak_of, low
+from core.studies.tradeoff_choice import attacked, high, low, simultaneous_leaks
 from core.studies.tradeoff_summary import Point, Tradeoff
 
 __all__ = ["Ends", "Frontier", "frontier", "steps"]
@@ -42,8 +43,9 @@ class Frontier:
 def frontier(found: Tradeoff, task: str, reads: str = "words") -> Frontier:
     """Return the settings that no other surely beats, and the band in which the best lie."""
     points = attacked(found, task, reads)
-    worse = [(low(p.utility[task]), high(leak_of(p, reads))) for p in points]
-    better = [(high(p.utility[task]), low(leak_of(p, reads))) for p in points]
+    leaks = simultaneous_leaks(points, reads)
+    worse = [(low(p.utility[task]), high(leak)) for p, leak in zip(points, leaks, strict=True)]
+    better = [(high(p.utility[task]), low(leak)) for p, leak in zip(points, leaks, strict=True)]
     if not points:
         return Frontier((), (), ())
     start = min(useful for useful, _ in worse)

@@ -93,7 +93,9 @@ class HeadUse:
         self.seconds += time.perf_counter() - begun
         self.heads.append(head)
         chance = 100 * float(np.bincount(ids[held]).max()) / len(held)
-        return Hits(head.probabilities(vectors[held]).argmax(1) == ids[held], chance)
+        return Hits(
+            head.probabilities(vectors[held]).argmax(1) == ids[held], chance, task.units(held)
+        )
 
     def encode(self, vectors: Vectors) -> Vectors:
         """Return what the first head answers for vectors, so that it can be timed."""

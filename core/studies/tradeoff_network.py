@@ -66,7 +66,7 @@ class NetworkUse:
         self.networks.append(network)
         right = network.predict(self._opened, examples, held) == examples.class_ids[held]
         counts = np.bincount(examples.class_ids[held])
-        return Hits(right, 100 * float(counts.max()) / len(held))
+        return Hits(right, 100 * float(counts.max()) / len(held), task.units(held))
 
     def answer(self, texts: Sequence[str]) -> Any:
         """Return what the first network answers for texts, so that it can be timed."""

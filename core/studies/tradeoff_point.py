@@ -13,7 +13,7 @@ from core.results import Score
 from core.specs import DefenceSpec
 from core.studies.provenance import Provenance
 
-__all__ = ["READS", "Point", "known_entry", "strength"]
+__all__ = ["READS", "Point", "known_entry", "strength", "upper_end"]
 
 READS: Mapping[str, str] = {
     "words": "words recovered, F1",
@@ -56,6 +56,10 @@ class Point:
     all_words : dict
         Attacker to the F1 in which words outside every vocabulary count as missed; empty in what
         earlier versions measured.
+    runs : dict
+        `words`, `attribute` or `membership` to attacker to the scores of each seed.
+    same_sample : frozenset of str
+        Which of these every seed measured on the same texts or documents.
     """
 
     defence: str
@@ -72,6 +76,10 @@ class Point:
     milliseconds: float | None = None
     milliseconds_alone: float | None = None
     all_words: dict[str, Score] = field(default_factory=dict)
+    releases: int = 1
+    """Of the same text: more where a network was trained on a fresh copy of it in every epoch."""
+    runs: Mapping[str, Mapping[str, tuple[Score, ...]]] = field(default_factory=dict)
+    same_sample: frozenset[str] = frozenset()
 
     def read_by(self, what: str) -> dict[str, Score]:
         """Return what each attacker reads who is after `words`, `attribute` or `membership`."""
@@ -79,14 +87,18 @@ class Point:
         return found
 
     def strongest(self, what: str) -> tuple[str, Score] | None:
-        """Return the attacker who reads most of it, and how much; None where none was tried."""
+        """Return the attacker who may read most, and what it reads; None where none was tried.
+
+        By the upper end of the interval: the bound of a setting is then the bound of its strongest
+        attacker, whichever that is. The greater value decides between equal ends.
+        """
         found = self.read_by(what)
-        return max(found.items(), key=lambda item: item[1].value) if found else None
+        return max(found.items(), key=upper_end) if found else None
 
     @property
     def attacker(self) -> str:
-        """The attacker who reads most words."""
-        return max(self.leaks, key=lambda name: self.leaks[name].value)
+        """The attacker who may read most words."""
+        return max(self.leaks.items(), key=upper_end)[0]
 
     @property
     def leakage(self) -> Score:
@@ -123,6 +135,12 @@ class Point:
     def label(self) -> str:
         """The strength in words, such as `η 75`."""
         return strength(self.defence, dict(self.settings))
+
+
+def upper_end(item: tuple[str, Score]) -> tuple[float, float]:
+    """Return by what attackers are compared: the upper end, then the value."""
+    score = item[1]
+    return (score.ci95.high if score.has_interval else score.value), score.value
 
 
 def known_entry(defence: str) -> DefenceEntry | None:

@@ -14,15 +14,15 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.attacks.inversion.noisy_tokens import NoisyTokenReader, ReleasedTokenVectors
 from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.released import ReleasedTokens
 from core.attacks.inversion.token_prior import TokenPrior
 from core.corpora.near_duplicates import CONTAINED, THRESHOLD, containment, shingles, similarity
 from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.likeliest import LikeliestTokens
 from core.defences.metric_dp.mechanisms import privatizer_of
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.protected import generator_of
 from core.defences.registry import make_defence
 from core.encoders.white_box import require_white_box
@@ -36,6 +36,11 @@ __all__ = ["TELLS", "OwnTexts", "law_of", "likeliest_text", "tells_law"]
 TELLS = ("santext", "santext_plus", "custext", "tem")
 """Mechanisms that can tell P[y | x] of each token."""
 
+NOISY = "token_representation"
+"""The mechanism whose density is known, P[z | x] of each token's noisy vector."""
+
+Law = PosteriorReader | NoisyTokenReader
+
 _N_HELD = 200
 """The attacker's texts on which a reading is chosen, at most a tenth of them."""
 _MOST_MEMBERS = 100
@@ -45,7 +50,7 @@ _MOST_MEMBERS = 100
 def tells_law(spec: DefenceSpec) -> bool:
     """Whether there is such a reader of what a setting releases, within seconds."""
     members: Any = dict(spec.settings).get("k", 0)
-    return spec.name in TELLS and members <= _MOST_MEMBERS
+    return spec.name in (*TELLS, NOISY) and members <= _MOST_MEMBERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +116,7 @@ class OwnTexts:
         return places
 
 
-def law_of(own: OwnTexts, spec: DefenceSpec, seed: int) -> PosteriorReader:
+def law_of(own: OwnTexts, spec: DefenceSpec, seed: int) -> Law:
     """Return who knows what a setting does to each token, and chose a reading.
 
     Takes seconds: of each token that the texts hold it is asked what may become of it. What is
@@ -124,15 +129,19 @@ def law_of(own: OwnTexts, spec: DefenceSpec, seed: int) -> PosteriorReader:
     seed : int
         Of the attacker's own draws, by which the reading is chosen.
     """
+    if spec.name == NOISY:
+        eta, rng = float(dict(spec.settings)["eta"]), generator_of(seed)
+        vectors = ReleasedTokenVectors(
+            own.encoder, eta, rng, identity=spec.name, release=release_under_noise
+        )
+        return NoisyTokenReader(own.vocabulary).fit(vectors, own.known, own.held, own.prior)
     change: Any = privatizer_of(make_defence(spec), own.encoder, generator_of(seed))
     released = ReleasedTokens(own.encoder, change.tokens, identity=spec.name)
     return PosteriorReader(own.vocabulary, change).fit(released, own.known, own.held, own.prior)
 
 
-def likeliest_text(
-    own: OwnTexts, found: Defended, prior: TokenPrior, law: PosteriorReader | None
-) -> str | None:
-    """Return the text of the likeliest tokens under what was released; None where none can be told.
+def likeliest_text(own: OwnTexts, found: Defended, prior: TokenPrior, law: Law) -> str | None:
+    """Return the text of the likeliest tokens under what was released; None where nothing was.
 
     Special tokens are no words, and left out.
 
@@ -140,19 +149,15 @@ def likeliest_text(
     ----------
     prior : TokenPrior
         See `OwnTexts.prior_beside`.
-    law : PosteriorReader or None
-        What the mechanism does; not needed of noisy vectors of tokens, whose density is known.
+    law : PosteriorReader or NoisyTokenReader
+        What the mechanism does.
     """
-    read: NDArray[np.int64]
-    if found.noisy is not None:
-        noise = LikeliestTokens(own.encoder, found.eta, prior.log, np.random.default_rng(0))
-        read = noise.likeliest(found.noisy)
-    elif law is not None and found.released is not None:
-        knowing = copy.copy(law)
-        knowing.prior_ = prior
-        (read,) = knowing.read([found.released])
-    else:
+    seen: Any = found.released if found.noisy is None else found.noisy
+    if seen is None:
         return None
+    knowing = copy.copy(law)
+    knowing.prior_ = prior
+    (read,) = knowing.read([seen])
     return own.encoder.text_of(read[np.isin(read, candidate_ids(own.encoder))].tolist())
 
 

@@ -13,6 +13,7 @@ from core.studies.tradeoff_point import Point
 __all__ = [
     "ATTACKERS_SINCE",
     "FRESH",
+    "GRID",
     "OF_TOKENS",
     "POSTERIOR",
     "attack_said",
@@ -28,6 +29,8 @@ ATTACKERS_SINCE = 3
 POSTERIOR = "posterior"
 OF_TOKENS = ("tokens", POSTERIOR)
 """Those read what is released, no vector of a text."""
+GRID = "grid"
+"""Comes to noisy token vectors wherever `posterior` does."""
 FRESH = ("retrieval", "probe_mlc")
 """Who comes to defences that are trained: both read of what was defended alone, and the first is of
 another family than the adversary of any defence."""
@@ -42,6 +45,10 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "reconstruct": ("search for the sentence", Access.QUERIES.needs),
     "tokens": ("reader of tokens", "the released text, or token vectors and the encoder's own"),
     "posterior": ("reader of tokens", "what is released, the mechanism and texts of its own"),
+    "grid": (
+        "reader of tokens, by rounding",
+        "what is released, the mechanism, how it computes, and texts of its own",
+    ),
     "retrieval": ("neighbours", Access.PAIRS.needs),
     "probe_mlc": ("probe-started classifier, trained anew", Access.PAIRS.needs),
     "linear": ("linear classifier", Access.PAIRS.needs),
@@ -89,14 +96,27 @@ def use_said(facts: Mapping[str, Any]) -> str:
         if n_train and n_test
         else f"the official split, tested on {part}, or four fifths of the texts against the fifth"
     )
+    drawn = "".join(
+        f" {', '.join(each['tasks'])}: {each['n_train']:,} training and {each['n_test']:,} test "
+        f"texts, drawn at random{_in_precision(each['precision'], facts)}."
+        for each in facts.get("subsets", ())
+    )
     return (
         f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "
         "cosine and human scores"
         + (f"; search: the right one of {facts['n_searched']} first, in per cent"
            if "n_searched" in facts else "")
+        + "".join(f"; {name}: the nearest training text has the label of the test text, in per cent"
+                  for name in facts.get("label_searches", ()))
         + "."
+        + drawn
         + apart
     )  # fmt: skip
+
+
+def _in_precision(precision: str, facts: Mapping[str, Any]) -> str:
+    """Return in which arithmetic the encoder ran, where that differs from the other tasks."""
+    return "" if precision in ("", facts.get("encoder_precision")) else f", encoded in {precision}"
 
 
 def attack_said(facts: Mapping[str, Any]) -> str:
@@ -118,7 +138,7 @@ def attack_version(rows: Sequence[Row], points: Iterable[Point]) -> int:
     What a later version teaches its classifiers changes nothing of who reads released tokens.
     Rows that tell no version are of the first.
     """
-    read = {(point.defence, point.settings) for point in points if point.attacker not in OF_TOKENS}
+    read = {(p.defence, p.settings) for p in points if p.leaks and p.attacker not in OF_TOKENS}
     versions = [
         (row.get("versions") or {}).get("study", 1)
         for row in rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from core.defences.trained.under_noise.registry import RELEASES
 from core.specs import setting
 from core.studies.adversarial_attack import ATTRIBUTE_ATTACKERS
 from core.studies.apart import near_setting
@@ -27,7 +28,7 @@ class TradeoffSettings:
     searches: tuple[str, ...] = setting(
         (),
         "the same, of texts to be found: NAME=FILE, or NAME=FILE:COLUMN=VALUE, of question1 and "
-        "question2",
+        "question2; or NAME=FILE of texts with a `label`, to be found by texts of the same label",
         holds="searches",
     )
     encoder: str = setting("minilm", "the encoder that is defended")
@@ -41,7 +42,7 @@ class TradeoffSettings:
         ATTACKERS,
         "who attacks each defence, knowing it; `retrieval` comes to trained ones too; "
         "named here, `shipped` is the search as it ships, and `reconstruct` reads sentences of "
-        "some of the texts",
+        "some of the texts; `none` alone measures usefulness and attacks nothing",
     )
     attack: str = setting("probe_mlc", "the classifier that reads, tuned on each defence")
     auxiliary: str = setting(
@@ -60,6 +61,12 @@ class TradeoffSettings:
     seeds: tuple[int, ...] = setting((0, 1, 2), "one run each", low=0)
     attack_settings: tuple[tuple[str, Any], ...] = setting(
         (), "a setting of the attackers that are trained anew", flag="set"
+    )
+    releases: str = setting(
+        "once",
+        "noisy copies of each text that a network under noise is trained on: one, as attackers "
+        "have, or a fresh one in every epoch, as in the paper, whose odds compose",
+        choices=RELEASES,
     )
     rounds_timed: int = setting(
         0,

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.defences.registry import DEFENCES
-from core.errors import InvalidInputError
 from core.results import Score
 from core.studies.defence_grid import is_of_model, is_of_network, sent_by
+from core.studies.odds import releases_of
 from core.studies.provenance import Provenance
 from core.studies.rows import Row, failures, mean_row_score
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import Point, known_entry, strength
 from core.studies.tradeoff_said import POSTERIOR, attack_said, attack_version, use_said
 from core.studies.tradeoff_tables import attackers_table, head, more_columns
+from core.tasks.names import USES, use_of
 
 __all__ = [
     "ALL_WORDS",
@@ -52,11 +53,13 @@ FACTS = ("study", "n_train", "n_test", "n_searched", "n_auxiliary", "n_targets",
           "attack", "settings", "auxiliary", "start", "encoder_precision", "encoder_backend",
           "machine", "attributes", "attribute", "n_labels", "n_attribute_known",
           "n_attribute_targets", "task", "task_near", "n_attacked", "n_shadows",
-          "n_timed")  # fmt: skip
+          "n_timed", "label_searches")  # fmt: skip
 """What all rows share, or all that attack, or all that use."""
 
 _READ = (LEAKAGE, ATTRIBUTE, MEMBERSHIP, ALL_WORDS)
 """What attackers read; all else is usefulness."""
+_READS_OF = {LEAKAGE: "words", ATTRIBUTE: "attribute", MEMBERSHIP: "membership"}
+"""Measures of what an attacker may be after."""
 _OF_VECTORS = ("attack", "attribute")
 """The parts that say what vectors tell."""
 _OPTIONAL = {"attribute", "membership", "time"}  # those that a point may be without
@@ -100,6 +103,20 @@ class Tradeoff:
     def tasks(self) -> list[str]:
         """The tasks in the order measured."""
         return list(self.points[0].utility)
+
+    @property
+    def uses(self) -> list[str]:
+        """What the vectors were used for in any task: keys of `core.tasks.names.USES`."""
+        found = {use_of(self.measures.get(task, "")) for task in self.tasks}
+        return [use for use in USES if use in found]
+
+    def tasks_of(self, use: str) -> list[str]:
+        """Return the tasks of a use in the order measured."""
+        return [task for task in self.tasks if use_of(self.measures.get(task, "")) == use]
+
+    def opening_task(self, use: str) -> str:
+        """Return the task of a use that most settings were measured for, the first of equals."""
+        return max(self.tasks_of(use), key=lambda t: sum(t in p.utility for p in self.points))
 
     @property
     def attackers(self) -> list[str]:
@@ -146,10 +163,31 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     facts["seeds"] = list(dict.fromkeys(row["seed"] for row in rows))
     facts["seconds"] = sum(row.seconds or 0.0 for row in rows)
     facts["version"] = attack_version(rows, points)
+    if subsets := _subsets(rows, facts):
+        facts["subsets"] = subsets
     named = dict.fromkeys(measure for row in rows for measure in row.scores)
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}
     return Tradeoff(points, facts, measures)
+
+
+def _subsets(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tasks measured on other texts than the first row's, with how they were measured.
+
+    Each entry holds `tasks`, `n_train`, `n_test` and `precision`, that of the encoder.
+    """
+    usual = (facts.get("n_train"), facts.get("n_test"))
+    found: dict[tuple[int, int, str], dict[str, None]] = {}
+    for row in rows:
+        sizes = (row.get("n_train", 0), row.get("n_test", 0))
+        if row.get("part") == "use" and sizes != usual and all(sizes):
+            tasks = (measure.partition(": ")[2] for measure in row.scores)
+            place = (*sizes, str(row.get("encoder_precision", "")))
+            found.setdefault(place, {}).update(dict.fromkeys(tasks))
+    return [
+        {"tasks": list(names), "n_train": n_train, "n_test": n_test, "precision": precision}
+        for (n_train, n_test, precision), names in found.items()
+    ]
 
 
 def _is_of_posterior(row: Row) -> bool:
@@ -203,14 +241,17 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
     utility: dict[str, Score] = {}
     change: dict[str, Score] = {}
     read: dict[str, dict[str, Score]] = {what: {} for what in _READ}
+    runs: dict[str, dict[str, tuple[Score, ...]]] = {what: {} for what in _READS_OF.values()}
     for measure, score in means.items():
         head, colon, name = measure.partition(": ")
         if head in read:
-            read[head][name or str(rows[0].get("attack", _FORMER_ATTACKER))] = score
+            name = name or str(rows[0].get("attack", _FORMER_ATTACKER))
+            read[head][name] = score
+            if head in _READS_OF:
+                each = _one_a_seed(rows, measure)
+                runs[_READS_OF[head]][name] = tuple(row.scores[measure] for row in each)
         elif colon:
             (change if head.startswith(_CHANGE) else utility)[name] = score
-    if not read[LEAKAGE]:
-        raise InvalidInputError(f"No row of {defence} holds {LEAKAGE}.")
     told = tuple(row.provenance for row in rows if row.provenance is not None)
     point = Point(
         defence, settings, utility, read[LEAKAGE], means.get(TOKEN_INVERSION), change, told
@@ -224,7 +265,17 @@ def _point(defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequenc
         training_minutes=_mean_fact(rows, "training_minutes"),
         milliseconds=_mean_fact(_timed_apart(rows), "milliseconds_a_text"),
         milliseconds_alone=_mean_fact(rows, "milliseconds_alone"),
+        releases=max(map(_releases, rows), default=1),
+        runs=runs,
+        same_sample=frozenset(_READS_OF[each] for each in same if each in _READS_OF),
     )
+
+
+def _releases(row: Row) -> int:
+    """Return how often a text is released where a row measures; once unless a network learns."""
+    if not (is_of_network(row["defence"]) and "reader_settings" in row):
+        return 1
+    return releases_of({**row, "defence": row["defence_settings"]["sends"]})
 
 
 def _one_a_seed(rows: Sequence[Row], measure: str) -> list[Row]:
@@ -257,21 +308,25 @@ def markdown(rows: Sequence[Row]) -> str:
     tasks = found.tasks if found.points else []
     attackers = found.attackers
     more = more_columns(found.points, found.facts)
-    columns = ["defence", "strength", *tasks, "words recovered, F1", "by",
-               *(f"by {name}" for name in attackers if len(attackers) > 1),
-               "tokens back, %", *(name for name, _, _ in more)]  # fmt: skip
+    columns = ["defence", "strength", *tasks]
+    if attackers:
+        columns += ["words recovered, F1", "by",
+                    *(f"by {name}" for name in attackers if len(attackers) > 1),
+                    "tokens back, %"]  # fmt: skip
+    columns += [name for name, _, _ in more]
     lines: list[list[str]] = []
     if found.points:
         first = found.points[0]
-        guesses = (*(first.utility[task] for task in tasks), first.leakage)
+        guesses = [first.utility[task] for task in tasks]
+        guesses += [first.leakage] if attackers else []
         told = ["guessing", "", *(_chance(score) for score in guesses)]
         gap = [""] * (len(columns) - len(more) - len(told))
         lines.append([*told, *gap, *(guess for _, _, guess in more)])
     for point in found.points:
-        back = point.token_inversion
-        scores = [_said(point.utility.get(task)) for task in tasks]
-        each = [_said(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
-        told = [*scores, point.leakage.said(), point.attacker, *each, _said(back)]
+        told = [_said(point.utility.get(task)) for task in tasks]
+        if attackers:
+            each = [_said(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
+            told += [point.leakage.said(), point.attacker, *each, _said(point.token_inversion)]
         told += [of_point(point) for _, of_point, _ in more]
         lines.append([point.defence, point.label, *told])
     for row in failures(rows):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.studies.defence_grid import is_of_network
-from core.studies.odds import ODDS, kept_odds, odds_note
+from core.studies.odds import COMPOSED, ODDS, ONE_RELEASE, kept_odds, odds_note
 from core.studies.rows import Row
 from core.studies.tables import markdown_table
 from core.studies.tradeoff_point import READS, Point
@@ -21,6 +21,7 @@ COSTS: Mapping[str, Callable[[Point], float | None]] = {
     "training, minutes": lambda point: point.training_minutes,
     "milliseconds a text": lambda point: point.milliseconds,
 }
+_TIME = "milliseconds a text"
 """What a defence costs in time, by how a table calls it."""
 
 _OTHERS = ("attribute", "membership")
@@ -30,10 +31,14 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     """Return the title, and what a reader of the table has to know."""
     more = notes(points, facts)
     machine = f" on {facts['machine']}" if "machine" in facts else ""
+    attacked = (
+        f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
+        if any(point.leaks for point in points)
+        else ""
+    )
     return (
         f"# Utility against leakage\n\nEncoder {facts['encoder']}, frozen. {use_said(facts)} "
-        f"Words recovered: by the strongest of the attackers, named beside; {attack_said(facts)} "
-        f"Under {seeds_said(points)}; n of words are of all seeds together{_sizes(points)}. Means "
+        f"{attacked}Under {seeds_said(points)}; {_sizes(points)}. Means "
         "over seeds with 95 % intervals: the greater of the error within a seed and the spread "
         "between seeds; of tasks with an official split, both. "
         f"{facts['seconds'] / 60:.0f} minutes of "
@@ -43,7 +48,7 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
 
 def seeds_said(points: Sequence[Point]) -> str:
     """Return under how many seeds points were measured, and how many of them under fewer."""
-    runs = [min(s.n_seeds for s in (*p.utility.values(), p.leakage)) for p in points]
+    runs = [min(s.n_seeds for s in (*p.utility.values(), *p.leaks.values())) for p in points]
     most = max(runs, default=0)
     told = f"{most} seed{'s' * (most != 1)}"
     fewer = [n for n in runs if n < most]
@@ -54,20 +59,25 @@ def seeds_said(points: Sequence[Point]) -> str:
 
 
 def _sizes(points: Sequence[Point]) -> str:
-    """Return on how many texts, or pairs, usefulness was tested."""
+    """Return on how many texts words were attacked, and usefulness was tested."""
     told = [f"{task} {score.n:,}" for task, score in points[0].utility.items()] if points else []
-    return f", those of usefulness {', '.join(told)}" if told else ""
+    if not any(point.leaks for point in points):
+        return f"n of usefulness are {', '.join(told)}"
+    words = "n of words are of all seeds together"
+    return f"{words}, those of usefulness {', '.join(told)}" if told else words
 
 
 def more_columns(
     points: Sequence[Point], facts: Mapping[str, Any]
 ) -> list[tuple[str, Callable[[Point], str], str]]:
     """Return the columns that stand: name, what of a point, and what guessing reaches."""
-    found: list[tuple[str, Callable[[Point], str], str]] = [
-        ("n", lambda point: f"{point.leakage.n:,}", ""),
-        ("seeds", lambda point: str(point.leakage.n_seeds), ""),
-        ("needs", lambda point: told_of(point.attacker)[1], ""),
-    ]
+    found: list[tuple[str, Callable[[Point], str], str]] = []
+    if any(point.leaks for point in points):
+        found += [
+            ("n", lambda point: f"{point.leakage.n:,}", ""),
+            ("seeds", lambda point: str(point.leakage.n_seeds), ""),
+            ("needs", lambda point: told_of(point.attacker)[1], ""),
+        ]
     open_scores = [score for point in points for score in point.all_words.values()]
     if open_scores:
         found.append(("of all words, F1", _of_all_words, f"{open_scores[0].chance:.1f}"))
@@ -77,11 +87,16 @@ def more_columns(
             found.append((READS[what], _strongest(what), f"{read[0].chance:.1f}"))
             found.append(("by", _by(what), ""))
     for name, cost in COSTS.items():
-        if any(cost(point) is not None for point in points):
+        is_shown = name != _TIME or _is_timed(points)
+        if is_shown and any(cost(point) is not None for point in points):
             found.append((name, _cost(cost), ""))
     encoder = str(facts.get("encoder", ""))
     if any(kept_odds(point.spec, encoder) for point in points):
-        found.append((ODDS.lower(), lambda point: kept_odds(point.spec, encoder), ""))
+        if any(point.releases > 1 for point in points):
+            found.append(("releases of a text", lambda point: str(point.releases), ""))
+        found.append(
+            (ODDS.lower(), lambda point: kept_odds(point.spec, encoder, point.releases), "")
+        )
     return found
 
 
@@ -118,8 +133,11 @@ def _cost(cost: Callable[[Point], float | None]) -> Callable[[Point], str]:
 _OF_NETWORKS = (
     "constrained is a network fine-tuned under noise, one a task: what leaves is what its users' "
     "mechanism releases, and words are read as behind that. Its accuracy is held against a linear "
-    "classifier of undefended vectors and may be above it; training on a text takes a new draw of "
-    "it each epoch, of which one is attacked here."
+    "classifier of undefended vectors and may be above it."
+)
+_SEVERAL = (
+    "Where a training text is released several times, once per epoch, the odds are composed over "
+    "all releases, but the attackers here have one of them: who has all reads more."
 )
 
 
@@ -153,15 +171,25 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
         )
     if any(is_of_network(point.defence) for point in points):
         found.append(_OF_NETWORKS)
-    if any(point.milliseconds is not None for point in points):
+    if any(point.releases > 1 for point in points):
+        found.append(_SEVERAL)
+    if _is_timed(points):
         found.append(
             f"Milliseconds: encoder and defence, a mean over a batch of {facts.get('n_timed', 0)} "
             f"texts{_in_turn(points)}. Minutes: of the defence's own training, without the "
             "encoding."
         )
-    if odds := odds_note([point.spec for point in points], str(facts.get("encoder", ""))):
+    covers = COMPOSED if any(point.releases > 1 for point in points) else ONE_RELEASE
+    if odds := odds_note([p.spec for p in points], str(facts.get("encoder", "")), covers):
         found.append(f"Odds: {odds}")
     return found
+
+
+def _is_timed(points: Sequence[Point]) -> bool:
+    """Whether points tell how long a text takes; usefulness alone is measured beside other work."""
+    is_attacked = any(point.leaks for point in points)
+    return any(point.milliseconds is not None and (is_attacked or point.milliseconds_alone)
+               for point in points)  # fmt: skip
 
 
 def _in_turn(points: Sequence[Point]) -> str:

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from core.attacks.inversion.lifted import Lift
 from core.defences.chain import Chain
 from core.defences.metric_dp.mechanisms import TokenRepresentation, privatizer_of
-from core.defences.metric_dp.noise import draw_noise
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.protected import generator_of
 from core.defences.registry import ChainEntry, entry_of
 from core.defences.shipped import find_shipped, with_trained
-from core.encoders.white_box import require_white_box
+from core.encoders.white_box import require_white_box, token_table
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.specs import DefenceSpec
@@ -128,9 +128,7 @@ def way_back(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> 
 def _noisy(encoder: WhiteBoxEncoder, made: TokenRepresentation, text: str) -> NDArray[np.float32]:
     """Return the noisy vectors of a text's tokens, from which the encoder goes on."""
     (ids,) = encoder.token_ids([text])
-    table = encoder.token_vectors.detach().float().cpu().numpy()
-    noise = draw_noise(len(ids), table.shape[1], made.eta, rng=generator_of(made.seed))
-    return np.asarray(table[ids] + noise, np.float32)
+    return release_under_noise(token_table(encoder)[ids], made.eta, generator_of(made.seed))
 
 
 class _Known:
@@ -139,6 +137,7 @@ class _Known:
     def __init__(self, encoder: Encoder, vectors: Vectors) -> None:
         self.name, self.fingerprint = encoder.name, encoder.fingerprint
         self.dimension, self._vectors = encoder.dimension, vectors
+        self.base = encoder
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         assert len(texts) == len(self._vectors)

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.corpora import split_reference
 from core.encoders.cache import CachedEncoder
-from core.protocols import Encoder
+from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import Score
 from core.studies.named_texts import NamedTexts
 from core.studies.rows import Cell
@@ -18,7 +18,7 @@ from core.studies.tradeoff_summary import change_measure, utility_measure
 from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.outcomes import Outcome, Task
 from core.tasks.pairs import read_pairs
-from core.tasks.searches import SearchTask, read_searches
+from core.tasks.searches import LabelSearchTask, SearchTask, read_searches
 
 __all__ = ["contents_of", "facts_of", "open_tasks", "sizes_of", "undefended", "use_scores"]
 
@@ -28,9 +28,10 @@ def use_scores(
 ) -> tuple[dict[str, Score], dict[str, Any]]:
     """Return what each task scores behind the defence, and by how much that differs from none.
 
-    Both are trained and tested on the same texts, and the difference is taken text by text.
+    Both are trained and tested on the same texts, and the difference is taken text by text. Tasks
+    of the same texts share one release: no text is put through the defence twice.
     """
-    own = CachedEncoder(encoder)
+    own, protected = CachedEncoder(encoder), _ReleasedOnce(protected)
     scores: dict[str, Score] = {}
     tasks = open_tasks(cell["tasks"], cell["pairs"], cell["searches"])
     for task in tasks:
@@ -42,12 +43,31 @@ def use_scores(
     return scores, facts_of(tasks, cell)
 
 
+class _ReleasedOnce:
+    """An encoder behind a defence that releases a list of texts once, however often it is asked."""
+
+    def __init__(self, protected: Encoder) -> None:
+        self._protected = protected
+        self._released: dict[bytes, Vectors] = {}
+        self.name, self.dimension = protected.name, protected.dimension
+        self.fingerprint = protected.fingerprint
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        key = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).digest()
+        if key not in self._released:
+            self._released[key] = self._protected.encode(texts, on_progress)
+        return self._released[key]
+
+
 def facts_of(tasks: Sequence[Task], cell: Cell) -> dict[str, Any]:
     """Return which tasks test every run on the same texts, and what is not tested on."""
+    label_searches = [task.name for task in tasks if isinstance(task, LabelSearchTask)]
     return {
+        **({"label_searches": label_searches} if label_searches else {}),
         "same_texts": [task.name for task in tasks if task.has_official_split],
         "task_near_duplicates": {task.name: task.n_near_duplicates(**sizes_of(task, cell))
-                              for task in tasks if isinstance(task, LabelledTask)},
+                              for task in tasks
+                              if isinstance(task, LabelledTask | LabelSearchTask)},
     }  # fmt: skip
 
 

@@ -70,14 +70,14 @@ class Remembered:
     def __init__(self, encoder: Encoder) -> None:
         self.name, self.dimension = encoder.name, encoder.dimension
         self.fingerprint = encoder.fingerprint
-        self._encoder = encoder
+        self.base = encoder
         self._found: dict[str, Vectors] = {}
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) vectors of n texts; those that are new are encoded."""
         new = [text for text in dict.fromkeys(texts) if text not in self._found]
         if new:
-            self._found.update(zip(new, self._encoder.encode(new, on_progress), strict=True))
+            self._found.update(zip(new, self.base.encode(new, on_progress), strict=True))
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         return np.stack([self._found[text] for text in texts])

@@ -221,6 +221,8 @@ class Constrained:
     theirs: float | None
     n_train: int
     n_seeds: int
+    releases: int
+    """Noisy copies of each training text that it was trained on; 0 without noise."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ class UnderNoise:
         """Return the points of a task and a network, by mechanism, η growing."""
         own = [p for p in self.points if (p.task, p.reader) == (task, reader)]
         places = list(dict.fromkeys(p.mechanism for p in own))
-        return sorted(own, key=lambda p: (places.index(p.mechanism), p.eta))
+        return sorted(own, key=lambda p: (places.index(p.mechanism), p.eta, p.releases))
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,8 @@ class Adapted:
         before, and seen by the paper's.
     losses : tuple of (int, float)
         Tokens seen at this η, and the loss on held-out texts.
+    releases : int
+        Noisy copies of each text of the task that it was fine-tuned on.
     """
 
     task: str
@@ -290,6 +294,7 @@ class Adapted:
     losses: tuple[tuple[int, float], ...]
     n_train: int
     n_seeds: int
+    releases: int
 
     @property
     def they_won_back(self) -> float | None:

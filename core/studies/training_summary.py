@@ -16,6 +16,7 @@ from core.results import Score
 from core.studies.adversarial_tables import settings_in, verdicts
 from core.studies.in_order import TOKEN, change_of, changes_of
 from core.studies.named_texts import NamedTexts
+from core.studies.odds import arm_of, releases_of
 from core.studies.privacy_paper import ADAPTED, CONSTRAINED, NULL
 from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
 from core.studies.provenance import Provenance
@@ -144,13 +145,16 @@ def _families(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _constrained(rows: Sequence[Row]) -> UnderNoise:
-    groups = _by(rows, "task", "reader", "defence", "eta")
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = (*(row[name] for name in ("task", "reader", "defence", "eta")), releases_of(row))
+        groups.setdefault(key, []).append(row)
     points = [_constrained_at(key, own) for key, own in groups.items()]
     return UnderNoise(tuple(points), _provenances(rows))
 
 
 def _constrained_at(key: tuple[Any, ...], rows: Sequence[Row]) -> Constrained:
-    task, reader, mechanism, eta = key
+    task, reader, mechanism, eta, releases = key
     first, is_null = rows[0], mechanism == "none"
     theirs = NULL.get((task, reader)) if is_null else None
     if first["paper_eta"] is not None:
@@ -162,12 +166,13 @@ def _constrained_at(key: tuple[Any, ...], rows: Sequence[Row]) -> Constrained:
         eta=math.inf if eta is None else float(eta),
         paper_eta=first["paper_eta"],
         accuracy=_mean(rows, "accuracy"),
-        change=None if is_null else _mean(rows, "change"),
-        by_noise=None if is_null else _mean(rows, "change_by_noise"),
+        change=_mean(rows, "change") if "change" in first.scores else None,
+        by_noise=_mean(rows, "change_by_noise") if "change_by_noise" in first.scores else None,
         from_token=change_of(rows, TOKEN),
         theirs=theirs,
         n_train=int(first["n_train"]),
         n_seeds=_n_seeds(rows),
+        releases=releases,
     )
 
 
@@ -203,6 +208,7 @@ def _adapted(key: tuple[Any, ...], rows: Sequence[Row]) -> Adapted:
         losses=tuple((int(tokens), float(loss)) for tokens, loss in first["loss_by_tokens"]),
         n_train=int(first["n_train"]),
         n_seeds=_n_seeds(rows),
+        releases=releases_of(first),
     )
 
 
@@ -277,6 +283,7 @@ def _spent(rows: Sequence[Row], before: str) -> Spent | None:
         tight=None if tight is None else float(tight),
         noise_multiplier=float(most[f"{before}noise_multiplier"]),
         n_steps=int(most[f"{before}n_steps"]),
+        of_group=most.facts.get(f"{before}epsilon_group"),
     )
 
 
@@ -308,7 +315,7 @@ def _version(rows: Sequence[Row]) -> int:
 
 def _place(row: Row) -> str:
     """Return what a row is of, whatever it says: two of the same would count twice."""
-    return json.dumps([row.get(name) for name in _PLACE], sort_keys=True)
+    return json.dumps([arm_of(row), *(row.get(name) for name in _PLACE)], sort_keys=True)
 
 
 def _n_seeds(rows: Sequence[Row]) -> int:

@@ -20,6 +20,7 @@ from core.defences.trained.adaptive import AdaptivePretraining
 from core.defences.trained.constrained import ConstrainedClassifier, usual_rate
 from core.durable import make_folder
 from core.encoders import load_encoder
+from core.encoders.cache import CachedEncoder
 from core.encoders.white_box import require_white_box
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
@@ -101,7 +102,7 @@ def without_noise(cell: Cell) -> Cell:
     return without_pretraining(cell) | {
         "defence": "none",
         "defence_settings": {},
-        "reader_settings": {**cell["reader_settings"], **rate},
+        "reader_settings": {**_without_releases(cell), **rate},
     }
 
 
@@ -116,8 +117,13 @@ def same_without_noise(cell: Cell) -> Cell:
         return without_noise(cell)
     return without_pretraining(cell) | {
         "defence_settings": {},
-        "reader_settings": {**cell["reader_settings"], "is_noisy": False},
+        "reader_settings": {**_without_releases(cell), "is_noisy": False},
     }
+
+
+def _without_releases(cell: Cell) -> dict[str, Any]:
+    """Return a reader's settings but for how often noise is drawn, which there is none of."""
+    return {k: v for k, v in cell["reader_settings"].items() if k != "releases"}
 
 
 def without_pretraining(cell: Cell) -> Cell:
@@ -239,7 +245,8 @@ def _sentences(corpus: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=2)
 def _encoder(name: str) -> WhiteBoxEncoder:
-    return require_white_box(load_encoder(EncoderSpec(name=name)), "Training under noise")
+    encoder = CachedEncoder(load_encoder(EncoderSpec(name=name)))
+    return require_white_box(encoder, "Training under noise")
 
 
 def _clock(run: Path, told: Cell) -> WorkClock:

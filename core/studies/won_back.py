@@ -49,7 +49,7 @@ def won_back(
     rows = np.random.default_rng([seed, 31]).integers(n, size=(n_resamples, n))
     costs = lost[rows].mean(1)
     value = 100 * float(gain.mean() / lost.mean())
-    if costs.min() <= 0:
+    if n < 2 or costs.min() <= 0:
         return Score(value, n=n, chance=0.0)
     low, high = np.quantile(100 * gain[rows].mean(1) / costs, [0.025, 0.975])
-    return Score(value, Interval(float(low), float(high)), n, 0.0)
+    return Score(value, Interval(min(float(low), value), max(float(high), value)), n, 0.0)

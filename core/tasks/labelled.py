@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from core.errors import InvalidInputError
 from core.protocols import Encoder
 from core.results import Score
 from core.tasks.outcomes import Hits
+from core.units import units_or_none
 
 __all__ = ["LABEL_COLUMN", "SPLIT_COLUMN", "LabelledTask", "read_labelled"]
 
@@ -94,7 +96,11 @@ class LabelledTask:
         classifier.fit(seen / scale, labels[known])
         right = classifier.predict(unseen / scale) == labels[held]
         _, counts = np.unique(labels[held], return_counts=True)
-        return Hits(right, 100 * int(counts.max()) / len(held))
+        return Hits(right, 100 * int(counts.max()) / len(held), self.units(held))
+
+    def units(self, rows: NDArray[np.intp]) -> tuple[Hashable, ...] | None:
+        """Return the unit of some texts, by their places; None where none is a copy of another."""
+        return units_or_none([self.texts[i] for i in rows])
 
     def parts(
         self, *, n_train: int = 0, n_test: int = 0, seed: int

@@ -73,7 +73,7 @@ class LogisticTask:
         seen, unseen = (seen - mean) / spread, (unseen - mean) / spread
         right = _fitted(seen, labels[known], seed).predict(unseen) == labels[held]
         _, counts = np.unique(labels[held], return_counts=True)
-        return Hits(right, 100 * int(counts.max()) / len(held))
+        return Hits(right, 100 * int(counts.max()) / len(held), self.labelled.units(held))
 
     def _features(self, encoder: Encoder, rows: list[int]) -> Vectors:
         one = encoder.encode([self.first[i] for i in rows])

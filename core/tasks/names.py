@@ -4,7 +4,28 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["TASK_NAMES", "task_said"]
+__all__ = ["TASK_NAMES", "USES", "task_said", "use_of"]
+
+USES: dict[str, str] = {
+    "search": "Search",
+    "classification": "Classification",
+    "similarity": "Similarity",
+}
+"""What vectors are used for, and its title; the first is what most people store vectors for."""
+
+_USE_OF_MEASURE = {"recall@1": "search", "precision@1": "search", "spearman": "similarity"}
+
+
+def use_of(measure: str) -> str:
+    """Return the use that a task's measure belongs to, one of `USES`.
+
+    Examples
+    --------
+    >>> use_of("precision@1"), use_of("accuracy"), use_of("spearman")
+    ('search', 'classification', 'similarity')
+    """
+    return _USE_OF_MEASURE.get(measure, "classification")
+
 
 TASK_NAMES: dict[str, str] = {
     "SST-2": "film reviews, whole sentences: liked or not",
@@ -16,6 +37,8 @@ TASK_NAMES: dict[str, str] = {
     "STS-b": "two sentences: how alike",
     "MRPC": "two sentences: do they say the same",
     "QQP": "search: the same question in other words",
+    "BANKING77": "messages to a bank: which of 77 intents",
+    "BANKING77-search": "search: messages to a bank with the same intent",
 }
 """Data sets that the field knows by their short names."""
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval
+from core.intervals import bootstrap_interval, clopper_pearson
 from core.protocols import Encoder
 from core.rank_correlation import spearman_correlation, spearman_difference
 from core.results import Interval, Score
+from core.units import effective_size
 
 __all__ = ["Hits", "Outcome", "Ranks", "Task"]
 
@@ -67,25 +68,31 @@ class Hits:
     right : ndarray of bool, shape (n,)
     chance : float
         Per cent that guessing reaches.
+    units : tuple or None
+        The unit of each text (`core.units.units_or_none`); None where each is its own.
     """
 
     right: NDArray[np.bool_]
     chance: float
+    units: tuple[Hashable, ...] | None = None
 
     def score(self) -> Score:
-        """Return the per cent right; the interval is that of Clopper and Pearson."""
-        n, n_right = len(self.right), int(self.right.sum())
-        from scipy.stats import binomtest
+        """Return the per cent right; the interval is that of Clopper and Pearson.
 
-        ends = binomtest(n_right, n).proportion_ci(method="exact")
-        interval = Interval(100 * float(ends.low), 100 * float(ends.high))
-        return Score(100 * n_right / n, interval, n, self.chance)
+        Implements Korn & Graubard (1998) where texts are copies: n is their effective size.
+        """
+        n, share = len(self.right), float(self.right.mean())
+        size = n if self.units is None else effective_size(self.units)
+        # An effective size is not whole; the formula does not ask for it.
+        ends = clopper_pearson(share * size, size)  # type: ignore[arg-type]
+        interval = Interval(100 * ends.low, 100 * ends.high)
+        return Score(100 * share, interval, n, self.chance)
 
     def change_from(self, other: Hits, seed: int = 0) -> Score:
         """Return the difference in per cent right."""
         _check_same(len(self.right), len(other.right))
         difference = 100 * (self.right.astype(np.float64) - other.right)
-        interval = bootstrap_interval(difference, seed=seed)
+        interval = bootstrap_interval(difference, groups=self.units, seed=seed)
         return Score(float(difference.mean()), interval, len(difference), 0.0)
 
 
@@ -96,17 +103,23 @@ class Ranks:
     cosines: NDArray[np.float64]
     scores: NDArray[np.float64]
     seed: int = 0
+    units: tuple[Hashable, ...] | None = None
+    """Of each pair (`core.units.units_or_none`); None where each is its own."""
 
     def score(self) -> Score:
         """Return Spearman's correlation × 100; chance is none."""
-        value, ends = spearman_correlation(self.cosines, self.scores, seed=self.seed)
+        value, ends = spearman_correlation(
+            self.cosines, self.scores, groups=self.units, seed=self.seed
+        )
         interval = Interval(100 * ends.low, 100 * ends.high)
         return Score(100 * value, interval, len(self.scores), 0.0)
 
     def change_from(self, other: Ranks, seed: int = 0) -> Score:
         """Return the difference of the correlations × 100."""
         _check_same(len(self.scores), len(other.scores))
-        value, ends = spearman_difference(self.cosines, other.cosines, self.scores, seed=seed)
+        value, ends = spearman_difference(
+            self.cosines, other.cosines, self.scores, groups=self.units, seed=seed
+        )
         interval = Interval(100 * ends.low, 100 * ends.high)
         return Score(100 * value, interval, len(self.scores), 0.0)
 

@@ -15,6 +15,7 @@ from core.corpora.tables import read_rows
 from core.protocols import Encoder, Vectors
 from core.results import Score
 from core.tasks.outcomes import Ranks
+from core.units import units_or_none
 
 __all__ = ["PAIR_COLUMNS", "PairTask", "read_pairs"]
 
@@ -50,7 +51,8 @@ class PairTask:
         rows = np.random.default_rng(seed).permutation(len(self.scores))[:n]
         one = encoder.encode([self.first[i] for i in rows])
         two = encoder.encode([self.second[i] for i in rows])
-        return Ranks(_cosines(one, two), np.array(self.scores)[rows], seed)
+        units = units_or_none([f"{self.first[i]}\n{self.second[i]}" for i in rows])
+        return Ranks(_cosines(one, two), np.array(self.scores)[rows], seed, units)
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:

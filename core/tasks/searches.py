@@ -1,22 +1,25 @@
-"""Search: whether a text is found by another of the same meaning, among many."""
+"""Search: whether the nearest stored vector belongs to a text that answers the query."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.corpora import Columns
 from core.corpora.raw_files import refusal
-from core.corpora.tables import read_rows
+from core.corpora.tables import open_table, read_rows
 from core.errors import InvalidInputError
 from core.protocols import Encoder, Vectors
 from core.results import Score
+from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.outcomes import Hits
 
-__all__ = ["SEARCH_COLUMNS", "SearchTask", "read_searches"]
+__all__ = ["SEARCH_COLUMNS", "LabelSearchTask", "SearchTask", "is_label_search", "read_searches"]
 
 SEARCH_COLUMNS = Columns(text="question1", others=("question2",))
 """Of pairs of questions that ask the same."""
@@ -61,27 +64,99 @@ class SearchTask:
                 f"{self.name} needs {max(n, 2)} pairs of texts, and has {len(self.queries)}."
             )
         rows = np.random.default_rng([seed, 5]).permutation(len(self.queries))[:n]
-        asked = _unit(encoder.encode([self.queries[i] for i in rows]))
-        stored = _unit(encoder.encode([self.stored[i] for i in rows]))
-        nearest = np.concatenate(
-            [(asked[i : i + 1024] @ stored.T).argmax(1) for i in range(0, n, 1024)]
-        )
-        return Hits(nearest == np.arange(n), 100 / n)
+        asked = encoder.encode([self.queries[i] for i in rows])
+        stored = encoder.encode([self.stored[i] for i in rows])
+        return Hits(_nearest(asked, stored) == np.arange(n), 100 / n)
 
 
-def read_searches(name: str, path: Path, column: str = "", value: str = "") -> SearchTask:
-    """Read a table with the columns question1 and question2, each text once.
+@dataclass(frozen=True)
+class LabelSearchTask:
+    """Search among labelled texts: a stored text answers a query that has the same label.
+
+    The test texts of `labelled` are the queries and its training texts are stored, so that the
+    texts and their vectors are those of the classification task.
+    """
+
+    measure: ClassVar[str] = "precision@1"
+
+    name: str
+    labelled: LabelledTask
+
+    @property
+    def has_official_split(self) -> bool:
+        """Whether every run has the same queries."""
+        return self.labelled.has_official_split
+
+    def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
+        """Return how often the nearest stored text has the label of the query, in per cent."""
+        return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
+
+    def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
+        """Return for which queries the nearest stored text, by cosine, has the query's label.
+
+        Queries and stored texts both come from `encoder`: behind a defence, both are protected.
+        Chance is what a stored text drawn at random reaches.
+
+        Parameters
+        ----------
+        n_train, n_test : int
+            Stored texts and queries at most; 0 for all.
+        seed : int
+            Of the drawing, as in `LabelledTask.parts`.
+
+        Raises
+        ------
+        InvalidInputError
+            Fewer texts than asked for, or one label only.
+        """
+        stored, asked = self.labelled.parts(n_train=n_train, n_test=n_test, seed=seed)
+        labels = np.array(self.labelled.labels)
+        vectors = encoder.encode([self.labelled.texts[i] for i in (*stored, *asked)])
+        nearest = _nearest(vectors[len(stored) :], vectors[: len(stored)])
+        frequency = Counter(labels[stored])
+        chance = float(np.mean([frequency[label] for label in labels[asked]])) / len(stored)
+        return Hits(labels[stored][nearest] == labels[asked], 100 * chance)
+
+    def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
+        """Return how many texts are no queries, as they nearly repeat stored texts."""
+        return self.labelled.n_near_duplicates(n_train=n_train, n_test=n_test, seed=seed)
+
+
+def is_label_search(path: Path) -> bool:
+    """Whether a table holds texts with labels to search in, and no pairs of questions."""
+    table = open_table(path)
+    names = table.names if table is not None else []
+    return SEARCH_COLUMNS.text not in names and "label" in names
+
+
+def read_searches(
+    name: str, path: Path, column: str = "", value: str = ""
+) -> SearchTask | LabelSearchTask:
+    """Read a search task: pairs of questions, or labelled texts to search for the same label.
+
+    A table with the columns question1 and question2 holds pairs, each text once. A table with a
+    `label` and no question1 is read as a labelled task (`LabelSearchTask`).
 
     Parameters
     ----------
     column, value : str
-        Only the rows with this value in this column; empty for all.
+        Of pairs, only the rows with this value in this column; empty for all.
 
     Raises
     ------
     InvalidInputError
-        Another table, a question that is no text, or no row of that value.
+        Another table, a question that is no text, no row of that value, or a condition on a
+        labelled table.
     """
+    if is_label_search(path):
+        if column:
+            raise InvalidInputError(
+                f"{path} holds labelled texts, of which all are searched; {column}={value} chooses "
+                f"pairs of questions. Give {name}=FILE alone."
+            )
+        table = open_table(path)
+        has_text = table is not None and "text" in table.names
+        return LabelSearchTask(name, read_labelled(name, path, "text" if has_text else None))
     others = ("question2", column) if column else ("question2",)
     seen: set[str] = set()
     queries, stored = [], []
@@ -104,6 +179,13 @@ def read_searches(name: str, path: Path, column: str = "", value: str = "") -> S
 
 def _said(column: str, value: str) -> str:
     return f" whose {column} is {value!r}" if column else ""
+
+
+def _nearest(asked: Vectors, stored: Vectors) -> NDArray[np.intp]:
+    """Return the row of the stored vector with the greatest cosine, for each query."""
+    asked, stored = _unit(asked), _unit(stored)
+    blocks = range(0, len(asked), 1024)
+    return np.concatenate([(asked[i : i + 1024] @ stored.T).argmax(1) for i in blocks])
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InvalidInputError, MissingDependencyError
+from core.errors import InvalidInputError, MissingDependencyError, install
 
-__all__ = ["DELTA", "LEAST_EPSILON", "MOST_EPSILON", "Accounts", "Privacy", "Promise",
-           "accounts_of", "check_installed", "epsilon_of", "epsilon_of_copies", "noise_for",
+__all__ = ["DELTA", "GROUP", "LEAST_EPSILON", "MOST_EPSILON", "PUBLIC", "UNIT", "Accounts",
+           "Privacy", "Promise", "accounts_of", "check_installed", "delta_warning", "epsilon_of",
+           "epsilon_of_copies", "noise_for",
            "opacus_accountants"]  # fmt: skip
 
 DELTA = 1e-5
@@ -63,9 +64,45 @@ class Promise:
             )
 
 
+UNIT = "a text, which is a row of the file"
+"""What is put in or left out where ε compares two sets of training texts."""
+
+PUBLIC = "The number of texts and the names of the classes are public: they are not protected."
+
+GROUP = 10
+"""Texts of one person, or phrases of one sentence, of which ε is told where no number is known."""
+
+MOST_LEAKED = 0.1
+"""Texts that a training may publish whole, on average, without breaking its δ: δ·n."""
+
+
+def delta_warning(delta: float, n: float) -> str:
+    """Return why δ is too great for n texts, in a sentence; empty where δ·n is at most 0.1.
+
+    A training that publishes each text with probability δ keeps to (0, δ): δ·n texts on average.
+
+    Examples
+    --------
+    >>> delta_warning(1e-5, 6_911)
+    ''
+    >>> delta_warning(1e-5, 66_983)[:36]
+    'δ · n = 0.67 is above 0.1: a trainin'
+    """
+    if delta * n <= MOST_LEAKED:
+        return ""
+    return (
+        f"δ · n = {delta * n:.2g} is above {MOST_LEAKED:g}: a training that publishes one text "
+        f"with a chance of {delta * n:.0%} would keep to this δ. Use a δ of at most "
+        f"{MOST_LEAKED / n:.1g} for {n:,.0f} texts."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What DP-SGD promises: (ε, δ) by the accountant of Rényi differential privacy."""
+    """What DP-SGD promises: (ε, δ) by the accountant of Rényi differential privacy.
+
+    ε is of one text. Of k texts together, such as all of one person, see `of_copies`.
+    """
 
     epsilon: float
     delta: float
@@ -96,7 +133,9 @@ class Privacy:
         return accounts_of(self.noise_multiplier, self.sample_rate, self.n_steps, self.delta)
 
     def of_copies(self, n_copies: int) -> float:
-        """Return the ε, at the same δ, of a text that is there so many times: all copies or none.
+        """Return the ε, at the same δ, of so many texts together: all of them or none.
+
+        They may be the copies of one text, the texts of one person, or the phrases of a sentence.
 
         Raises
         ------
@@ -270,5 +309,5 @@ def opacus_accountants() -> Any:
 def _missing(package: str) -> MissingDependencyError:
     return MissingDependencyError(
         f"Training with differential privacy needs the `{package}` package: "
-        "pip install leakscope[private]"
+        f"{install('opacus', 'dp-accounting')}"
     )

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import ArtifactError, DivergedError, MissingDependencyError
+from core.errors import ArtifactError, DivergedError, MissingDependencyError, install
 from core.protocols import OnProgress, Restorable, no_progress
 from core.training.accounting import Privacy, Promise, epsilon_of, noise_for, opacus_accountants
 from core.training.loop import Loop, train
@@ -256,7 +256,7 @@ def _opacus(
     except ImportError as error:
         raise MissingDependencyError(
             "Training with differential privacy needs the `opacus` package: "
-            "pip install leakscope[private]"
+            f"{install('opacus', 'dp-accounting')}"
         ) from error
     is_ghost = noising.clipping == "ghost"
     wrapped: Any

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval, ratio_interval
+from core.intervals import balanced_interval, bootstrap_interval, ratio_interval
 from core.results import Interval, Score
 
 __all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "ratio", "topic_share"]
 
 _CHUNK = 4096
+
+_UNEQUAL = 1.1
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,14 @@ class Answers:
         0 where the true label is the likeliest.
     truth : ndarray of int64, shape (n,)
         The number of the true label.
-    groups : sequence of str or None
-        What each target comes from: intervals are of groups, since texts of one are alike.
+    groups : sequence or None
+        The unit of each target (`core.units.units_of`): intervals are of units, since texts of one
+        are alike; None where each target is its own.
     """
 
     ranks: NDArray[np.int64]
     truth: NDArray[np.int64]
-    groups: Sequence[str] | None = None
+    groups: Sequence[Hashable] | None = None
 
     def hits(self, k: int) -> NDArray[np.float64]:
         """Return 1 for each target whose label is among the k likeliest, else 0."""
@@ -47,17 +50,29 @@ class Answers:
     def top(self, k: int, seed: int = 0) -> Score:
         """Return the top-k accuracy in [0, 1], its interval by a bootstrap of groups.
 
-        Where all targets are of one group, nothing tells how groups differ: [0, 1].
+        Where all targets are of one group, nothing shows how groups differ: NO_INTERVAL.
         """
         hits = self.hits(k)
-        found = bootstrap_interval(hits, groups=self.groups, seed=seed)
-        return Score(float(hits.mean()), _within(found, 0.0), len(hits), self.chance(k))
+        found = bootstrap_interval(hits, groups=self.groups, bounds=(0.0, 1.0), seed=seed)
+        return Score(float(hits.mean()), found, len(hits), self.chance(k))
 
+    @property
+    def is_unequal(self) -> bool:
+        """Whether one label has over a tenth more of the targets than an equal share."""
+        return self.chance(1) * len(np.unique(self.truth)) > _UNEQUAL
 
-def _within(found: Interval, low: float) -> Interval:
-    if np.isnan(found.low):
-        return Interval(low, 1.0, found.level)
-    return Interval(max(low, found.low), min(1.0, found.high), found.level)
+    def balanced(self, seed: int = 0) -> Score:
+        """Return the balanced accuracy in [0, 1]: the mean over labels of the share found.
+
+        Implements Brodersen et al. (2010), Eq. 1 with two labels, for any number of them. An
+        answer that ignores the text reaches 1 / |S|, however unequal the labels are. The interval
+        is `core.intervals.balanced_interval`, by a bootstrap of groups.
+        """
+        hits = self.hits(1)
+        labels, own = np.unique(self.truth, return_inverse=True)
+        value = float(np.mean([hits[own == i].mean() for i in range(len(labels))]))
+        found = balanced_interval(hits, own, groups=self.groups, seed=seed)
+        return Score(value, found, len(hits), 1 / len(labels))
 
 
 def ranks_of(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -87,8 +102,8 @@ def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
     """
     _check_same(one, other)
     gained = one.hits(k) - other.hits(k)
-    found = bootstrap_interval(gained, groups=one.groups, seed=seed)
-    return Score(float(gained.mean()), _within(found, -1.0), len(gained), 0.0)
+    found = bootstrap_interval(gained, groups=one.groups, bounds=(-1.0, 1.0), seed=seed)
+    return Score(float(gained.mean()), found, len(gained), 0.0)
 
 
 def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:

@@ -7,7 +7,7 @@ would find the chapter, not the author. So what is parted are units of several t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,6 +18,7 @@ from core.attacks.attributes.examples import Examples
 from core.attacks.attributes.limits import MOST_LABELS
 from core.corpora.near_duplicates import THRESHOLD, near_duplicates
 from core.errors import InvalidInputError
+from core.units import units_or_none
 
 __all__ = ["GAP", "MOST_LABELS", "SPLITS", "Draw", "Plan", "draw"]
 
@@ -80,6 +81,11 @@ class Draw:
         Rows of the targets, and the number of each one's label in `labels`.
     groups : tuple of str or None
         What each target comes from.
+    units : tuple or None
+        The unit of each target (`core.units.units_or_none`); None where each target is its own.
+    n_drawn : tuple of int
+        How many targets of each label were drawn, before any was left out: how frequent labels are
+        among the texts attacked.
     n_left_out : int
         Labels that have too few texts.
     n_near_duplicates : int
@@ -91,6 +97,8 @@ class Draw:
     targets: NDArray[np.int64]
     truth: NDArray[np.int64]
     groups: tuple[str, ...] | None
+    units: tuple[Hashable, ...] | None = None
+    n_drawn: tuple[int, ...] = ()
     n_left_out: int = 0
     n_near_duplicates: int = 0
 
@@ -266,12 +274,15 @@ def _without_repetitions(
     names, parts = list(parted), list(parted.values())
     names, parts = [names[i] for i in order], [parts[i] for i in order]
     of_group = examples.groups
+    groups = None if of_group is None else tuple(of_group[targets[i]] for i in kept)
     return Draw(
         tuple(names),
         {s: np.array([p.known[s] for p in parts], np.int64) for s in parts[0].known},
         np.array([targets[i] for i in kept], np.int64),
         np.array([place[truth[i]] for i in kept], np.int64),
-        None if of_group is None else tuple(of_group[targets[i]] for i in kept),
+        groups,
+        units_or_none([texts[targets[i]] for i in kept], groups),
+        tuple(len(part.held) for part in parts),
         n_left_out,
         len(repeated),
     )

@@ -73,7 +73,7 @@ def read_examples(
     group_column: str | None = None,
     text_column: str | None = None,
 ) -> Examples:
-    """Read labelled texts of a table (CSV, TSV, JSONL, Parquet), a row each.
+    """Read labelled texts of a table (CSV, TSV, JSON, JSONL, Parquet), a row each.
 
     Rows without a label are left out, and counted.
 

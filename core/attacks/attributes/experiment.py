@@ -15,6 +15,7 @@ from core.attacks.attributes.discriminant import Discriminant, discriminant_of
 from core.attacks.attributes.draw import Draw
 from core.attacks.attributes.examples import Examples
 from core.attacks.attributes.linear import LinearProbe, train_all
+from core.attacks.attributes.majority import MajorityAttack
 from core.attacks.attributes.program import Linear, Problem
 from core.protocols import Encoder, OnProgress, no_progress
 
@@ -139,6 +140,9 @@ def answer_all(
 def _alone(attack: AttributeAttack, case: Case, examples: Examples, drawn: Draw) -> Found:
     rows, labels = case.training(drawn)
     texts = [examples.texts[i] for i in rows]
+    if isinstance(attack, MajorityAttack):  # as many texts of each label are labelled: those drawn
+        labels = np.repeat(np.arange(case.n_labels), drawn.n_drawn[: case.n_labels])
+        texts = [""] * len(labels)
     attack.fit(texts, labels, n_labels=case.n_labels, seed=case.seed)
     targets = drawn.targets[drawn.tested(case.n_labels)]
     return _found(case, attack.scores([examples.texts[i] for i in targets]), drawn)
@@ -172,8 +176,8 @@ def _found(
 ) -> Found:
     tested = drawn.tested(case.n_labels)
     truth = drawn.truth[tested]
-    groups = None if drawn.groups is None else tuple(drawn.groups[i] for i in tested)
-    answers = Answers(ranks_of(scores, truth), truth, groups)
+    units = None if drawn.units is None else tuple(drawn.units[i] for i in tested)
+    answers = Answers(ranks_of(scores, truth), truth, units)
     return Found(case, answers, scores.argmax(1).astype(np.int64), linear)
 
 

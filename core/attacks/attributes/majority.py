@@ -1,4 +1,4 @@
-"""The most frequent labels, whatever the text: what guessing reaches."""
+"""The most frequent labels, whatever the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ __all__ = ["MajorityAttack"]
 
 @dataclass
 class MajorityAttack:
-    """Answers labels by how often they stand among the labelled texts; reads no target."""
+    """Answers labels by how often they occur among the texts that it is fitted on; reads no target.
+
+    Fit it on labels that are as frequent as among the targets: where as many texts of each label
+    are labelled, these say nothing of it.
+    """
 
     def fit(
         self,

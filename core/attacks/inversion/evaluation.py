@@ -14,6 +14,7 @@ from core.attacks.fitted import check_vectors
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.registry import INVERSION_ATTACKS
 from core.attacks.inversion.shipped import shipped_vocabulary
+from core.encoders.white_box import parts_read
 from core.errors import InvalidInputError
 from core.metrics import score_words
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
@@ -51,7 +52,8 @@ def evaluate(
     Implements the protocol of Corò (2022): the targets are W(x) ∩ V, V being the attack's
     vocabulary (Table A.2), and V ∩ V' where a second vocabulary V' is given (Table 5.2, with
     V' of the other domain); answers are restricted likewise.
-    Differs from the paper: the F1 in which words outside V count as missed stands beside, and
+    Differs from the paper: W(x) holds the words that the encoder reads, and those beyond what it
+    reads are counted as unread; the F1 in which words outside V count as missed stands beside, and
     so does the prior-only attacker, who picks the best constant answer to the same targets.
 
     Parameters
@@ -71,7 +73,7 @@ def evaluate(
         `encoder` makes those of the drawn texts.
     documents : sequence, optional
         The document that each of the n texts comes from, where several come from one: intervals
-        are of documents then.
+        are of documents then, else of distinct texts.
     name : str
         How the result calls the texts.
 
@@ -137,15 +139,18 @@ def _scored(
 ) -> dict[str, Any]:
     """Score answers, and the prior-only attacker's, on the words known and those in scope."""
     known, scope = vocabularies
-    all_words = [word_set(text) - known.stop_words for text in sample]
-    targets = [scope.targets(text) for text in sample]
+    read = parts_read(encoder, sample)
+    all_words = [word_set(part) - known.stop_words for part in read]
+    unread = [word_set(text) - known.stop_words - own
+              for text, own in zip(sample, all_words, strict=True)]  # fmt: skip
+    targets = [scope.targets(part) for part in read]
     apart: dict[str, Any] = {
         "revealing": [revealing_words(text) for text in sample],
         "rare": rarer_half(known),
     }
     blank = np.zeros((1, encoder.dimension), np.float32)
     guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
-    judge = partial(score_words, groups=groups, seed=seed)
+    judge = partial(score_words, texts=sample, groups=groups, seed=seed)
     blind = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
     open_scores = judge([answer.word_set - known.stop_words for answer in answers], all_words)
     return {
@@ -153,6 +158,9 @@ def _scored(
         "baseline": judge(_within(guesses, scope), targets, **apart),
         "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
         "unrestricted": open_scores.score("token_set_f1", blind.token_set_f1),
+        "n_words": sum(map(len, all_words)) + sum(map(len, unread)),
+        "n_unread": sum(map(len, unread)),
+        "n_texts_cut": sum(map(bool, unread)),
     }
 
 

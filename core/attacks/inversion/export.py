@@ -1,44 +1,17 @@
-"""Readings and tables as files: JSON for programs, CSV for spreadsheets."""
+"""Readings as files: JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from core.attacks.inversion.reading import Mark, Reading, TokenScores
 from core.attacks.inversion.registry import INVERSION_ATTACKS
+from core.spreadsheets import as_csv
 
-__all__ = ["neutral_cell", "readings_csv", "readings_json", "table_csv"]
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def neutral_cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: a text gets a leading apostrophe.
-
-    Examples
-    --------
-    >>> neutral_cell("=1+1"), neutral_cell(-0.5)
-    ("'=1+1", -0.5)
-    """
-    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
-
-
-def table_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows for a spreadsheet under the names of their columns, no cell a formula."""
-    out = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(out, lineterminator="\r\n")
-    _write(writer, names)
-    for row in rows:
-        _write(writer, [row.get(name, "") for name in names])
-    return out.getvalue()
+__all__ = ["readings_csv", "readings_json"]
 
 
 def readings_json(readings: Sequence[Reading]) -> str:
@@ -62,7 +35,7 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
         ],
         **_sentence(reading),
         "wrong_but_same_stem": reading.kin,
-        "missed": sorted(true - {w.word for w in reading.hits}),
+        "missed": sorted(reading.missed),
         "not_scored": {
             "outside_vocabulary": sorted(reading.unknown),
             "beyond_what_the_encoder_reads": sorted(reading.unread),
@@ -88,6 +61,14 @@ def _sentence(reading: Reading) -> dict[str, Any]:
     known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
     sure = [{"word": w.word, "confidence": w.score} for w in found.words]
     told = {"sentence": found.text, **known, "sentence_words": sure}
+    if sure:
+        from core.attacks.inversion.reconstruct.confidence import (
+            CALIBRATED_ON,
+            why_not_calibrated,
+        )
+
+        told["confidence_calibrated_on"] = CALIBRATED_ON
+        told["confidence_not_calibrated_because"] = why_not_calibrated(reading.text) or None
     return {**told, "is_unfinished": reading.is_unfinished}
 
 
@@ -101,22 +82,16 @@ def _scores(scores: TokenScores) -> dict[str, float]:
 
 def readings_csv(readings: Sequence[Reading]) -> str:
     """Return one row a word: what was answered, in its order, then what was missed."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(["attack", "rank", "word", "score", "outcome", "encoder", "text"])
+    rows: list[Sequence[Any]] = [("attack", "rank", "word", "score", "outcome", "encoder", "text")]
     for reading in readings:
         tail = (reading.encoder, reading.text)
         for rank, found in enumerate(reading.recovery.words, 1):
             outcome = "recovered" if found.word in reading.targets else "wrong"
-            _write(writer, (reading.attack, rank, found.word, found.score, outcome, *tail))
+            rows.append((reading.attack, rank, found.word, found.score, outcome, *tail))
         for outcome, words in (
-            ("missed", reading.targets - {w.word for w in reading.hits}),
+            ("missed", reading.missed),
             ("outside vocabulary", reading.unknown),
+            ("beyond what the encoder reads", reading.unread),
         ):
-            for word in sorted(words):
-                _write(writer, (reading.attack, "", word, "", outcome, *tail))
-    return out.getvalue()
-
-
-def _write(writer: Any, row: Sequence[Any]) -> None:
-    writer.writerow([neutral_cell(cell) for cell in row])
+            rows += [(reading.attack, "", word, "", outcome, *tail) for word in sorted(words)]
+    return as_csv(rows)

@@ -105,11 +105,11 @@ class LiftedEncoder:
 
     def __init__(self, own: Encoder, changed: Encoder, lift: Lift) -> None:
         self.name, self.fingerprint, self.dimension = own.name, own.fingerprint, own.dimension
-        self._changed, self._lift = changed, lift
+        self.base, self._lift = changed, lift
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, d) vectors of n texts, changed and led back."""
-        return self._lift(self._changed.encode(texts, on_progress))
+        return self._lift(self.base.encode(texts, on_progress))
 
 
 @dataclass(eq=False)

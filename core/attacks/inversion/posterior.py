@@ -7,7 +7,7 @@ which, reads the likeliest tokens x under the released y, not y itself. Extends 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ __all__ = [
     "Candidates",
     "Draws",
     "PosteriorReader",
+    "best_reading",
     "candidates",
     "decode",
 ]
@@ -196,22 +197,27 @@ def _counted_law(
 
 
 def decode(
-    row: NDArray[np.int64], found: Candidates, prior: TokenPrior, *, in_sequence: bool
+    tokens: NDArray[np.int64],
+    law: NDArray[np.float64],
+    prior: TokenPrior,
+    *,
+    in_sequence: bool,
 ) -> NDArray[np.int64]:
-    """Return the likeliest (m,) tokens under (m,) released ones.
+    """Return the likeliest (m,) tokens of a text, each among K candidates.
 
     Parameters
     ----------
+    tokens : int64 array (m, K)
+        Candidates at each place.
+    law : float64 array (m, K)
+        log P[what was released | candidate].
     in_sequence : bool
         Which token follows which counts too, by the algorithm of Viterbi (1967); else each token
         is read by itself.
     """
-    places = np.searchsorted(found.released, row)
-    tokens, law = found.tokens[places], found.log_law[places]
-    if not len(row):
-        return row
-    if not in_sequence:
-        return np.asarray(tokens[np.arange(len(row)), (law + prior.log[tokens]).argmax(1)])
+    places = np.arange(len(tokens))
+    if not in_sequence or not len(tokens):
+        return np.asarray(tokens[places, (law + prior.log[tokens]).argmax(1)])
     score, back = law[0] + prior.log[tokens[0]], []
     for before, now, own in zip(tokens[:-1], tokens[1:], law[1:], strict=True):
         paths = score[:, None] + prior.log_after(before, now)
@@ -220,7 +226,30 @@ def decode(
     best = [int(score.argmax())]
     for pointers in reversed(back):
         best.append(int(pointers[best[-1]]))
-    return np.asarray(tokens[np.arange(len(row)), best[::-1]])
+    return np.asarray(tokens[places, best[::-1]])
+
+
+def best_reading(
+    truth: Sequence[NDArray[np.int64]],
+    readings: Sequence[str],
+    read: Callable[[str], list[NDArray[np.int64]]],
+) -> tuple[str, dict[str, float]]:
+    """Return the reading that recovers most tokens of held texts, and the share of each.
+
+    Parameters
+    ----------
+    truth : sequence of int64 arrays (m,)
+        The tokens of each text.
+    readings : sequence of str
+        Of `READINGS`; the first is taken where no text is held.
+    read : callable
+        Returns the tokens that a reading finds in each text.
+    """
+    shares = dict.fromkeys(readings[:1], 0.0)
+    if sum(map(len, truth)):
+        whole = np.concatenate(truth)
+        shares = {each: float((np.concatenate(read(each)) == whole).mean()) for each in readings}
+    return max(shares, key=lambda name: shares[name]), shares
 
 
 @dataclass
@@ -275,12 +304,9 @@ class PosteriorReader:
         bind(self, encoder, self.vocabulary_)
         truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
         seen = [self.change.tokens(row) for row in truth]
-        whole = np.concatenate(truth) if truth else np.empty(0, np.int64)
-        self.shares_ = {"literal": 0.0}
-        for reading in READINGS if len(whole) else ():
-            back = np.concatenate(self._read(seen, reading))
-            self.shares_[reading] = float((back == whole).mean())
-        self.reading_ = max(self.shares_, key=lambda name: self.shares_[name])
+        self.reading_, self.shares_ = best_reading(
+            truth, READINGS, lambda reading: self._read(seen, reading)
+        )
         return self
 
     def read(self, rows: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
@@ -298,7 +324,16 @@ class PosteriorReader:
             self.change, np.concatenate(rows), self.prior_, draws=self.draws_,
             n_candidates=self.n_candidates, n_simulated=self.n_simulated,
         )  # fmt: skip
-        return [decode(row, found, self.prior_, in_sequence=reading == "sequence") for row in rows]
+        at = [np.searchsorted(found.released, row) for row in rows]
+        return [
+            decode(
+                found.tokens[places],
+                found.log_law[places],
+                self.prior_,
+                in_sequence=reading == "sequence",
+            )
+            for places in at
+        ]
 
     def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
         """Return the tokens that each row of released ones is read as."""

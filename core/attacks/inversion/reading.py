@@ -11,12 +11,12 @@ from typing import Any
 from core.attacks.inversion.evaluation import attack_vocabulary, rarer_half
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.sentence import kin_of
-from core.encoders.white_box import part_read
+from core.encoders.white_box import read_and_unread
 from core.errors import StoppedSearch
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
-from core.text import STOP_WORDS, mark_words, numbers_of, revealing_words, word_set
+from core.text import STOP_WORDS, mark_words, numbers_of, revealing_words
 
 __all__ = [
     "Mark",
@@ -90,6 +90,11 @@ class Reading:
         return len(self.hits)
 
     @property
+    def missed(self) -> frozenset[str]:
+        """Words that this attack is scored on and did not answer."""
+        return self.targets - {hit.word for hit in self.hits}
+
+    @property
     def n_guessed(self) -> int:
         """How many words are found who always answers the most frequent ones."""
         return round(self.prior.recall * len(self.targets) / 100)
@@ -105,6 +110,13 @@ class Reading:
         read, numbers = {w.word for w in self.hits}, numbers_of(self.revealing)
         named = {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
         return {title: (len(words & read), len(words)) for title, words in named.items()}
+
+    @property
+    def unnamed(self) -> dict[str, int]:
+        """How many names and numbers of the text the attack cannot name."""
+        revealing = revealing_words(self.text) & self.unknown
+        numbers = numbers_of(revealing)
+        return {"names": len(revealing - numbers), "numbers": len(numbers)}
 
     def marked(self, mark: Mark) -> list[str]:
         """Return the pieces with a mark, as they stand in the text, without repetition."""
@@ -189,8 +201,7 @@ def mark_recovery(
     """Hold an answer that is there already against the text; see `read_vector`."""
     known = attack_vocabulary(attack, encoder)
     left_out = frozenset() if counts_stop_words else STOP_WORDS
-    words = word_set(part_read(encoder, text)) - left_out
-    unread = word_set(text) - left_out - words
+    words, unread = (part - left_out for part in read_and_unread(encoder, text))
     answered = tuple(w for w in recovery.words if w.word not in left_out)
     said = {w.word for w in answered}
     # What was read although no trained vocabulary holds it (white-box attacks) counts as well.

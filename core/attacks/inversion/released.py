@@ -44,7 +44,8 @@ class ReleasedTokens:
         identity: str,
         dimension: int = 1024,
     ) -> None:
-        self.encoder, self.change, self.dimension = encoder, change, dimension
+        self.encoder = self.base = encoder
+        self.change, self.dimension = change, dimension
         self.name = f"{encoder.name}, tokens"
         self.fingerprint = f"{encoder.fingerprint}|tokens|{identity}"
 

@@ -19,7 +19,7 @@ from core.corpora.splits import come_in_documents, hold_out
 from core.errors import ArtifactError, InvalidInputError
 from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
 from core.specs import AttackSpec, settings_of
-from core.store import META, clear_leftovers, read_json
+from core.store import META, check_writable, clear_leftovers, read_json
 from core.text import check_texts
 from core.training.record import WorkClock, hardware, versions
 
@@ -127,7 +127,8 @@ def train_attack(
     InvalidInputError
         Too few texts, or `out` holds something else.
     StorageError
-        The disk is full; what was finished before is kept.
+        The disk is full, and what was finished before is kept; or nothing can be written to
+        `out`, which is told before the work.
     """
     identity = plan.identity(encoder)
     finished = _finished_record(out, identity, on_progress)
@@ -139,6 +140,7 @@ def train_attack(
     if not isinstance(attack, TrainedAttack):
         raise InvalidInputError(f"attack {plan.attack.name!r} learns nothing that can be stored.")
     clock = WorkClock(out / "checkpoint" / "run.json", identity, on_progress)
+    check_writable(out)
     attack.fit(encoder, known, on_progress=clock.report, checkpoint_dir=str(out / "checkpoint"))
     clock.save()
     record = {

@@ -47,9 +47,7 @@ _MOST_OFF = 0.012
 is .011 at most. Where many scores are equal it is more."""
 
 
-def curve_with_band(
-    ranking: Ranking, *, seed: int = 0, n_resamples: int = 400
-) -> tuple[RocPoint, ...]:
+def curve_with_band(ranking: Ranking) -> tuple[RocPoint, ...]:
     """Return the true-positive rate with its interval at rates that the non-members can tell.
 
     The least rate is one accusation among the non-members, or among their units; the intervals
@@ -65,9 +63,7 @@ def curve_with_band(
     least = max(1 / len(np.unique(rows[~ranking.members])), _LEAST_RATE)
     grid = {float(rate) for rate in np.geomspace(least, 1, _N_RATES)[:-1]}
     rates = sorted(rate for rate in grid | {r for r in RATES if r > least} if rate < 1)
-    points = [
-        (rate, tpr_at_fpr(ranking, rate, seed=seed, n_resamples=n_resamples).tpr) for rate in rates
-    ]
+    points = [(rate, tpr_at_fpr(ranking, rate).tpr) for rate in rates]
     return (*points, (1.0, Score(1.0, Interval(1.0, 1.0), ranking.n_members, 1.0)))
 
 

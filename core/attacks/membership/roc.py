@@ -19,7 +19,7 @@ from core.attacks.membership.rates import (
     PRIORS,
     RATES,
     AtRate,
-    clopper_pearson,
+    melded_interval,
     predictive_value,
 )
 from core.errors import InvalidInputError
@@ -35,7 +35,6 @@ __all__ = [
     "auc",
     "auc_difference",
     "best_threshold",
-    "clopper_pearson",
     "curve",
     "level_gain",
     "predictive_value",
@@ -199,13 +198,12 @@ def _areas(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np.float64
     return areas
 
 
-def tpr_at_fpr(
-    ranking: Ranking, fpr: float, *, seed: int = 0, n_resamples: int = N_RESAMPLES
-) -> AtRate:
+def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
     """Return which share of members is found where at most `fpr` of the others are accused.
 
     The lowest threshold that accuses no more is taken, of the non-members of the ranking itself,
-    as every curve does. Where units are given, a rate is resolvable by their number.
+    as every curve does; the interval allows for that, and for samples of one unit
+    (`melded_interval`). How rates are resolved is counted in units.
 
     Raises
     ------
@@ -221,37 +219,21 @@ def tpr_at_fpr(
     """
     if not 0 < fpr < 1:
         raise InvalidInputError(f"A false-positive rate must lie between 0 and 1, got {fpr}.")
-    threshold = _threshold(ranking.scores[~ranking.members], fpr)
-    found = ranking.scores[ranking.members] > threshold
-    interval = clopper_pearson(int(found.sum()), len(found))
+    inside, outside = ranking.scores[ranking.members], ranking.scores[~ranking.members]
+    threshold = _threshold(outside, fpr)
+    value = float((inside > threshold).mean())
     rows = unit_rows(ranking.units, len(ranking.scores))
-    n_outsiders = len(np.unique(rows[~ranking.members]))
-    if len(np.unique(rows)) < len(rows):
-        interval = _wider(interval, _of_units(found, rows[ranking.members], seed, n_resamples))
-    value = Score(float(found.mean()), interval, len(found), fpr)
-    return AtRate(fpr, threshold, value, n_outsiders)
+    units = rows[ranking.members], rows[~ranking.members]
+    n_outsiders = len(np.unique(units[1]))
+    interval = melded_interval(inside, outside, fpr, units=units)
+    interval = Interval(min(interval.low, value), max(interval.high, value))
+    return AtRate(fpr, threshold, Score(value, interval, len(inside), fpr), n_outsiders)
 
 
 def _threshold(outside: NDArray[np.float64], fpr: float) -> float:
     """Return the lowest score above which at most a share of the non-members lies."""
     n_allowed = int(fpr * len(outside) + 1e-9)
     return float(np.sort(outside)[::-1][n_allowed])
-
-
-def _of_units(
-    found: NDArray[np.bool_], rows: NDArray[np.int64], seed: int, n_resamples: int
-) -> Interval:
-    from core.intervals import bootstrap_interval
-
-    groups = rows.tolist()
-    interval = bootstrap_interval(
-        found.astype(np.float64), groups=groups, seed=seed, n_resamples=n_resamples
-    )
-    return Interval(0.0, 1.0) if math.isnan(interval.low) else interval
-
-
-def _wider(one: Interval, other: Interval) -> Interval:
-    return Interval(max(0.0, min(one.low, other.low)), min(1.0, max(one.high, other.high)))
 
 
 def best_threshold(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import AtRate, clopper_pearson, predictive_value
+from core.attacks.membership.rates import AtRate, predictive_value
 from core.errors import InvalidInputError
+from core.intervals import clopper_pearson
 from core.results import Interval, Score
 from core.units import unit_rows
 

@@ -174,7 +174,8 @@ class DeniabilityEngine:
     ) -> NDArray[np.int64]:
         """Return what each token becomes under noise of its own, drawn from `rng` at η = 1."""
         vectors = self._vectors[token_ids]
-        noise = draw_noise(len(vectors), vectors.shape[1], rng=rng) / np.float32(check_eta(eta))
+        noise = draw_noise(len(vectors), vectors.shape[1], rng=rng)
+        noise /= np.float32(check_eta(eta))
         return self.candidates[self._nearest(vectors + noise)]
 
     def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:

@@ -3,7 +3,8 @@
 Implements Qu et al. (2021), §5.3: η is chosen by the worst case (every token is changed, and into
 enough others) or by the average case (how many tokens of a corpus an attacker gets back).
 Differs from the paper: besides its worst case, a quantile of tokens may be asked for, and every
-η of the grid is tried instead of a few.
+η of the grid is tried instead of a few. N_w is counted in a finite number of draws, so the rules
+say "in 1,000 draws"; with a confidence they certify the chance itself instead.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.errors import InvalidInputError
@@ -43,7 +45,8 @@ class EtaChoice:
     eta : float or None
         The greatest η of the grid that keeps the bound; None where none does.
     kept_by : float
-        Share of tokens, in [0, 1], that keep the bound at `eta` (at the smallest η if None).
+        Share of tokens, in [0, 1], that keep the bound at `eta` (at the smallest η if None); by a
+        corpus, the share of its tokens that do not come back.
     sentence : str
         For whoever has to decide; it names the mechanism.
     """
@@ -54,7 +57,12 @@ class EtaChoice:
 
 
 def choose_by_tokens(
-    found: VocabularyDeniability, *, changed: float, distinct: int = 1, share: float = 1.0
+    found: VocabularyDeniability,
+    *,
+    changed: float,
+    distinct: int = 1,
+    share: float = 1.0,
+    confidence: float | None = None,
 ) -> EtaChoice:
     """Recommend the greatest η at which a share of the vocabulary is deniable enough.
 
@@ -66,25 +74,36 @@ def choose_by_tokens(
         And where at least so many different tokens are returned.
     share : float
         Of the vocabulary; 1 is the worst case of Qu et al. (2021).
+    confidence : float, optional
+        In (0, 1). Certifies each token's chance of coming back instead of its count: by the upper
+        end of Clopper & Pearson's interval at (1 − confidence)/|V|, for all |V| tokens at once.
+        η are tested from the smallest on and none after the first that fails, so that trying many
+        costs no confidence.
 
     Raises
     ------
     InvalidInputError
-        A share outside [0, 1], or a number of tokens outside [1, draws].
+        A share or confidence outside its range, or a number of tokens outside [1, draws].
     """
     if not (0 <= changed <= 1 and 0 < share <= 1 and 1 <= distinct <= found.n_draws):
         raise InvalidInputError(
             f"changed must lie in [0, 1], share in (0, 1], distinct in [1, {found.n_draws}]."
         )
-    most = int(np.floor((1 - changed) * found.n_draws + 1e-9))
-    kept = ((found.n_w <= most) & (found.s_w >= distinct)).mean(0)
-    fits = np.flatnonzero(kept >= share)
-    # Every smaller η must keep the bound too: more noise returns fewer tokens, but S_w may fall.
-    steady = fits[fits == np.arange(len(fits))] if len(fits) else fits
+    n_draws = found.n_draws
+    if confidence is None:
+        is_changed = found.n_w <= int(np.floor((1 - changed) * n_draws + 1e-9))
+        how = f"in {n_draws:,} draws"
+    else:
+        alpha = (1 - _checked(confidence)) / len(found.tokens)
+        ends = _clopper_pearson_end(np.arange(n_draws + 1), n_draws, alpha)
+        is_changed = ends[found.n_w] <= 1 - changed + 1e-9
+        how = (f"certified with {confidence:.0%} confidence over all {len(found.tokens):,} tokens, "
+               f"from {n_draws:,} draws of each")  # fmt: skip
+    kept = (is_changed & (found.s_w >= distinct)).mean(0)
     who = "every token is" if share == 1 else f"{share:.0%} of all tokens are"
     others = f", into one of at least {distinct:,} tokens" if distinct > 1 else ""
     what = f"{who} changed in at least {changed:.0%} of cases{others}"
-    return _choice(found.etas, kept, steady, f"Text to text at η = {{eta:g}}: {what}.", what)
+    return _choice(found.etas, kept, _prefix(kept >= share), what, how)
 
 
 def token_inversion(
@@ -135,32 +154,85 @@ def corpus_counts(
 
 
 def choose_by_corpus(
-    found: VocabularyDeniability, counts: dict[int, int], *, recovered: float
+    found: VocabularyDeniability,
+    counts: dict[int, int],
+    *,
+    recovered: float,
+    confidence: float | None = None,
 ) -> EtaChoice:
-    """Recommend the greatest η at which at most a share of a corpus's tokens comes back."""
+    """Recommend the greatest η at which at most a share of a corpus's tokens comes back.
+
+    Parameters
+    ----------
+    counts : dict
+        Encoder's token to its number in the corpus.
+    recovered : float
+        In (0, 1).
+    confidence : float, optional
+        In (0, 1). Certifies the expected share, by Hoeffding's bound (1963, Eq. 2.1) for the mean
+        of independent draws that lie in [0, 1]: all tokens share the draws.
+
+    Raises
+    ------
+    InvalidInputError
+        A share or confidence outside its range, or a corpus without tokens that are candidates.
+    """
     if not 0 < recovered < 1:
         raise InvalidInputError(f"recovered must lie between 0 and 1, got {recovered}.")
     accuracy, _ = token_inversion(found, counts)
-    fits = np.flatnonzero(accuracy <= recovered)
-    steady = fits[fits == np.arange(len(fits))]
+    how = f"in {found.n_draws:,} draws"
+    if confidence is not None:
+        accuracy = _hoeffding_end(accuracy, found.n_draws, 1 - _checked(confidence))
+        how = f"certified with {confidence:.0%} confidence from {found.n_draws:,} draws"
     what = f"at most {recovered:.0%} of the corpus's tokens come back unchanged"
-    return _choice(
-        found.etas, 1 - accuracy, steady, f"Text to text at η = {{eta:g}}: {what}.", what
-    )
+    return _choice(found.etas, 1 - accuracy, _prefix(accuracy <= recovered), what, how)
+
+
+def _checked(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence must lie between 0 and 1, got {confidence!r}.")
+    return confidence
+
+
+def _clopper_pearson_end(
+    counts: NDArray[np.int64], n_draws: int, alpha: float
+) -> NDArray[np.float64]:
+    """Return the one-sided upper end at `alpha` of the chance behind each count."""
+    ends = special.betaincinv(counts + 1, np.maximum(n_draws - counts, 1), 1 - alpha)
+    return np.where(counts >= n_draws, 1.0, ends)
+
+
+def _hoeffding_end(means: NDArray[np.float64], n_draws: int, alpha: float) -> NDArray[np.float64]:
+    """Return the greatest p with n·KL(mean ‖ p) ≤ ln(1/α), from above by bisection."""
+    low, high = means.astype(np.float64), np.ones_like(means, np.float64)
+    for _ in range(60):
+        middle = (low + high) / 2
+        apart = special.rel_entr(means, middle) + special.rel_entr(1 - means, 1 - middle)
+        is_in = n_draws * apart <= np.log(1 / alpha)
+        low, high = np.where(is_in, middle, low), np.where(is_in, high, middle)
+    return high
+
+
+def _prefix(holds: NDArray[np.bool_]) -> int:
+    """Return how many η, from the smallest on, keep a bound without a gap.
+
+    More noise returns fewer tokens unchanged, but the different tokens returned may be fewer too.
+    An η is recommended only where every smaller one keeps the bound as well.
+    """
+    return int(np.logical_and.accumulate(holds).sum())
 
 
 def _choice(
-    etas: NDArray[np.float64],
-    kept: NDArray[np.float64],
-    fits: NDArray[np.int64],
-    said: str,
-    what: str,
+    etas: NDArray[np.float64], kept: NDArray[np.float64], n_kept: int, what: str, how: str
 ) -> EtaChoice:
-    if len(fits) == 0:
+    if n_kept == 0:
         return EtaChoice(
             None,
             float(kept[0]),
-            f"Text to text: no η from {etas[0]:g} on is small enough that {what}. Ask for less.",
+            f"Text to text: no η from {etas[0]:g} on is small enough that {what} ({how}). Ask for "
+            "less.",
         )
-    best = int(fits[-1])
-    return EtaChoice(float(etas[best]), float(kept[best]), said.format(eta=float(etas[best])))
+    best = n_kept - 1
+    eta = float(etas[best])
+    said = f"Text to text at η = {eta:g}: {what} ({how})."
+    return EtaChoice(eta, float(kept[best]), said)

@@ -14,7 +14,7 @@ from core.defences.deniability.vocabulary import SHIPPED, measure_vocabulary, sa
 from core.defences.metric_dp.candidates import candidate_ids
 from core.errors import CoreError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import META, cache_dir, read_record, write_json
+from core.store import META, cache_dir, check_writable, read_record, write_json
 
 __all__ = ["GEOMETRY", "find_statistics", "known_encoders", "measure_statistics"]
 
@@ -52,8 +52,10 @@ def measure_statistics(
     StoppedError
         `on_progress` asked to stop; nothing is kept.
     StorageError
-        The cache folder cannot be written.
+        The cache folder cannot be written, which is told before the work.
     """
+    folder = _folder(encoder)
+    check_writable(folder.parent)
     vocabulary = measure_vocabulary(
         encoder,
         n_draws=n_draws,
@@ -68,7 +70,6 @@ def measure_statistics(
             _SHARE_OF_COUNTING + (1 - _SHARE_OF_COUNTING) * done, f"Measuring distances: {what}"
         ),
     )
-    folder = _folder(encoder)
     write_json(folder / GEOMETRY, asdict(geometry))
     save_vocabulary(folder, vocabulary)
     return folder

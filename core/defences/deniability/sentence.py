@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.deniability.envelopes import Envelopes
 from core.errors import InvalidInputError
+from core.intervals import constant_interval
 from core.protocols import WhiteBoxEncoder
 from core.results import Interval, Score
 from core.text import check_text
@@ -110,9 +111,12 @@ class DeniableSentence:
         """Return how many per cent of the tokens come back at η.
 
         The draws are the sample: the tokens of a draw share it, so each draw counts once (normal
-        limits of the mean over draws, cut to [0, 100]).
+        limits of the mean over draws, cut to [0, 100]; `constant_interval` where all agree).
         """
         shares = 100 * (self.envelopes.eta_star[self._which] <= np.float32(eta)).mean(0)
+        if shares.min() == shares.max():
+            n, value = len(shares), float(shares[0])
+            return Score(value, constant_interval(value, n, 0.0, 100.0), n)
         mean, half = shares.mean(), 1.96 * shares.std(ddof=1) / np.sqrt(len(shares))
         interval = Interval(float(max(mean - half, 0)), float(min(mean + half, 100)))
         return Score(float(mean), interval, len(shares))

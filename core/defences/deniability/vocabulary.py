@@ -21,6 +21,7 @@ from core.assets import ASSETS
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.eta_grid import NAMED_ETAS, eta_grid
+from core.encoders.white_box import token_table
 from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from core.store import UNFIT, load_artifact, save_artifact
@@ -167,7 +168,7 @@ def _engine(
     n_threads: int | None,
 ) -> DeniabilityEngine:
     return DeniabilityEngine(
-        encoder.token_vectors.detach().float().cpu().numpy(),
+        token_table(encoder),
         tokens,
         n_draws=n_draws,
         seed=seed,

@@ -12,6 +12,7 @@ import numpy as np
 from core.defences.metric_dp.files import Answers, ChangeBatches, with_answers
 from core.durable import unfinished
 from core.errors import InvalidInputError
+from core.spreadsheets import neutral_cell
 from core.store import check_folder, storage_errors
 
 __all__ = ["readable", "side_by_side"]
@@ -37,6 +38,8 @@ def readable(change: ChangeBatches) -> ChangeBatches:
 @contextmanager
 def side_by_side(change: ChangeBatches, target: Path | None) -> Iterator[ChangeBatches]:
     """Yield what changes batches likewise, and writes each beside what became of it, as CSV.
+
+    No cell is a formula to a spreadsheet.
 
     Parameters
     ----------
@@ -70,7 +73,9 @@ def side_by_side(change: ChangeBatches, target: Path | None) -> Iterator[ChangeB
                             "Vectors cannot stand beside texts. Leave --beside out, or choose a "
                             "mechanism that releases texts."
                         )
-                    writer.writerows(zip(texts, answers, strict=True))
+                    writer.writerows(
+                        map(neutral_cell, pair) for pair in zip(texts, answers, strict=True)
+                    )
                     yield answers
 
             yield changed

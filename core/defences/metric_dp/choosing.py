@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import candidate_ids
+from core.encoders.white_box import token_table
 from core.errors import InvalidInputError
 from core.places import places_among
 from core.protocols import WhiteBoxEncoder
@@ -101,7 +102,7 @@ class Distances:
 
     def __init__(self, encoder: WhiteBoxEncoder, ids: NDArray[np.int64]) -> None:
         self.ids = ids
-        self.vectors = encoder.token_vectors.detach().float().cpu().numpy()
+        self.vectors = token_table(encoder)
         self._known, self._squares = _as_float64(encoder, self.vectors, ids)
 
     def of(

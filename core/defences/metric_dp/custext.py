@@ -32,6 +32,7 @@ from core.defences.metric_dp.choosing import (
 )
 from core.defences.metric_dp.texts import protect_texts
 from core.defences.protected import ProtectedEncoder
+from core.encoders.white_box import token_table
 from core.errors import InvalidInputError
 from core.places import places_among
 from core.protocols import Encoder, WhiteBoxEncoder
@@ -256,7 +257,7 @@ def sets_of(encoder: WhiteBoxEncoder, k: int, candidates: str = "regular") -> To
         if len(_SETS) > 8:
             _SETS.clear()
         ids = candidate_ids(encoder, candidates)
-        _SETS[key] = token_sets(encoder.token_vectors.detach().float().cpu().numpy()[ids], k)
+        _SETS[key] = token_sets(token_table(encoder)[ids], k)
     return _SETS[key]
 
 

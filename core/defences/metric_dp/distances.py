@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.promise import Promise, Promises
+from core.encoders.white_box import token_table
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
 
@@ -60,7 +61,7 @@ class TokenDistances:
         known = candidate_ids(encoder, candidates)
         if not len(token_ids) or len(known) < 2:
             raise InvalidInputError("A promise needs a token, and two tokens to return.")
-        table = encoder.token_vectors.detach().float().cpu().numpy()
+        table = token_table(encoder)
         others, names = table[known], encoder.tokens
         distinct, which = np.unique(np.asarray(token_ids, np.int64), return_inverse=True)
         squares = np.square(others).sum(1)
@@ -79,13 +80,17 @@ class TokenDistances:
         )
 
     def promises(self, eta: float) -> Promises:
-        """Return what is promised at η: for the token that hides worst, and for all together."""
+        """Return what is promised at η: for the token that hides worst, and for the whole text.
+
+        The bound of the whole text is η·Σᵢ max_w d(xᵢ, w), which holds for every other text of as
+        many tokens.
+        """
         worst, far = int(self.to_nearest.argmax()), int(self.to_farthest.argmax())
         n = len(self.tokens)
         whole = None
         if n > 1:
-            what = f"this text of {n} tokens from one of as many others"
-            whole = Promise(what, eta, float(self.to_median.sum()))
+            what = f"this text of {n} tokens from any other of as many tokens"
+            whole = Promise(what, eta, float(self.to_farthest.sum()))
         return Promises(
             _between(
                 self.tokens[worst],
@@ -169,12 +174,15 @@ class TextDistances:
         """Return what noise on a text's own vector promises at η."""
         of = f"of {self.n_texts:,} texts"
         return Promises(
-            Promise(f"a text from its nearest neighbour ({of})", eta, self.to_nearest),
+            Promise(f"a median text from its nearest neighbour ({of})", eta, self.to_nearest),
             Promise(f"two {of} at the median distance", eta, self.median_pair),
             None,
             Promise(f"the farthest two {of}", eta, self.widest),
             is_of_texts=True,
-            pairs=("between a text and its nearest neighbour", "between a median pair of texts"),
+            pairs=(
+                "between a median text and its nearest neighbour",
+                "between a median pair of texts",
+            ),
         )
 
 

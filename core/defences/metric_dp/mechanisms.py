@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.metric_dp.side_by_side import in_parts
 from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
-from core.defences.protected import ProtectedEncoder, generator_of
-from core.encoders.white_box import require_white_box
+from core.defences.protected import ProtectedEncoder, encode_dense, generator_of
+from core.encoders.white_box import require_white_box, token_table
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
 from core.ranges import Strength
 from core.specs import setting
@@ -93,7 +95,7 @@ class TextPrivatizer:
     ) -> None:
         self.encoder, self.eta, self._rng = encoder, check_eta(eta), rng
         self.ids = candidate_ids(encoder, candidates)
-        self._vectors = encoder.token_vectors.detach().float().cpu().numpy()
+        self._vectors = token_table(encoder)
         self._nearest = NearestCandidate(
             self._vectors[self.ids], device=str(encoder.token_vectors.device)
         )
@@ -179,9 +181,7 @@ class SequenceRepresentation:
         rng = generator_of(self.seed)
 
         def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-            vectors = encoder.encode(texts, on_progress)
-            noise = draw_noise(len(vectors), vectors.shape[1], self.eta, rng=rng)
-            return vectors + noise
+            return release_under_noise(encode_dense(encoder, texts, on_progress), self.eta, rng)
 
         return ProtectedEncoder.of(encoder, self, transform)
 
@@ -230,8 +230,8 @@ def _encode_noisy(
 ) -> Vectors:
     """Encode texts from noisy token vectors, texts of equal length together."""
     ids = encoder.token_ids(check_texts(texts))
-    table = encoder.token_vectors
-    noise = draw_noise(sum(map(len, ids)), table.shape[1], eta, rng=rng)
+    table, device = token_table(encoder), encoder.token_vectors.device
+    released = release_under_noise(table[np.fromiter(chain.from_iterable(ids), int)], eta, rng)
     starts = np.cumsum([0, *map(len, ids)])
     out = np.empty((len(ids), encoder.dimension), np.float32)
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]), reverse=True)
@@ -239,9 +239,8 @@ def _encode_noisy(
     while done < len(order):
         length = len(ids[order[done]])
         batch = [i for i in order[done : done + 64] if len(ids[i]) == length]
-        moved = np.stack([noise[starts[i] : starts[i + 1]] for i in batch])
-        tokens = torch.tensor([ids[i] for i in batch], device=table.device, dtype=torch.long)
-        vectors = table[tokens].float() + torch.as_tensor(moved, device=table.device)
+        moved = np.stack([released[starts[i] : starts[i + 1]] for i in batch])
+        vectors = torch.as_tensor(moved, device=device)
         out[batch] = encoder.embed_token_vectors(vectors).float().cpu().numpy()
         done += len(batch)
         on_progress(done / len(order), f"Encoded {done:,} of {len(order):,} texts")

@@ -8,6 +8,7 @@ Differs from the paper: nothing.
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ __all__ = ["LEAST_ETA", "MOST_ETA", "check_eta", "draw_noise", "secure_generator
 LEAST_ETA = 1e-6
 
 MOST_ETA = 1e12
-"""Beyond it float32 has no room for the noise beside the vectors: nothing would be hidden."""
+"""Beyond it the noise is lost in floating point: nothing would be hidden."""
 
 
 _ROWS = 128
@@ -43,19 +44,27 @@ def secure_generator() -> np.random.Generator:
 
 
 def draw_noise(
-    n_draws: int, dimension: int, eta: float = 1.0, *, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Return (n_draws, dimension) float32 independent draws of the noise at `eta`.
+    n_draws: int,
+    dimension: int,
+    eta: float = 1.0,
+    *,
+    rng: np.random.Generator,
+    dtype: type[np.floating] = np.float32,
+) -> NDArray[Any]:
+    """Return (n_draws, dimension) independent draws of the noise at `eta`.
 
     Parameters
     ----------
     eta : float
         In 1/distance; the noise scales with 1/η, so draws at η = 1 serve every η.
+    dtype : type
+        float32 serves measurements and what only picks a nearest token. Noise that is released
+        is float64 (see `release`).
     """
     check_eta(eta)
     directions = rng.standard_normal((n_draws, dimension))
     norms = rng.gamma(dimension, 1.0 / eta, size=(n_draws, 1))
-    noise = np.empty((n_draws, dimension), np.float32)
+    noise = np.empty((n_draws, dimension), dtype)
     for start in range(0, n_draws, _ROWS):  # few enough for a processor's cache
         rows = slice(start, start + _ROWS)
         directions[rows] /= np.linalg.norm(directions[rows], axis=1, keepdims=True)

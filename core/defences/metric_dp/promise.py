@@ -6,19 +6,29 @@ tokens (§3.1). Ordinary (local) differential privacy, Eq. 1, promises exp(ε) f
 is what ε is there, but for one pair alone.
 Differs from the paper: it prints η without the distances, and so without what is promised.
 
+A guarantee is of one release. After k releases of the same input under independent noise the odds
+are at most exp(k·η·d) (sequential composition).
+
 The factor is never computed where it would overflow: all is done with its logarithm η·d.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.defences.metric_dp.noise import check_eta
 from core.errors import InvalidInputError
 
-__all__ = ["HARDLY", "STRONG", "Promise", "Promises", "odds_said", "verdict"]
+__all__ = ["COMPOSITION", "HARDLY", "STRONG", "Promise", "Promises", "odds_said", "verdict"]
+
+COMPOSITION = (
+    "This covers one release of one text. Each further release of the same text multiplies the "
+    "odds: after k releases they are to the power k. A text that occurs k times, also in other "
+    "rows, columns or files, counts as k releases."
+)
+"""What a guarantee does not say by itself: it stands where something is released."""
 
 STRONG = 1.0
 HARDLY = 10.0
@@ -73,23 +83,28 @@ class Promise:
         In 1/distance; between the two. An infinite distance promises nothing.
     more : float
         What may be added to η·d, such as ln(1/p).
+    releases : int
+        Of the input, each under noise of its own; from 1.
     """
 
     what: str
     eta: float
     distance: float
     more: float = 0.0
+    releases: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no η or no distance."""
+        """Refuse what is no η, no distance or no number of releases."""
         check_eta(self.eta)
         if not self.distance >= 0:
             raise InvalidInputError(f"A distance must be at least 0, got {self.distance!r}.")
+        if not self.releases >= 1:
+            raise InvalidInputError(f"releases must be at least 1, got {self.releases!r}.")
 
     @property
     def epsilon(self) -> float:
-        """η·d + `more`: the logarithm of the odds, and ε in ordinary differential privacy."""
-        return self.eta * self.distance + self.more
+        """k·(η·d + `more`): the logarithm of the odds, and ε in ordinary differential privacy."""
+        return self.releases * (self.eta * self.distance + self.more)
 
     @property
     def odds(self) -> str:
@@ -105,7 +120,8 @@ class Promise:
         >>> Promise("“insulin” from “aspirin”", 75.0, 0.95).said
         '“insulin” from “aspirin” by odds of up to 10^31 to 1: almost no promise'
         """
-        return f"{self.what} by odds of up to {self.odds}: {verdict(self.epsilon)}"
+        times = f" after {self.releases} releases" if self.releases > 1 else ""
+        return f"{self.what} by odds of up to {self.odds}{times}: {verdict(self.epsilon)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form; ε stands for the odds, which a float could not hold."""
@@ -115,6 +131,7 @@ class Promise:
             "epsilon": self.epsilon,
             "odds": self.odds,
             "verdict": verdict(self.epsilon),
+            "releases": self.releases,
         }
 
 
@@ -127,8 +144,8 @@ class Promises:
     nearest, median : Promise
         For an input and its nearest neighbour; for two inputs at the median distance.
     whole : Promise or None
-        For a text of several tokens and another in which each token is exchanged; None where the
-        inputs are texts themselves.
+        For a text of several tokens and any other of as many tokens: the distances of its tokens
+        to the farthest token each, added up. None where the inputs are texts themselves.
     widest : Promise
         For the farthest two that were looked at: what ordinary differential privacy would have to
         name for all pairs is no smaller.
@@ -150,6 +167,30 @@ class Promises:
     """A sentence on what is not promised, if any."""
 
     @property
+    def releases(self) -> int:
+        """How many releases of the same input the odds cover."""
+        return self.nearest.releases
+
+    def after(self, releases: int) -> Promises:
+        """Return what remains of this after several releases of the same input.
+
+        Parameters
+        ----------
+        releases : int
+            Each under noise of its own; from 1.
+
+        Raises
+        ------
+        InvalidInputError
+            Fewer than one.
+        """
+        told = {name: getattr(self, name) for name in _PAIRS}
+        return replace(
+            self,
+            **{name: each and replace(each, releases=releases) for name, each in told.items()},
+        )
+
+    @property
     def headline(self) -> str:
         """One sentence: the nearest neighbour, whose promise is the best that there is."""
         return f"At {self.symbol} = {self.nearest.eta:g} the output can tell {self.nearest.said}."
@@ -163,13 +204,21 @@ class Promises:
         return " · ".join([*cut, told[-1]] if is_short else told)
 
     @property
+    def of_nearest(self) -> str:
+        """The odds of the nearest alone, as a clause, and what they are worth."""
+        times = f" after {self.releases} releases" if self.releases > 1 else ""
+        odds, near = self.nearest.odds, self.pairs[0]
+        return f"odds of up to {odds} {near}{times}: {verdict(self.nearest.epsilon)}"
+
+    @property
     def brief(self) -> str:
         """The odds with whose they are, as a clause, and what the best of them is worth."""
         near, median = self.pairs
         told = [f"{self.nearest.odds} {near}", f"{self.median.odds} {median}"]
         if self.whole is not None:
             told.append(f"{self.whole.odds} for a whole sentence of {self.n_tokens} tokens")
-        return f"odds of up to {', '.join(told)}: {verdict(self.nearest.epsilon)}"
+        times = f" after {self.releases} releases" if self.releases > 1 else ""
+        return f"odds of up to {', '.join(told)}{times}: {verdict(self.nearest.epsilon)}"
 
     @property
     def brief_and_also(self) -> str:
@@ -193,7 +242,7 @@ class Promises:
             rest.append(f"It can tell {self.whole.said}.")
         if self.also:
             rest.append(self.also)
-        return self.headline, *rest, self.comparison
+        return self.headline, *rest, COMPOSITION, self.comparison
 
     @property
     def comparison(self) -> str:
@@ -206,8 +255,11 @@ class Promises:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        told = {name: getattr(self, name) for name in ("nearest", "median", "whole", "widest")}
+        told = {name: getattr(self, name) for name in _PAIRS}
         return {name: promise and promise.to_dict() for name, promise in told.items()}
+
+
+_PAIRS = ("nearest", "median", "whole", "widest")
 
 
 def _number(epsilon: float) -> str:

@@ -19,6 +19,7 @@ from core.protocols import Encoder
 __all__ = [
     "EXAMPLE",
     "bundled_distances",
+    "distances_in",
     "distances_of",
     "is_promising",
     "measured_distances",
@@ -75,6 +76,36 @@ def measured_distances(
     known = require_white_box(encoder, DEFENCES[mechanism].title)
     (ids,) = known.token_ids([text])
     return TokenDistances.of(known, ids[:_MOST_TOKENS], candidates)
+
+
+def distances_in(
+    encoder: Encoder, mechanism: str, texts: Sequence[str], candidates: str = "regular"
+) -> TokenDistances | TextDistances | None:
+    """Measure what a promise is about for texts of one's own.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Of token mechanisms, the tokens of the text of median length are measured; of others the
+        vectors of all.
+
+    Returns
+    -------
+    TokenDistances, TextDistances or None
+        None where no text holds a token, or where vectors are released of fewer than two texts.
+
+    Raises
+    ------
+    InvalidInputError
+        The mechanism needs a white box.
+    """
+    if DEFENCES[mechanism].acts_on == "vector":
+        return text_distances(encoder.encode(list(texts))) if len(texts) > 1 else None
+    known = require_white_box(encoder, DEFENCES[mechanism].title)
+    rows = sorted((ids for ids in known.token_ids(list(texts)) if len(ids)), key=len)
+    if not rows:
+        return None
+    return TokenDistances.of(known, rows[len(rows) // 2][:_MOST_TOKENS], candidates)
 
 
 def promises_at(

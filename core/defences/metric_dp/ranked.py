@@ -23,6 +23,7 @@ from core.defences.metric_dp.nearest import NearestCandidate
 from core.defences.metric_dp.noise import check_eta, draw_noise
 from core.defences.metric_dp.texts import protect_texts
 from core.defences.protected import ProtectedEncoder
+from core.encoders.white_box import token_table
 from core.errors import InvalidInputError
 from core.protocols import Encoder, WhiteBoxEncoder
 from core.specs import setting
@@ -76,7 +77,7 @@ class _RankedPrivatizer:
     ) -> None:
         self.encoder, self._rng, self._mechanism = encoder, rng, mechanism
         self.ids = candidate_ids(encoder, mechanism.candidates)
-        self._vectors = encoder.token_vectors.detach().float().cpu().numpy()
+        self._vectors = token_table(encoder)
         self._nearest = NearestCandidate(
             self._vectors[self.ids], device=str(encoder.token_vectors.device)
         )

@@ -7,6 +7,7 @@ original's neighbours is told: 0 is the token itself, 1 its nearest neighbour, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -25,14 +26,14 @@ __all__ = [
     "ReplacementRanks",
     "bundled_tokens",
     "classes_of",
-    "ranks_in_bundled_texts",
+    "ranks_in_texts",
     "replacement_ranks",
 ]
 
 RANKS = (0, 10, 100, 1000)
 """The last rank of each class but the last: itself, its 10 nearest, its 100 nearest, …"""
 
-_N_TEXTS = 40
+_MOST_TOKENS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +123,13 @@ def replacement_ranks(
     return ReplacementRanks(ranks, len(distances.ids))
 
 
-def ranks_in_bundled_texts(privatizer: TokenPrivatizer) -> ReplacementRanks:
-    """Return the ranks in some of the sentences that ship: nothing private is counted."""
+def ranks_in_texts(privatizer: TokenPrivatizer, texts: Sequence[str]) -> ReplacementRanks | None:
+    """Return the ranks for tokens of these texts, drawn for this alone; None without a token."""
     encoder = privatizer.encoder
-    ids, _ = bundled_tokens(encoder, _N_TEXTS)
+    rows = encoder.token_ids(list(texts)) if texts else []
+    ids = np.array([i for row in rows for i in row][:_MOST_TOKENS], np.int64)
+    if not len(ids):
+        return None
     return replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
 
 

@@ -2,14 +2,18 @@
 
 Implements Qu et al. (2021), §3.3: null privacy, noise on the vector of the text (sequence
 representation), on those of its word pieces (token representation), or other word pieces in their
-place (text to text). The user's part of the network is frozen, and noise is drawn afresh at every
-step and at test time.
+place (text to text). The user's part of the network is frozen. The noise of a training text is
+drawn afresh at every step, as in the paper, or once; that of a test text once.
+
+A guarantee is of one release. With fresh noise at every step a training text is released once per
+epoch, k times in all, and the odds compose: exp(k·η·d) instead of exp(η·d).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.defences.metric_dp.noise import draw_noise
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.trained.under_noise.pieces import Pieces, lay_out
 from core.defences.trained.under_noise.readers import (
     BiLSTMReader,
@@ -28,7 +32,7 @@ from core.defences.trained.under_noise.readers import (
     TransformerReader,
     open_service,
 )
-from core.defences.trained.under_noise.registry import READERS
+from core.defences.trained.under_noise.registry import READERS, RELEASES, usual_epochs
 from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide, told_of_device
 from core.errors import InvalidInputError, NotFittedError
 from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
@@ -43,11 +47,11 @@ from core.training.watch import Drawing, LossWatch, Several, or_nothing
 
 __all__ = ["ConstrainedClassifier", "usual_rate"]
 
-_TRAINING, _TEST = 3, 5
+_TRAINING, _TEST, _ONE_TEXT = 3, 5, 7
 """Which draws of noise a seed is of."""
 
-_HEAD_EPOCHS, _HEAD_RATE = 20, 1e-3
-"""Of the small network on whole texts' vectors: a step of it costs next to nothing."""
+_HEAD_RATE = 1e-3
+"""Of the small network on whole texts' vectors."""
 
 
 def usual_rate(mechanism: str, reader: str) -> float:
@@ -75,10 +79,22 @@ class _Sent(Protocol):
         ...
 
     def logits(
-        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator
+        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
-        """Return the logits of some, under noise that is drawn now."""
+        """Return the logits of some of the texts, as they are released.
+
+        Parameters
+        ----------
+        rng : Generator or None
+            Draws noise now, so that each call is another release; None for the single release of
+            each text, whose noise depends on the seed and the text's row alone.
+        """
         ...
+
+
+def _rng_of(seed: int, row: int) -> np.random.Generator:
+    """Return the generator of the single release of a text, at its start."""
+    return Drawing(seed, _TRAINING, _ONE_TEXT, row).rng
 
 
 @dataclass
@@ -99,6 +115,11 @@ class ConstrainedClassifier:
                              paper="Q21")  # fmt: skip
     max_length: int = setting(128, "word pieces that are read", low=5, high=512, paper="Q21")
     is_noisy: bool = setting(True, "draw noise; else the same network on the same without any")
+    releases: str = setting(
+        "every_epoch",
+        "noisy copies of a training text: one, or a fresh one in every epoch, whose odds compose",
+        choices=RELEASES,
+    )
     seed: int = setting(0, "of weights, order and noise", low=0)
     encoder: str = setting("minilm", "whose word embeddings the user has, and what is fine-tuned")
     network_: nn.Module = field(init=False, repr=False, compare=False)
@@ -137,15 +158,16 @@ class ConstrainedClassifier:
         known = np.asarray(rows, dtype=np.int64)
         labels = torch.from_numpy(examples.class_ids[known]).to(pick_device())
         sent.prepare(known)
-        noise, watch = Drawing(self.seed, _TRAINING), LossWatch(f"the {self.reader}")
+        drawing, watch = Drawing(self.seed, _TRAINING), LossWatch(f"the {self.reader}")
+        rng = None if self.releases == "once" else drawing.rng
 
         def loss_of(batch: NDArray[np.int64]) -> Tensor:
             network.train()
-            logits = sent.logits(network, known[batch], noise.rng)
+            logits = sent.logits(network, known[batch], rng)
             return watch.check(F.cross_entropy(logits, labels[batch]))
 
         loop = self._loop(examples, known, sent.lengths[known], start, checkpoint_dir)
-        loop.extra_state = Several({"noise": noise, "watch": watch})
+        loop.extra_state = Several({"noise": drawing, "watch": watch})
         optimizer = torch.optim.AdamW(
             network.parameters(), lr=self._rate, weight_decay=0.01,
             fused=pick_device().type in ("cpu", "cuda"),
@@ -160,7 +182,7 @@ class ConstrainedClassifier:
     def predict(
         self, encoder: WhiteBoxEncoder, examples: Examples, rows: NDArray[np.intp]
     ) -> NDArray[np.int64]:
-        """Return the class of each, as a place among `classes_`, under noise that is drawn now."""
+        """Return the class of each, as a place among `classes_`; noise is drawn now."""
         if not hasattr(self, "network_"):
             raise NotFittedError("The classifier must be fitted before it answers.")
         seen, sent = self._last
@@ -186,8 +208,7 @@ class ConstrainedClassifier:
 
     @property
     def _epochs(self) -> int:
-        usual = _HEAD_EPOCHS if self._is_of_sequences else READERS[self.reader].epochs
-        return self.epochs or usual
+        return self.epochs or usual_epochs(self.mechanism, self.reader)
 
     def _check(self, examples: Examples, start: Mapping[str, NDArray[Any]] | None) -> None:
         is_pretrained = READERS[self.reader].is_pretrained
@@ -208,13 +229,15 @@ class ConstrainedClassifier:
         start: Mapping[str, NDArray[Any]] | None,
     ) -> _Sent:
         if self._is_of_sequences:
-            return _SentVectors(encoder, examples, self.eta if self.is_noisy else None)
+            eta = self.eta if self.is_noisy else None
+            return _SentVectors(encoder, examples, eta, self.seed)
         pieces = lay_out(encoder, examples.first, examples.second, max_length=self.max_length)
         side = UserSide(encoder, self.mechanism if self.is_noisy else "none", self.eta)
-        return _SentPieces(side, pieces, lambda n: self._network(side.dimension, n, start))
+        make = partial(self._network, side.dimension, start=start)
+        return _SentPieces(side, pieces, make, self.seed)
 
     def _network(
-        self, dimension: int, n_classes: int, start: Mapping[str, NDArray[Any]] | None
+        self, dimension: int, n_classes: int, *, start: Mapping[str, NDArray[Any]] | None
     ) -> nn.Module:
         if self.reader == "bilstm":
             return BiLSTMReader(dimension, n_classes)
@@ -252,6 +275,9 @@ class _SentPieces:
     side: UserSide
     pieces: Pieces
     make: Callable[[int], nn.Module]
+    seed: int
+    _released: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    """Tokens of the single release of a text, by its row; vectors are drawn again instead."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -264,13 +290,32 @@ class _SentPieces:
         return self.make(n_classes)
 
     def logits(
-        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator
+        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
         batch = self.pieces.batch(rows)
         vectors = self.side.table[batch.ids]
-        vectors[batch.is_user] = self.side.vectors(batch.ids[batch.is_user], rng)[0]
+        if rng is None:
+            texts = [ids[is_user] for ids, is_user in zip(batch.ids, batch.is_user, strict=True)]
+            vectors[batch.is_user] = self._single_release(rows.tolist(), texts)
+        else:
+            vectors[batch.is_user] = self.side.vectors(batch.ids[batch.is_user], rng)[0]
         logits: Tensor = network(Received(batch, vectors))
         return logits
+
+    def _single_release(
+        self, rows: list[int], texts: list[NDArray[np.int64]]
+    ) -> NDArray[np.float32]:
+        """Return the vectors of texts, the same at each call."""
+        if self.side.mechanism != "text_to_text":
+            return self.side.vectors_of_texts(texts, [_rng_of(self.seed, row) for row in rows])[0]
+        new = [i for i, row in enumerate(rows) if row not in self._released]
+        if new:
+            rngs = [_rng_of(self.seed, rows[i]) for i in new]
+            changed = self.side.vectors_of_texts([texts[i] for i in new], rngs)[1]
+            assert changed is not None
+            parts = np.split(changed, np.cumsum([len(texts[i]) for i in new])[:-1])
+            self._released.update(zip((rows[i] for i in new), parts, strict=True))
+        return self.side.table[np.concatenate([self._released[row] for row in rows])]
 
 
 class _SentVectors:
@@ -280,10 +325,16 @@ class _SentVectors:
     ----------
     eta : float or None
         None draws none.
+    seed : int
+        Of the single release of each text.
     """
 
-    def __init__(self, encoder: WhiteBoxEncoder, examples: Examples, eta: float | None) -> None:
+    def __init__(
+        self, encoder: WhiteBoxEncoder, examples: Examples, eta: float | None, seed: int
+    ) -> None:
         self.encoder, self.dimension, self.eta = encoder, encoder.dimension, eta
+        self.seed = seed
+        self._single: dict[int, NDArray[np.float32]] = {}
         self.sides = (examples.first, examples.second) if examples.is_paired else (examples.first,)
         shape = (len(examples), encoder.dimension)
         self.vectors = [np.zeros(shape, np.float32) for _ in self.sides]
@@ -301,10 +352,23 @@ class _SentVectors:
         return SequenceReader(self.dimension, n_classes, is_paired=len(self.vectors) == 2)
 
     def logits(
-        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator
+        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
         sent = [side[rows] for side in self.vectors]
         if self.eta is not None:
-            sent = [v + draw_noise(len(rows), self.dimension, self.eta, rng=rng) for v in sent]
+            sent = self._released(sent, rows.tolist(), self.eta, rng)
         logits: Tensor = network(*(torch.from_numpy(part).to(pick_device()) for part in sent))
         return logits
+
+    def _released(
+        self, sent: list[NDArray[np.float32]], rows: list[int], eta: float,
+        rng: np.random.Generator | None,
+    ) -> list[NDArray[np.float32]]:  # fmt: skip
+        """Return the vectors of some texts under noise, for each side."""
+        if rng is not None:
+            return [release_under_noise(vectors, eta, rng) for vectors in sent]
+        own = np.stack(sent, axis=1)
+        for i, row in enumerate(rows):
+            if row not in self._single:
+                self._single[row] = release_under_noise(own[i], eta, _rng_of(self.seed, row))
+        return list(np.stack([self._single[row] for row in rows], axis=1))

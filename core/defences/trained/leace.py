@@ -16,6 +16,7 @@ from core.errors import (
     InvalidInputError,
     MissingDependencyError,
     NotFittedError,
+    install,
 )
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.specs import validate_settings
@@ -56,7 +57,7 @@ def eraser_of(
         from concept_erasure import LeaceFitter
     except ImportError as error:
         raise MissingDependencyError(
-            "LEACE needs the `concept-erasure` package: pip install concept-erasure==0.2.4"
+            f"LEACE needs the `concept-erasure` package: {install('concept-erasure')}"
         ) from error
     import torch
 

@@ -11,6 +11,7 @@ from core.errors import InvalidInputError
 from core.intervals import percent_interval
 from core.protocols import Vectors
 from core.results import Score
+from core.units import units_of_vectors
 
 __all__ = ["nearest_kept"]
 
@@ -48,7 +49,12 @@ def nearest_kept(plain: Vectors, protected: Vectors, *, seed: int = 0) -> Score:
         )
     before, after = _nearest(plain), _nearest(protected)
     hits = 100.0 * (before == after)
-    return Score(float(hits.mean()), percent_interval(hits, seed=seed), n, 100.0 / (n - 1))
+    return Score(
+        float(hits.mean()),
+        percent_interval(hits, groups=units_of_vectors(plain), seed=seed),
+        n,
+        100.0 / (n - 1),
+    )
 
 
 def _nearest(vectors: Vectors) -> NDArray[np.int64]:

@@ -90,9 +90,10 @@ class RetrievalAccuracy:
     def __str__(self) -> str:
         """Return the accuracy in words, with its interval and what chance gives."""
         score = self.score
+        value, interval = score.parts()
         return (
-            f"finds the next sentence among {self.n_candidates} in {score.value:.1f} % "
-            f"{score.ci95} of {score.n:,} held-out cases (chance {score.chance:.1f} %)"
+            f"finds the next sentence among {self.n_candidates} in {value} % (95 % interval "
+            f"{interval}) of {score.n:,} held-out cases (chance {score.chance:.1f} %)"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -232,7 +232,8 @@ def _set_loss(
     logits = logits.reshape(batch, n_steps, -1)
     correction = -candidates.log_inclusion.to(h.device).expand(batch, -1).clone()
     real = left[0] > 0
-    own = torch.zeros_like(correction, dtype=torch.bool).scatter_(1, position, real)
+    # Padding shares position 0 with a word: adding up, it cannot undo what that word sets.
+    own = torch.zeros_like(correction).scatter_add_(1, position, real.to(correction.dtype)) > 0
     correction.masked_fill_(own, 0.0)
     log_z = torch.logsumexp(logits + correction[:, None], dim=2)
     own_logits = logits.gather(2, position[:, None].expand(-1, n_steps, -1))

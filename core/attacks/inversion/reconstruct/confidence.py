@@ -13,10 +13,37 @@ from numpy.typing import NDArray
 
 from core.attacks.inversion.reconstruct.scores import spoken
 from core.errors import InvalidInputError
+from core.language import language_evidence
 from core.results import RecoveredWord, Sentence, SentenceStep
 from core.text import STOP_WORDS
 
-__all__ = ["Answer", "Confidence", "right_words"]
+__all__ = [
+    "CALIBRATED_ON",
+    "ELSEWHERE",
+    "Answer",
+    "Confidence",
+    "right_words",
+    "why_not_calibrated",
+]
+
+CALIBRATED_ON = (
+    "held-out English sentences of 4 to 32 words: encyclopaedia, and for the shortest novels and "
+    "everyday sentences"
+)
+"""What `tools.confidence` learns the shipped confidence from."""
+
+ELSEWHERE = (
+    "On other kinds of text it may be too high: medical sentences were right about ten points less "
+    "often than it said"
+)
+"""What was measured elsewhere (docs/results/reconstruct-medical.md, sentences of all lengths)."""
+
+_SHORTEST, _LONGEST = 4, 32
+
+_MOST_RARE = 0.2
+"""Share of rare words from which a text is unlike the sentences above. Of sentences of Wikipedia,
+reviews, e-mail, news and support messages 13 to 23 % have as many, of medical ones 55 %: the attack
+lacks such words, writes others, and is as sure of them."""
 
 _FLOOR = 1e-3
 """Of a word's probability, and of 1 − cosine."""
@@ -148,6 +175,33 @@ def _chance(rows: NDArray[np.float64], model: tuple[float, ...]) -> NDArray[np.f
     *weights, intercept = model
     found: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ np.array(weights) + intercept)))
     return found
+
+
+def why_not_calibrated(text: str) -> str:
+    """Return why the confidence does not hold for a text, as a clause; empty where it may hold.
+
+    It was learned from `CALIBRATED_ON`. On a text in another language, of another length, or with
+    many rare words it is not calibrated. Only who knows the text can tell; an attacker cannot.
+
+    Examples
+    --------
+    >>> why_not_calibrated("The minister will meet the members of the council on Friday.")
+    ''
+    >>> why_not_calibrated("Neurosyphilis without treatment leads to dementia and meningitis.")
+    '38 % of its words are rare'
+    >>> why_not_calibrated("Good morning")
+    'it has fewer than 4 words'
+    """
+    n = len(spoken(text))
+    found = language_evidence(text)
+    if found.is_unlike_english:
+        return "it does not look English"
+    if n < _SHORTEST:
+        return f"it has fewer than {_SHORTEST} words"
+    if n > _LONGEST:
+        return f"it has more than {_LONGEST} words"
+    share = found.n_other / max(found.n_stop + found.n_frequent + found.n_other, 1)
+    return f"{100 * share:.0f} % of its words are rare" if share >= _MOST_RARE else ""
 
 
 def right_words(true: str, said: str) -> NDArray[np.bool_]:

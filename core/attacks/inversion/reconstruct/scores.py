@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -119,7 +118,7 @@ def score_sentences(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
-    """Return the mean of every measure, its interval of sentences, or of documents in `groups`.
+    """Return the mean of every measure, its interval of sentences, or of units in `groups`.
 
     No end of an interval lies beyond what the measure can be. Exact matches are a share of trials:
     Wilson's interval, or of documents `core.rates.mean_rate`, which stays open where none matched.
@@ -141,7 +140,7 @@ def score_sentences(
 def _rate(hits: NDArray[np.bool_], groups: Sequence[Hashable] | None, seed: int) -> Score:
     if not len(hits):
         return Score(math.nan)
-    return rate_by_document(hits, None if groups is None else list(map(str, groups)), seed=seed)
+    return rate_by_document(hits, groups, seed=seed)
 
 
 def _mean(
@@ -149,6 +148,5 @@ def _mean(
 ) -> Score:
     if not len(values):
         return Score(math.nan)
-    found = bootstrap_interval(values, groups=groups, seed=seed)
-    interval = replace(found, low=max(least, found.low), high=min(100.0, found.high))
+    interval = bootstrap_interval(values, groups=groups, bounds=(least, 100.0), seed=seed)
     return Score(float(values.mean()), interval, len(values))

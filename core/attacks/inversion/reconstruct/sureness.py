@@ -89,7 +89,9 @@ def calibration_interval(
     rng = np.random.default_rng(seed)
     times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=_RESAMPLES)
     drawn = 100 * np.abs(times @ gaps).sum(axis=1) / (times @ sizes)
-    low, high = 2 * calibration_error(told, is_right) - np.quantile(drawn, [0.975, 0.025])
+    error = calibration_error(told, is_right)
+    low, high = 2 * error - np.quantile(drawn, [0.975, 0.025])
+    low, high = min(low, error), max(high, error)  # draws stray upwards, so that both may be below
     return Interval(max(0.0, float(low)), min(100.0, float(high)))
 
 
@@ -129,7 +131,7 @@ def sureness(
     """Return, in per cent, how sure answers were, how many right, and the calibration error.
 
     Of words and of whole sentences; nothing of no answers, or where they tell no confidence.
-    Intervals are of whole sentences, or of the documents in `groups`.
+    Intervals are of whole sentences, or of the units in `groups`.
     """
     told: dict[str, list[float]] = {"words": [], "sentences": []}
     right: dict[str, list[bool]] = {"words": [], "sentences": []}
@@ -140,7 +142,7 @@ def sureness(
             continue
         told["words"] += [word.score for word in found.words]
         right["words"] += right_words(text, found.text).tolist()
-        of["words"] += [unit] * len(found.words)
+        of["words"] += [("words of", unit)] * len(found.words)  # they differ: no copies of a text
         told["sentences"].append(found.confidence)
         right["sentences"].append(spoken(text) == spoken(found.text))
         of["sentences"].append(unit)
@@ -153,8 +155,8 @@ def sureness(
         if part == "words":
             scores["right_words"] = _mean(right[part], of[part], seed)
         else:
-            hits, sources = np.array(right[part]), list(map(str, of[part]))
-            scores["right_sentences"] = rate_by_document(hits, sources, seed=seed)
+            hits = np.array(right[part])
+            scores["right_sentences"] = rate_by_document(hits, of[part], seed=seed)
     return scores
 
 

@@ -15,7 +15,7 @@ from core.attacks.inversion.sparse.solvers import SOLVERS, Floats
 from core.attacks.inversion.sparse.tuning import tune
 from core.attacks.inversion.sparse.words import words_of_codes
 from core.attacks.inversion.token_words import regular_token_ids, whole_words
-from core.encoders.white_box import require_white_box
+from core.encoders.white_box import require_white_box, token_table
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from core.ranges import Between
@@ -154,7 +154,7 @@ class SparseCodingAttack:
         if penalty is None:
             penalty = self.chosen_["penalty"] if self.chosen_ else self.penalty
         ids = regular_token_ids(encoder)
-        tokens = encoder.token_vectors.detach().float().cpu().numpy()[ids]
+        tokens = token_table(encoder)[ids]
         return SOLVERS[self.solver](tokens, self.map_.apply(vectors), penalty)
 
     def answerable_words(self, encoder: WhiteBoxEncoder) -> list[str | None]:

@@ -45,6 +45,17 @@ class Aligned:
         return scaled_logit(target.probabilities, target.labels)
 
     @staticmethod
+    def agreed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what all shadow models say alike of each sample, NaN where they differ.
+
+        Parameters
+        ----------
+        values : ndarray (n_models, n)
+        """
+        found: NDArray[np.float64] = np.where((values == values[0]).all(axis=0), values[0], np.nan)
+        return found
+
+    @staticmethod
     def logits_of(shadows: Shadows) -> NDArray[np.float64]:
         """Return φ of each model and sample."""
         return np.stack([scaled_logit(m.probabilities, m.labels) for m in _each(shadows)])

@@ -218,8 +218,10 @@ class BaVarIA(Aligned):
             They were trained on all samples, or on none.
         """
         validate_settings(self)
-        sides = sides_of(self._scaled(self.logits_of(shadows)), shadows.members)
+        psi = self._scaled(self.logits_of(shadows))
+        sides = sides_of(psi, shadows.members, shadows.labels)
         sides.shift()
+        self.agreed_ = self.agreed(psi)
         self.posterior_ = posterior_of(prior_of(sides), sides)
         self.labels_ = shadows.labels
         return self
@@ -227,13 +229,17 @@ class BaVarIA(Aligned):
     def scores(self, target: Outputs) -> _Array:
         """Return the log-likelihood ratio of each sample in nats; above 0, likelier a member.
 
+        Ours: it is 0 where the target says exactly what every shadow model says. Such an answer is
+        no evidence, and the widths of the two predictions would tell how many models hold the
+        sample.
+
         Raises
         ------
         NotFittedError, InvalidInputError
             As `Aligned.check`.
         """
         psi = self._scaled(self.logit_of(target))
-        return self.posterior_.log_odds(psi)
+        return np.where(psi == self.agreed_, 0.0, self.posterior_.log_odds(psi))
 
     def _scaled(self, phi: _Array) -> _Array:
         return calmed(phi) if self.scale == "asinh" else phi

@@ -89,23 +89,17 @@ def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = No
     return None if ranking is None else best_threshold(ranking.scores, ranking.members)
 
 
-def calibrated_rates(
-    plan: Plan,
-    shadows: Shadows | Sequence[Outputs] | None,
-    *,
-    seed: int = 0,
-    n_resamples: int = 400,
-) -> tuple[AtRate, ...]:
+def calibrated_rates(plan: Plan, shadows: Shadows | Sequence[Outputs] | None) -> tuple[AtRate, ...]:
     """Return what shadow models give at each rate of false accusations, its threshold with it.
 
     Empty without shadow models, or where they are not enough to play the target.
     """
     ranking = None if shadows is None else played(plan, shadows)
-    return rates_of(ranking, seed=seed, n_resamples=n_resamples)
+    return rates_of(ranking)
 
 
-def rates_of(game: Ranking | None, *, seed: int = 0, n_resamples: int = 400) -> tuple[AtRate, ...]:
+def rates_of(game: Ranking | None) -> tuple[AtRate, ...]:
     """Return the same of what `played` returned."""
     if game is None:
         return ()
-    return tuple(tpr_at_fpr(game, rate, seed=seed, n_resamples=n_resamples) for rate in RATES)
+    return tuple(tpr_at_fpr(game, rate) for rate in RATES)

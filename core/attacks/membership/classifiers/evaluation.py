@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from core.attacks.membership.classifiers.calibration import (
     played,
     rates_of,
 )
+from core.attacks.membership.classifiers.design import check_design
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.plans import (
     Plan,
@@ -27,6 +28,7 @@ from core.attacks.membership.classifiers.registry import (
     ClassifierAttack,
     make_attack,
 )
+from core.attacks.membership.predictability import Predictability
 from core.attacks.membership.ranking import are_whole
 from core.attacks.membership.roc import (
     RATES,
@@ -80,6 +82,9 @@ class AttackOutcome:
     calibrated : tuple of AtRate
         For verdicts, what shadow models give at `RATES`, with their thresholds; empty without
         them, and where it was not asked for.
+    design : Predictability or None
+        Of an attack that asks shadow models about the target's own samples, where it was asked
+        for: whether the shadow design alone predicts who is a member.
     """
 
     plan: Plan
@@ -91,6 +96,12 @@ class AttackOutcome:
     ranking: Ranking
     decided: NDArray[np.bool_] | None = None
     calibrated: tuple[AtRate, ...] = ()
+    design: Predictability | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether what is found can be a leak: False where the shadow design gives it away."""
+        return self.design is None or not self.design.is_above_chance
 
 
 def evaluate(
@@ -100,6 +111,7 @@ def evaluate(
     chosen: Sequence[Plan] | None = None,
     seed: int = 0,
     is_calibrated: bool = False,
+    is_checked: bool = False,
     on_progress: OnProgress | None = None,
 ) -> list[AttackOutcome]:
     """Run attacks on a classifier and score them.
@@ -116,6 +128,9 @@ def evaluate(
         Of bootstraps and of the control.
     is_calibrated : bool
         Also find the thresholds of shadow models that verdicts need.
+    is_checked : bool
+        Also check that the shadow design does not predict who is a member; for models whose
+        training sets were not drawn here.
     on_progress : callable, optional
         Told after each attack.
 
@@ -131,6 +146,14 @@ def evaluate(
         if on_progress is not None:
             on_progress(i / len(chosen), plan.name)
         found.append(_run(plan, target, shadows, seed, is_calibrated=is_calibrated))
+    if is_checked and isinstance(shadows, Shadows):
+        design = check_design(target, shadows, seed=seed)
+        found = [
+            replace(outcome, design=design)
+            if CLASSIFIER_ATTACKS[outcome.plan.attack].needs == "the same samples"
+            else outcome
+            for outcome in found
+        ]
     return found
 
 
@@ -199,13 +222,13 @@ def _run(
     return AttackOutcome(
         plan,
         auc(ranking, seed=seed, n_resamples=n_resamples),
-        tuple(tpr_at_fpr(ranking, r, seed=seed, n_resamples=n_resamples) for r in RATES),
+        tuple(tpr_at_fpr(ranking, r) for r in RATES),
         control(ranking, seed),
         accuracy,
         gain,
         ranking,
         decided,
-        rates_of(game, seed=seed),
+        rates_of(game),
     )
 
 

@@ -85,15 +85,19 @@ class LiRA(Aligned):
         InvalidInputError
             They were trained on all samples or, online, on none.
         """
-        sides = sides_of(self.logits_of(shadows), shadows.members)
+        phi = self.logits_of(shadows)
+        sides = sides_of(phi, shadows.members, shadows.labels)
         sides.outside_mean()
         if self.is_online:
             sides.inside_mean()
-        self.labels_, self.sides_ = shadows.labels, sides
+        self.labels_, self.sides_, self.agreed_ = shadows.labels, sides, self.agreed(phi)
         return self
 
     def scores(self, target: Outputs) -> _Array:
         """Return the score of each sample, in nats; online, above 0 where a member is likelier.
+
+        Ours: where the target says exactly what every shadow model says, nothing is learned. The
+        score is then 0 online, and −log ½ offline.
 
         Raises
         ------
@@ -101,4 +105,5 @@ class LiRA(Aligned):
             Not fitted, or the target's samples are not those of the shadow models.
         """
         phi = self.logit_of(target)
-        return (online if self.is_online else offline)(phi, self.sides_)
+        found = (online if self.is_online else offline)(phi, self.sides_)
+        return np.where(phi == self.agreed_, 0.0 if self.is_online else np.log(2.0), found)

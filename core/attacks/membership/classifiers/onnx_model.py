@@ -1,11 +1,13 @@
 """One's own classifier as ONNX: asked for its probabilities, with nothing unpickled or run but it.
 
-The file is read as bytes and runs on the processor alone, without custom operators.
+The file is read as bytes and runs on the processor alone, without custom operators, and in bounded
+memory: a few bytes of it may ask for all there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,21 +15,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.attacks.membership.classifiers.limits import MOST_CELLS
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from core.attacks.membership.classifiers.probabilities_file import (
+    TEXT,
     OwnOutputs,
+    alike_notes,
     label_name,
     member_of,
 )
+from core.corpora.apart import bounded_memory
 from core.corpora.raw_files import refusal
 from core.corpora.tables import open_table
-from core.errors import InvalidInputError, MissingDependencyError
+from core.errors import InvalidInputError, MissingDependencyError, install
 from core.protocols import OnProgress, no_progress
 
 __all__ = ["OnnxClassifier", "outputs_of_models", "read_vectors", "require_onnx"]
 
 MOST_BYTES = 2**30
 """Largest model that is opened."""
+
+WORKING_BYTES = 2 * 2**30 + 3 * 8 * MOST_CELLS
+"""Memory that asking any model may take: its steps, and the answers, put together."""
+
+_BYTES_A_BYTE = 20  # measured: 15, of forests; networks take less
+"""Memory that a model may take for each byte of its file."""
+
+_OF_MEMORY = ("allocate memory", "bad_alloc", "bad allocation", "exceeds the supported maximum")
+"""What onnxruntime says where memory is short."""
 
 BATCH_ROWS = 1024
 _SHOWN = 5
@@ -38,7 +53,7 @@ def require_onnx() -> None:
     """Raise MissingDependencyError, naming the remedy, where onnxruntime is not installed."""
     if find_spec("onnxruntime") is None:
         raise MissingDependencyError(
-            "a model as ONNX needs the `onnxruntime` package: pip install leakscope[onnx]"
+            f"a model as ONNX needs the `onnxruntime` package: {install('onnxruntime')}"
         )
 
 
@@ -75,8 +90,10 @@ class OnnxClassifier:
                 enable_fallback=0,  # which would print that it tries again
             )
         except Exception as error:  # its errors share no other base
-            raise refusal(path, "", f"is no model that onnxruntime opens ({_first(error)}). Export "
-                          "it again, its weights within the file.") from error  # fmt: skip
+            raise _too_large(path, error) or refusal(
+                path, "", f"is no model that onnxruntime opens ({_first(error)}). Export it again, "
+                "its weights within the file."
+            ) from error  # fmt: skip
         self._input = self._checked_input()
         self._output = self._checked_output()
 
@@ -134,12 +151,31 @@ class OnnxClassifier:
         try:
             (found,) = self._session.run([self._output.name], {self._input.name: batch})
         except Exception as error:
-            raise refusal(self.path, "", f"fails on these vectors ({_first(error)}).") from error
+            raise _too_large(self.path, error) or refusal(
+                self.path, "", f"fails on these vectors ({_first(error)})."
+            ) from error
         if isinstance(found, list):
             keys = list(found[0])
             classes = classes or tuple(map(label_name, keys))
             return np.array([[row[key] for key in keys] for row in found], np.float64), classes
         return np.asarray(found, dtype=np.float64), None
+
+
+def _bound(path: Path) -> int:
+    """Return the bytes that asking a model may take."""
+    with suppress(OSError):  # opening it says why
+        return WORKING_BYTES + _BYTES_A_BYTE * path.stat().st_size
+    return WORKING_BYTES
+
+
+def _too_large(path: Path, error: Exception) -> InvalidInputError | None:
+    """Return what to say of a model that asked for more memory than it may take."""
+    said = str(error)
+    if not isinstance(error, MemoryError) and not any(each in said for each in _OF_MEMORY):
+        return None
+    return refusal(path, "", f"asks for more than {_bound(path) / 2**30:.1f} GB of memory. Export "
+                   "the classifier alone, without what makes vectors, or ask about fewer "
+                   "vectors.")  # fmt: skip
 
 
 def _first(error: Exception) -> str:
@@ -198,6 +234,8 @@ def outputs_of_models(
 ) -> OwnOutputs:
     """Ask a classifier, and its shadows if there are any, about the same vectors.
 
+    Meanwhile the memory of this process is bounded, on Linux (`core.corpora.apart`).
+
     Parameters
     ----------
     models : sequence of Path
@@ -205,8 +243,8 @@ def outputs_of_models(
     vectors : Path
         A .npy file.
     labels : Path
-        A table with a row for each vector, in the same order: `member`, `label`, if known `user`,
-        and `member_1`, `member_2` … for the shadow models.
+        A table with a row for each vector, in the same order: `member`, `label`, if known `user`
+        and `text`, and `member_1`, `member_2` … for the shadow models.
 
     Raises
     ------
@@ -223,7 +261,7 @@ def outputs_of_models(
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     for i, path in enumerate(models):
-        values, own = OnnxClassifier(path).probabilities(array, on_progress)
+        values, own = _asked(path, array, on_progress)
         if i == 0:
             names = own or _guessed(labels, told["label"], values.shape[1])
             if own is None:
@@ -234,7 +272,20 @@ def outputs_of_models(
         numbers = _numbered(labels, told["label"], names or ())
         members = np.array(told["member" if i == 0 else f"member_{i}"])
         found.append(_outputs(path, values, numbers, members, users))
-    return OwnOutputs(found[0], Shadows.of(found[1:]) if found[1:] else None, names or (), notes)
+    notes = (*notes, *alike_notes(names or (), told["written"], told.get("user", ())))
+    texts = tuple(told.get(TEXT, ()))
+    shadows = Shadows.of(found[1:]) if found[1:] else None
+    return OwnOutputs(found[0], shadows, names or (), notes, texts)
+
+
+def _asked(
+    path: Path, vectors: NDArray[Any], on_progress: OnProgress
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    try:
+        with bounded_memory(_bound(path)):
+            return OnnxClassifier(path).probabilities(vectors, on_progress)
+    except MemoryError as error:
+        raise _too_large(path, error) or error from error
 
 
 def _outputs(
@@ -259,13 +310,19 @@ def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
         if name not in table.names:
             raise refusal(path, "", f"has no column {name!r}. It needs {', '.join(yes_no)} and "
                           "label.")  # fmt: skip
-    columns = [*yes_no, "label", *(["user"] if "user" in table.names else [])]
+    columns = [*yes_no, "label", *(name for name in ("user", TEXT) if name in table.names)]
     found: dict[str, list[Any]] = {name: [] for name in columns}
+    written: dict[str, None] = {}
     for place, cells in table.rows(columns):
         for name, cell in zip(columns, cells, strict=True):
             if name in yes_no:
                 found[name].append(member_of(path, place, cell))
                 continue
+            if name == TEXT:
+                found[name].append("" if cell is None else str(cell))
+                continue
+            if name == "label":
+                written[str(cell)] = None
             said = "" if cell is None else label_name(cell)
             if not said:
                 raise refusal(path, place, f"has no {name}. Write one in each row.")
@@ -275,7 +332,7 @@ def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
         kind = "1" if members and all(members) else "0"
         raise refusal(path, "", f"has member {kind} in all {len(members):,} rows: an attack is "
                       "measured on members and others.")  # fmt: skip
-    return found
+    return {**found, "written": list(written)}
 
 
 def _guessed(path: Path, labels: Sequence[str], n_classes: int) -> tuple[str, ...]:

@@ -20,13 +20,13 @@ from core.attacks.membership.classifiers.probabilities_file import (
 )
 from core.attacks.membership.classifiers.told import result_of
 from core.attacks.membership.rates import PRIORS
+from core.corpora.apart import reading
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import check_upload
 from core.protocols import OnProgress, no_progress
 
 __all__ = ["OwnAttacked", "attack_example", "attack_upload"]
 
-TEXT_COLUMN = "text"
 SAMPLE_COLUMN = "sample"
 _SHARE_OF_READING = 0.2
 
@@ -80,9 +80,10 @@ def attack_upload(file: MemoryFile, on_progress: OnProgress = no_progress) -> Ow
         The file, a column or a row cannot be used; the message names it and the remedy.
     """
     on_progress(0.0, "Reading the table")
-    check_upload(file)
-    own = read_outputs(file, most_cells=MOST_UPLOADED_CELLS)
-    texts = target_column(file, TEXT_COLUMN) or target_column(file, SAMPLE_COLUMN)
+    with reading():
+        check_upload(file)
+        own = read_outputs(file, most_cells=MOST_UPLOADED_CELLS)
+        texts = own.texts or target_column(file, SAMPLE_COLUMN)
     return _attacked(own, texts, on_progress)
 
 
@@ -98,7 +99,9 @@ def _attacked(own: OwnOutputs, texts: Sequence[str], on_progress: OnProgress) ->
     def tell(done: float, attack: str) -> None:
         on_progress(_SHARE_OF_READING + left * done, f"Attack: {attack}")
 
-    outcomes = evaluate(own.target, own.shadows, is_calibrated=True, on_progress=tell)
+    outcomes = evaluate(
+        own.target, own.shadows, is_calibrated=True, is_checked=True, on_progress=tell
+    )
     target = own.target
     return OwnAttacked(
         record=result_of(own, outcomes, PRIORS, 0),

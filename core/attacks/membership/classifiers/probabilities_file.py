@@ -1,8 +1,8 @@
 """A table of what one's own classifier answered, and of what its shadows did, as attacks read it.
 
 Columns: `member` (0 or 1), `label`, `p_CLASS` for each class; if there are any, `user`, `shadow`
-(the number of a shadow model; blank or -1 for the classifier itself) and `sample` (which says
-what rows of several models are of one sample).
+(the number of a shadow model; blank or -1 for the classifier itself), `sample` (which says
+what rows of several models are of one sample) and `text` (what the blind baseline reads).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from core.attacks.membership.classifiers.limits import MOST_CELLS, rows_said
 from core.attacks.membership.classifiers.outputs import Outputs, Shadows, faults_of
+from core.corpora.labels import alike_note
 from core.corpora.memory_file import File
 from core.corpora.raw_files import refusal
 from core.corpora.tables import open_table
@@ -27,6 +28,8 @@ from core.errors import similar
 __all__ = [
     "ModelRows",
     "OwnOutputs",
+    "TEXT",
+    "alike_notes",
     "classes_of",
     "label_name",
     "member_of",
@@ -37,7 +40,10 @@ __all__ = [
 PREFIX = "p_"
 """Of a column that holds the probabilities of a class."""
 
-_OPTIONAL = ("user", "shadow", "sample")
+TEXT = "text"
+"""Of the column whose words the blind baseline reads; no attack does."""
+
+_OPTIONAL = ("user", "shadow", "sample", TEXT)
 _SHOWN = 5
 _YES, _NO = {"1", "true", "yes"}, {"0", "false", "no"}
 
@@ -53,13 +59,16 @@ class OwnOutputs:
         `Shadows` where they answered for the target's samples.
     classes : tuple of str
     notes : tuple of str
-        What whoever reads the result should know of how the file was read.
+        What a reader of the result should know of how the file was read.
+    texts : tuple of str (n,), empty where none are given
+        Of the target's samples, for the blind baseline.
     """
 
     target: Outputs
     shadows: Shadows | list[Outputs] | None
     classes: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -72,10 +81,11 @@ class ModelRows:
     members: list[bool] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
 
 def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
-    """Read a table of probabilities: CSV, TSV, JSONL or Parquet.
+    """Read a table of probabilities: CSV, TSV, JSON, JSONL or Parquet.
 
     Parameters
     ----------
@@ -96,6 +106,7 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
     models: dict[int, ModelRows] = {}
     numbers = {name: i for i, name in enumerate(classes)}
     n_cells = 0
+    written: dict[str, dict[str, None]] = {"label": {}, "user": {}}
     for place, cells in table.rows([*columns, *(name for name in _of_classes(table.names))]):
         told = dict(zip(columns, cells, strict=False))
         n_cells += len(classes)
@@ -104,7 +115,8 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
             raise refusal(file, place, f"is beyond {most_cells:,} probabilities, rows times "
                           f"classes: {said} are read, shadow models' included. Give fewer rows."
                           )  # fmt: skip
-        rows = models.setdefault(_shadow_of(file, place, told.get("shadow")), ModelRows())
+        number = _shadow_of(file, place, told.get("shadow"))
+        rows = models.setdefault(number, ModelRows())
         rows.places.append(place)
         rows.probabilities.append(_numbers(file, place, classes, cells[len(columns) :]))
         rows.labels.append(_label_of(file, place, told["label"], numbers))
@@ -112,7 +124,36 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
         for name, kept in (("user", rows.users), ("sample", rows.samples)):
             if name in columns:
                 kept.append(_named(file, place, name, told[name]))
-    return _gathered(file, models, classes)
+        if TEXT in columns and number == -1:
+            rows.texts.append("" if _is_blank(told[TEXT]) else str(told[TEXT]))
+        for name, seen in written.items():
+            if name in columns:
+                seen[str(told[name])] = None
+    own = _gathered(file, models, classes)
+    notes = [*own.notes, *alike_notes(classes, written["label"], written["user"])]
+    return replace(own, notes=tuple(notes), texts=tuple(models[-1].texts))
+
+
+def alike_notes(classes: Sequence[str], labels: Iterable[str], users: Iterable[str]) -> list[str]:
+    """Return notes on classes and users that are alike, and on labels that were read as one.
+
+    Parameters
+    ----------
+    classes : sequence of str
+    labels, users : iterable of str
+        As they are written in the file.
+    """
+    merged: dict[str, list[str]] = {}
+    for label in labels:
+        name = label_name(label)
+        merged.setdefault(name if name in classes else _without_point(name), []).append(label)
+    one = [label for group in merged.values() if len(group) > 1 for label in group]
+    found = [
+        alike_note(classes, what="classes"),
+        alike_note(one, what="labels", are_merged=True),
+        alike_note(dict.fromkeys(map(label_name, users)), what="users"),
+    ]
+    return [note for note in found if note]
 
 
 def target_column(file: File, name: str) -> tuple[str, ...]:

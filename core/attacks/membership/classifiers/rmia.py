@@ -147,7 +147,7 @@ class RMIA(Aligned):
         """
         validate_settings(self)
         values = self.confidences_of(shadows)
-        sides = sides_of(values, shadows.members)
+        sides = sides_of(values, shadows.members, shadows.labels)
         if self.is_online:
             self.mean_ = online_mean(sides)
         else:

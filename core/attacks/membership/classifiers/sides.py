@@ -52,10 +52,19 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Both sides of each sample."""
+    """Both sides of each sample.
+
+    Attributes
+    ----------
+    inside, outside : Side
+    by_class : tuple of (float, float) or None
+        Of each class that has models on both sides, the difference of their means and its weight;
+        None where the classes of the samples are not known.
+    """
 
     inside: Side
     outside: Side
+    by_class: tuple[tuple[float, float], ...] | None = None
 
     @property
     def both(self) -> NDArray[np.bool_]:
@@ -65,7 +74,9 @@ class Sides:
     def shift(self) -> float:
         """Return by how much training on a sample raises its value, on average.
 
-        Of the samples that have both sides; where there is none, of the means of all.
+        Of the samples that have both sides. Where no sample has both, it is the mean difference
+        within classes, weighted by the rarer side: how classes are spread over the sides is no
+        effect of training.
 
         Raises
         ------
@@ -81,6 +92,9 @@ class Sides:
         both = self.both
         if both.any():
             return float((self.inside.mean - self.outside.mean)[both].mean())
+        if self.by_class:
+            differences, weights = np.array(self.by_class).T
+            return float(differences @ weights / weights.sum())
         return float(self.inside.values.mean() - self.outside.values.mean())
 
     def inside_mean(self) -> _Array:
@@ -112,19 +126,43 @@ class Sides:
         return np.where(outside.has, outside.mean, inside.mean - self.shift())
 
 
-def sides_of(values: _Array, members: NDArray[np.bool_]) -> Sides:
+def sides_of(
+    values: _Array, members: NDArray[np.bool_], labels: NDArray[np.int64] | None = None
+) -> Sides:
     """Split what models say of samples by whether they were trained on them.
+
+    Models that say exactly the same of a sample have exactly that mean and no variance, however
+    many there are: rounding must not tell a sample that three models hold from one that two hold.
 
     Parameters
     ----------
     values : ndarray (n_models, n)
     members : ndarray of bool (n_models, n)
+    labels : ndarray of int (n,), optional
+        The class of each sample, by which `Sides.shift` compares where no sample has both sides.
     """
-    return Sides(_side(values, members), _side(values, ~members))
+    inside, outside = _side(values, members), _side(values, ~members)
+    if labels is None or (inside.has & outside.has).any():
+        return Sides(inside, outside)
+    found = []
+    for label in np.unique(labels):
+        own = labels == label
+        here, there = values[:, own][members[:, own]], values[:, own][~members[:, own]]
+        if len(here) and len(there):
+            difference = _mean(here) - _mean(there)
+            found.append((difference, float(min(len(here), len(there)))))
+    return Sides(inside, outside, tuple(found))
+
+
+def _mean(values: _Array) -> float:
+    """Return the mean; of equal values exactly that value."""
+    return float(values[0] + (values - values[0]).mean())
 
 
 def _side(values: _Array, which: NDArray[np.bool_]) -> Side:
     count = which.sum(axis=0)
-    mean = np.where(which, values, 0.0).sum(axis=0) / np.maximum(count, 1)
+    first = values[0] if len(values) else np.zeros(values.shape[1])
+    away = np.where(which, values - first, 0.0)
+    mean = np.where(count > 0, first + away.sum(axis=0) / np.maximum(count, 1), 0.0)
     squares = np.where(which, values - mean, 0.0) ** 2
     return Side(count, mean, squares.sum(axis=0), values[which])

@@ -80,7 +80,7 @@ class UserInference(Aligned):
             All shadow models were trained on all samples.
         """
         logs = np.stack([-loss(m.probabilities, m.labels) for m in shadows.models()])
-        sides = sides_of(logs, shadows.members)
+        sides = sides_of(logs, shadows.members, shadows.labels)
         self.reference_ = sides.outside_mean()
         self.labels_ = shadows.labels
         return self

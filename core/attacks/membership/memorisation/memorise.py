@@ -95,10 +95,11 @@ class Memorised:
 
     def _told(self, epoch: int) -> dict[str, Any]:
         found = [run.epochs[epoch - 1] for run in self.runs]
-        ranks = [each.canaries[0].rank for each in found]
+        exposure = self.exposure_at(epoch)
         return {
-            **self.exposure_at(epoch).to_record("exposure"),
-            "rank": float(np.median(ranks)),
+            **exposure.to_record("exposure"),
+            # Of the mean exposure, the geometric mean of the ranks: log₂|R| − log₂ rank.
+            "rank": self.size / 2.0**exposure.value,
             "is_exact": found[0].canaries[0].is_exact,
             "at_least": float(np.mean([each.canaries[0].at_least for each in found])),
             "bits_a_token": float(np.mean([each.bits_a_token for each in found])),

@@ -29,6 +29,7 @@ from core.defences.metric_dp.audit.mechanism import (
     LENGTH,
     N_CALLS,
     N_PLACES,
+    PROMISE,
     Audit,
     MakeDefence,
     Plan,
@@ -37,8 +38,9 @@ from core.defences.metric_dp.audit.mechanism import (
     draw,
     refuting,
 )
-from core.defences.metric_dp.audit.pairs import audit_pair
+from core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
 from core.defences.metric_dp.audit.probe import ProbeEncoder, texts_of
+from core.defences.metric_dp.audit.untested import CHOICE, untested_of
 from core.defences.registry import make_defence
 from core.errors import InvalidInputError
 from core.protocols import Defence, OnProgress, no_progress
@@ -178,7 +180,8 @@ def audit_choice(
     on_progress(0.1, "Drawing tokens")
     tests = choice_tests(asked, draw(asked, make, seed), rng)
     on_progress(0.5, "Testing the promise")
-    tests |= _bounded(asked, make, seed)
+    bounds = _bounded(asked, make, seed)
+    tests |= {name: bound.p_value for name, bound in bounds.items()}
     on_progress(0.7, "Drawing as for release")
     fresh = (draw(asked, make, None, n_calls=5), draw(asked, make, None, n_calls=5))
     tests |= _twins(asked, fresh, "instances", rng)
@@ -186,7 +189,8 @@ def audit_choice(
         on_progress(0.8, "Drawing in other processes")
         tests |= _twins(asked, elsewhere(asked), "processes", rng)
     on_progress(1.0, f"{len(tests)} tests")
-    return Audit(tests, refuting(tests, alpha), alpha, N_CALLS * N_PLACES)
+    left_out = untested_of(CHOICE)
+    return Audit(tests, refuting(tests, alpha), alpha, N_CALLS * N_PLACES, bounds, left_out)
 
 
 def choice_tests(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> dict[str, float]:
@@ -259,7 +263,7 @@ def _independent(one: Sample, other: Sample) -> float:
     return float(stats.chi2_contingency(table).pvalue) if min(table.shape) > 1 else 1.0
 
 
-def _bounded(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, float]:
+def _bounded(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
     """Bound the promise for two near tokens, both ways, by what comes out of either."""
     protected = make(seed + 1).protect(asked.encoder)
 
@@ -273,8 +277,6 @@ def _bounded(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, float
     x, other = asked.pair
     n_runs = N_CALLS * N_PLACES
     return {
-        f"promise: {one} from {two}": audit_pair(
-            run(a), run(b), asked.promised, n_runs=n_runs
-        ).p_value
+        f"{PROMISE}{one} from {two}": audit_pair(run(a), run(b), asked.promised, n_runs=n_runs)
         for one, two, a, b in (("a token", "a near one", x, other), ("that", "the first", other, x))
     }

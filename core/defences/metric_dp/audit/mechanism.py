@@ -1,14 +1,15 @@
 """All tests on one mechanism, corrected for their number.
 
-A mechanism is run as anybody runs it, `protect(encoder).encode(texts)`, on a probe that shows what
-was done. Where noise is added to vectors it is seen, and held against its law. Where tokens come
-out, their frequencies are, and the promise itself is bounded for a pair of tokens.
+A mechanism is run as its users run it, `protect(encoder).encode(texts)`, on a probe that shows
+what was done. Where noise is added to vectors, the noise is compared with its law, in 32 dimensions
+and in as many as the encoder has, and the numbers are tested as they are released (`numbers`).
+Where tokens come out, their frequencies are. The promise itself is bounded for a pair of inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.defences.metric_dp.audit import noise_law, outputs
-from core.defences.metric_dp.audit.pairs import audit_pair
+from core.defences.metric_dp.audit.numbers import grid_test, odds_of_numbers
+from core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
 from core.defences.metric_dp.audit.probe import ProbeEncoder, texts_of
+from core.defences.metric_dp.audit.untested import untested_of
 from core.defences.metric_dp.noise import check_eta
 from core.defences.registry import make_defence
 from core.errors import InvalidInputError
@@ -26,8 +29,10 @@ from core.specs import DefenceSpec
 
 __all__ = [
     "ALPHA",
+    "DIMENSION",
     "KINDS",
-    "VERSION",
+    "PROMISE",
+    "VERSIONS",
     "Audit",
     "MakeDefence",
     "Plan",
@@ -40,8 +45,8 @@ __all__ = [
     "shipped",
 ]
 
-VERSION = 1
-"""Raise it where a test changes: what was measured with other tests is then measured anew."""
+VERSIONS = {"text": 1, "choice": 1, "tokens": 2, "vector": 2}
+"""Of the tests, by kind of mechanism. Raise it where a test changes, and it is measured again."""
 
 ALPHA = 0.01
 """Chance that a mechanism which does what it says is refuted by any of the tests (Holm)."""
@@ -55,8 +60,26 @@ MakeDefence = Callable[[int | None], Defence]
 N_CALLS, N_PLACES, LENGTH = 25, 160, 8
 """Calls, tokens (or texts) a call, and tokens a text."""
 
-DIMENSION, N_TOKENS = 32, 24
-"""Of the probe on which noise is seen."""
+DIMENSION = 384
+"""Of an encoder's vectors, where none is given: that of all-MiniLM-L6-v2."""
+
+PROMISE = "promise: "
+"""What the names of tests of the promise itself begin with. All others test the law of the noise,
+from which the promise follows: what they refute may still keep it, without a proof."""
+
+_FEW, N_TOKENS = 32, 24
+"""Dimensions and tokens of the probe on which the law's shape is tested: the fewer the dimensions,
+the more a draw tells of it."""
+
+_N_SINGLE_CALLS, _N_BATCHES, _BATCH = 1_100, 5, 160
+"""In the encoder's own dimension, with texts of one token: calls of one text, calls of many, and
+texts of these."""
+
+_N_RUNS, _NEAR = 400, 1.0
+"""Runs of each of two inputs whose odds are bounded, and their distance in units of 1/η."""
+
+_MOST_ETA = 1e6
+"""For numbers: beyond it the step of the grid is no longer small beside the noise."""
 
 _LAW_DRAWS = 200_000
 
@@ -73,27 +96,49 @@ class Audit:
         The tests that refute the mechanism after Holm's correction, at `alpha` in all.
     n_draws : int
         Draws of noise under test.
+    bounds : dict of AuditResult
+        The odds of two inputs, by the name of their test.
+    untested : tuple of str
+        What the audit leaves out, a sentence each.
     """
 
     p_values: dict[str, float]
     refuted_by: tuple[str, ...]
     alpha: float
     n_draws: int
+    bounds: dict[str, AuditResult] = field(default_factory=dict)
+    untested: tuple[str, ...] = ()
 
     @property
     def is_refuted(self) -> bool:
         """Whether any test contradicts what the mechanism says of itself."""
         return bool(self.refuted_by)
 
+    @property
+    def is_promise_refuted(self) -> bool:
+        """Whether the odds of two inputs exceed what is promised, and not the law alone."""
+        return any(name.startswith(PROMISE) for name in self.refuted_by)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
         return {
             "is_refuted": self.is_refuted,
+            "is_promise_refuted": self.is_promise_refuted,
             "refuted_by": list(self.refuted_by),
             "alpha": self.alpha,
             "correction": "Holm",
             "n_draws": self.n_draws,
             "p_values": self.p_values,
+            "log_odds": {
+                name: {
+                    "at_least": bound.lower_bound if np.isfinite(bound.lower_bound) else None,
+                    "promised": bound.promised,
+                    "n_runs": bound.n_runs,
+                    "seen_in": bound.view,
+                }
+                for name, bound in self.bounds.items()
+            },
+            "not_tested": list(self.untested),
         }
 
 
@@ -127,19 +172,21 @@ def plan(kind: str, eta: float, seed: int) -> Plan:
     Raises
     ------
     InvalidInputError
-        No such kind, no such η, or an η at which float32 has no room for the distances.
+        No such kind, no such η, or an η at which float32 has no room for the distances, or the
+        grid of released numbers none for the noise.
     """
     if kind not in KINDS:
         raise InvalidInputError(f"A mechanism acts on {', '.join(KINDS)}; got {kind!r}.")
-    if not 1e-12 <= check_eta(eta) <= 1e12:
-        raise InvalidInputError(f"An audit takes an eta from 1e-12 to 1e12, got {eta:g}.")
+    most = 1e12 if kind == "text" else _MOST_ETA
+    if not 1e-12 <= check_eta(eta) <= most:
+        raise InvalidInputError(f"An audit takes an eta from 1e-12 to {most:g}, got {eta:g}.")
     rng = np.random.default_rng([seed, 1])
     length = 1 if kind == "vector" else LENGTH
     if kind == "text":
         stars = outputs.Stars.at(eta)
         table, inputs = stars.table, rng.choice(stars.centres, N_PLACES)
     else:
-        table = (rng.standard_normal((N_TOKENS, DIMENSION)) * np.sqrt(DIMENSION) / eta).astype("f4")
+        table = (rng.standard_normal((N_TOKENS, _FEW)) * np.sqrt(_FEW) / eta).astype("f4")
         inputs = rng.integers(N_TOKENS, size=N_PLACES)
     return Plan(ProbeEncoder(table, length), inputs.reshape(-1, length), kind, eta)
 
@@ -162,6 +209,7 @@ def audit(
     *,
     seed: int = 0,
     alpha: float = ALPHA,
+    dimension: int = DIMENSION,
     elsewhere: Callable[[Plan], tuple[Sample, Sample]] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
@@ -178,22 +226,33 @@ def audit(
         tested besides.
     alpha : float
         Chance that a true mechanism is refuted, over all tests.
+    dimension : int
+        Of the vectors of the encoder that a mechanism which releases numbers is used on.
     elsewhere : callable, optional
         Given what to ask, returns what two other processes drew for release.
 
     Raises
     ------
     InvalidInputError
-        See `plan`; or alpha is no probability.
+        See `plan`; or alpha is no probability, or the dimension is not 2 to 10,000.
     """
     check_alpha(alpha)
+    if not 2 <= dimension <= 10_000:
+        raise InvalidInputError(f"dimension must be 2 to 10,000, got {dimension!r}.")
     asked = plan(kind, eta, seed)
     on_progress(0.1, "Drawing noise")
     main = draw(asked, make, seed)
+    if not np.isfinite(main).all():
+        tests = {"outputs: all finite": 0.0}
+        return Audit(tests, refuting(tests, alpha), alpha, len(main), {}, untested_of(kind))
     on_progress(0.4, "Testing it")
-    tests = _own_tests(asked, main, seed)
+    tests, n_draws, bounds = _own_tests(asked, main, seed), N_CALLS * N_PLACES, {}
     if kind == "text":
-        tests |= _bounded(asked, make, seed)
+        bounds = _bounded(asked, make, seed)
+    else:
+        released, bounds, n_more = _released_tests(make, kind, eta, seed, alpha, dimension)
+        tests, n_draws = tests | released, n_draws + n_more
+    tests |= {name: bound.p_value for name, bound in bounds.items()}
     on_progress(0.6, "Drawing noise as for release")
     fresh = [draw(asked, make, None, n_calls=5) for _ in range(2)]
     tests |= _twins(asked, fresh[0], fresh[1], "instances")
@@ -201,7 +260,7 @@ def audit(
         on_progress(0.7, "Drawing noise in other processes")
         tests |= _twins(asked, *elsewhere(asked), "processes")
     on_progress(1.0, f"{len(tests)} tests")
-    return Audit(tests, refuting(tests, alpha), alpha, N_CALLS * N_PLACES)
+    return Audit(tests, refuting(tests, alpha), alpha, n_draws, bounds, untested_of(kind))
 
 
 def check_alpha(alpha: float) -> None:
@@ -230,7 +289,55 @@ def _twins(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, floa
     return noise_law.twin_tests(one, other, what)
 
 
-def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, float]:
+def _released_tests(
+    make: MakeDefence, kind: str, eta: float, seed: int, alpha: float, dimension: int
+) -> tuple[dict[str, float], dict[str, AuditResult], int]:
+    """Test numbers as they are released, in the encoder's own dimension.
+
+    One instance is called as users call it: with one text again and again, then with many.
+
+    Returns
+    -------
+    tuple
+        p-values, the odds of two inputs both ways, and the number of draws.
+    """
+    rng = np.random.default_rng([seed, 4])
+    table = rng.standard_normal((N_TOKENS + 2, dimension)) * np.sqrt(dimension) / eta
+    table[:N_TOKENS] *= np.geomspace(0.05, 1, N_TOKENS)[:, None]
+    way = rng.standard_normal(dimension)
+    table[-1] = table[-2] + way * (_NEAR / eta / np.linalg.norm(way))
+    probe = ProbeEncoder(table.astype(np.float32), length=1)
+    single = rng.integers(N_TOKENS, size=(_N_SINGLE_CALLS, 1))
+    many = rng.integers(N_TOKENS, size=(_BATCH, 1))
+    protected = make(seed + 2).protect(probe)
+    calls = [*([text] for text in texts_of(single)), *[texts_of(many)] * _N_BATCHES]
+    exact = probe.table.astype(np.float64)
+
+    def released(calls: list[list[str]]) -> NDArray[np.float64]:
+        return np.concatenate([protected.encode(texts) for texts in calls]).astype(np.float64)
+
+    def run(token: int) -> Callable[[int], NDArray[np.float64]]:
+        return lambda n: released([texts_of(np.full((n, 1), token))])
+
+    outputs = released(calls)
+    inputs = exact[np.concatenate([single, *[many] * _N_BATCHES]).ravel()]
+    name = f", {dimension} dimensions"
+    if not np.isfinite(outputs).all():
+        return {f"outputs: all finite{name}": 0.0}, {}, len(outputs)
+    noise = outputs - inputs
+    law = noise_law.law_tests(noise[None], inputs, eta) | noise_law.sequence_tests(noise)
+    tests = {f"{test}{name}": p for test, p in law.items()}
+    tests[f"outputs: one grid for all inputs{name}"] = grid_test(outputs)
+    x, other = N_TOKENS, N_TOKENS + 1
+    found = odds_of_numbers(
+        run(x), run(other), exact[x], exact[other], eta, n_runs=_N_RUNS, alpha=alpha
+    )
+    names = (f"{PROMISE}x against x'", f"{PROMISE}x' against x")
+    bounds = {f"{each}{name}": bound for each, bound in zip(names, found, strict=True)}
+    return tests, bounds, len(outputs)
+
+
+def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
     """Bound exp(η·d) for a centre and its neighbour on the ring, by what comes out of either."""
     protected = make(seed + 1).protect(asked.encoder)
 
@@ -243,7 +350,7 @@ def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, float]:
 
     n_runs = N_CALLS * N_PLACES
     found = audit_pair(run(0), run(1), outputs.RING, n_runs=n_runs)
-    return {"promise: exp(η·d) for two near tokens": found.p_value}
+    return {f"{PROMISE}exp(η·d) for two near tokens": found}
 
 
 def refuting(tests: dict[str, float], alpha: float) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from core.defences.metric_dp.audit.choices import (
     shipped_choice,
 )
 from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
-from core.defences.metric_dp.audit.mechanism import ALPHA, Audit
+from core.defences.metric_dp.audit.mechanism import ALPHA, DIMENSION, Audit
 from core.defences.registry import DEFENCES
 from core.protocols import OnProgress, no_progress
 
@@ -26,6 +26,7 @@ def audit_named(
     *,
     seed: int = 0,
     alpha: float = ALPHA,
+    dimension: int = DIMENSION,
     has_processes: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
@@ -33,13 +34,15 @@ def audit_named(
 
     Parameters
     ----------
+    dimension : int
+        Of the encoder's vectors, for mechanisms that release numbers.
     has_processes : bool
         Whether two other processes draw as well, which takes seconds.
 
     Raises
     ------
     InvalidInputError
-        No such ε or η, or alpha is no probability.
+        No such ε or η or dimension, or alpha is no probability.
     CoreError
         Another process could not be run.
     """
@@ -50,4 +53,5 @@ def audit_named(
         return audit_choice(
             shipped_choice(name, strength), choice_plan(name, strength, seed), **told
         )
-    return noise.audit(noise.shipped(name, strength), DEFENCES[name].acts_on, strength, **told)
+    make, kind = noise.shipped(name, strength), DEFENCES[name].acts_on
+    return noise.audit(make, kind, strength, dimension=dimension, **told)

@@ -1,4 +1,4 @@
-"""Tests of noise that is seen: its length, its direction, and that no draw tells of another.
+"""Tests of noise that is seen: its length, its direction, and that draws are independent.
 
 The law is that of Qu et al. (2021), Eq. 3: a norm of Gamma(n, 1/η) and, independent of it, a
 direction uniform on the sphere. Each test returns a p-value that is uniform, or nearly, where the
@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["Noise", "law_tests", "link_tests", "twin_tests"]
+__all__ = ["Noise", "law_tests", "link_tests", "sequence_tests", "twin_tests"]
 
 Noise = NDArray[np.float64]
 """Noise vectors, (calls, places, n): a place is a token, or a text."""
 
 _TINY = 1e-300
+
+_BLOCK = 128
+"""Draws that are compared with all later ones at a time."""
 
 
 def law_tests(noise: Noise, inputs: NDArray[np.float64], eta: float) -> dict[str, float]:
@@ -41,6 +44,7 @@ def law_tests(noise: Noise, inputs: NDArray[np.float64], eta: float) -> dict[str
         "norm: its shape": _smooth(law.cdf(flat)),
         "norm: none too short": _extreme(law.cdf(flat.min()), len(flat)),
         "norm: none too long": _extreme(law.sf(flat.max()), len(flat)),
+        "norm: no tail cut off": _cut_off(law, flat),
         "norm: the same for every input": _same_for_all(norms, inputs),
         "direction: no side preferred": _rayleigh(ways),
         "direction: no axis preferred": _bingham(ways),
@@ -64,6 +68,62 @@ def link_tests(noise: Noise) -> dict[str, float]:
         "between calls: norms": _rank_test(norms[:-1].ravel(), norms[1:].ravel()),
         "no draw twice": _no_repeat(noise.reshape(-1, n)),
     }
+
+
+def sequence_tests(draws: NDArray[np.float64]) -> dict[str, float]:
+    """Test that draws, in the order in which they were made, are independent of each other.
+
+    Parameters
+    ----------
+    draws : float64 array (m, n)
+        Noise vectors; every two of them are compared, and every lag up to m/2 has a test.
+
+    Notes
+    -----
+    Directions of independent draws have pairwise independent cosines c of variance 1/n, so the sum
+    of √n·c over the pairs at a lag is normal and that of n·c² is χ², nearly; the latter sees draws
+    that repeat with either sign. Each p-value is corrected for the number of pairs, or of lags.
+    """
+    m, n = draws.shape
+    norms, ways = _split(draws)
+    cosines, sums, squares = _by_lag(ways.astype(np.float32))
+    n_pairs = m - np.arange(1, m // 2 + 1)
+    half = (n - 1) / 2
+    closest = float(stats.beta(half, half).sf((1 + cosines) / 2))
+    scores = stats.norm.ppf(stats.rankdata(norms) / (m + 1))
+    spectrum = np.fft.rfft(scores / max(float(scores.std()), _TINY), 2 * m)
+    lagged = np.fft.irfft(np.abs(spectrum) ** 2)[1 : m // 2 + 1]
+    return {
+        "any two draws: no direction again": min(1.0, closest * m * (m - 1)),
+        "any lag: directions": _least(2 * stats.norm.sf(np.abs(sums) * np.sqrt(n / n_pairs))),
+        "any lag: directions of either sign": _least(stats.chi2(n_pairs).sf(n * squares)),
+        "any lag: norms": _least(2 * stats.norm.sf(np.abs(lagged) / np.sqrt(n_pairs))),
+    }
+
+
+def _by_lag(
+    ways: NDArray[np.float32],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the greatest |cosine| of any two directions, and sums of c and c² at each lag."""
+    m = len(ways)
+    greatest, sums, squares = 0.0, np.zeros(m), np.zeros(m)
+    for start in range(0, m - 1, _BLOCK):
+        block, rest = ways[start : start + _BLOCK], ways[start:]
+        n_rows, width = len(block), len(rest)
+        # Row i holds draw i with those from itself on, shifted so that a column is a lag.
+        padded = np.zeros((n_rows, width + n_rows), np.float32)
+        padded[:, :width] = block[::-1] @ rest.T
+        shifted = padded.ravel()[: n_rows * (width + n_rows - 1)]
+        shifted = shifted.reshape(n_rows, -1)[:, n_rows:]
+        greatest = max(greatest, float(shifted.max()), -float(shifted.min()))
+        sums[1:width] += shifted.sum(0)
+        squares[1:width] += np.square(shifted).sum(0)
+    return min(greatest, 1.0), sums[1 : m // 2 + 1], squares[1 : m // 2 + 1]
+
+
+def _least(p_values: NDArray[np.float64]) -> float:
+    """Return the least p-value, corrected for their number (Bonferroni)."""
+    return float(min(1.0, p_values.min() * p_values.size))
 
 
 def twin_tests(one: Noise, other: Noise, what: str) -> dict[str, float]:
@@ -105,11 +165,18 @@ def _extreme(tail: float, m: int) -> float:
     return float(-np.expm1(m * np.log1p(-min(tail, 1 - 1e-16))))
 
 
+def _cut_off(law: Any, norms: NDArray[np.float64]) -> float:
+    """Return the chance of a longest norm as short, or a shortest one as long (Bonferroni)."""
+    m = len(norms)
+    longest, shortest = law.logcdf(norms.max()), law.logsf(norms.min())
+    return float(min(1.0, 2 * np.exp(m * min(longest, shortest))))
+
+
 def _same_for_all(norms: NDArray[np.float64], inputs: NDArray[np.float64]) -> float:
     """Kruskal-Wallis: the norms' ranks do not depend on the input."""
-    _, which = np.unique(inputs, axis=0, return_inverse=True)
-    which = which.ravel()
-    groups = [norms[:, which == i].ravel() for i in range(which.max() + 1)]
+    known: dict[bytes, int] = {}
+    which = np.array([known.setdefault(row.tobytes(), len(known)) for row in inputs])
+    groups = [norms[:, which == i].ravel() for i in range(len(known))]
     return float(stats.kruskal(*groups).pvalue) if len(groups) > 1 else 1.0
 
 
@@ -145,5 +212,8 @@ def _rank_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def _no_repeat(rows: NDArray[np.float64]) -> float:
-    """Return 0 where a vector stands twice: in float32 that happens by chance to nobody."""
-    return 1.0 if len(np.unique(rows, axis=0)) == len(rows) else 0.0
+    """Return 0 where two vectors are equal, which by chance never happens, else 1.
+
+    On a grid equal noise is seen as equal on equal inputs alone: see `sequence_tests` for others.
+    """
+    return 1.0 if len({row.tobytes() for row in rows}) == len(rows) else 0.0

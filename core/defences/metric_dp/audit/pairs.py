@@ -7,12 +7,13 @@ Qu et al. (2021), Eq. 2: for tokens x, x' and every set Y of outputs,
 The audit runs the mechanism n times on x and on x'. On the first half of the runs it chooses the
 set Y on which the two differ most; on the second half it bounds log P[M(x) ∈ Y]/P[M(x') ∈ Y] from
 below, with Clopper–Pearson limits. A lower bound above η·d refutes the promise. A bound below it
-does not prove the promise: it says what was tried.
+does not prove the promise: it says what was tried. Outputs that are vectors are looked at in
+several ways, each of which makes whole numbers of them; the first half chooses among these too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,7 @@ from scipy.stats import beta
 
 from core.errors import InvalidInputError
 
-__all__ = ["AuditResult", "audit_pair", "half_spaces"]
+__all__ = ["AuditResult", "audit_pair", "audit_views", "half_spaces"]
 
 Runs = NDArray[np.int64]
 
@@ -48,6 +49,8 @@ class AuditResult:
     alpha: float
     p_value: float = 1.0
     """The least alpha, in [1e-30, 1], at which the runs refute the promise."""
+    view: str = ""
+    """The way of looking at outputs in which the set was found."""
 
     @property
     def is_refuted(self) -> bool:
@@ -84,12 +87,43 @@ def audit_pair(
     if n_runs < 100:
         raise InvalidInputError(f"n_runs must be at least 100, got {n_runs}.")
     half = n_runs // 2
-    chosen = _most_telling(run_x(half), run_other(half))
-    hits, other_hits = np.isin(run_x(half), chosen).sum(), np.isin(run_other(half), chosen).sum()
-    bound = partial(_lower_bound, int(hits), int(other_hits), half)
+    outcomes, others = (np.concatenate([run(half), run(half)]) for run in (run_x, run_other))
+    return audit_views({"": (outcomes, others)}, promised, alpha=alpha)
+
+
+def audit_views(
+    views: Mapping[str, tuple[Runs, Runs]],
+    promised: float,
+    *,
+    alpha: float = 0.01,
+    caution: float = 1.0,
+) -> AuditResult:
+    """Audit one ordered pair of inputs by outputs that are looked at in several ways.
+
+    Parameters
+    ----------
+    views : dict of tuple
+        For each way of looking, what the same n runs gave for x and for x', int64 arrays (n,).
+        What a view says of a run may depend on the first half of the runs, never on the second.
+    promised : float
+        η·d(x, x').
+    alpha : float
+        Chance that a mechanism which keeps its promise is refuted, for this pair.
+    caution : float
+        Standard errors that are taken off a set's log-ratio when sets are compared.
+    """
+    n_runs = min(len(runs) for pair in views.values() for runs in pair)
+    half = n_runs // 2
+    chosen = {
+        name: _most_telling(x[:half], other[:half], caution) for name, (x, other) in views.items()
+    }
+    view = max(chosen, key=lambda name: chosen[name][1])
+    outputs, _ = chosen[view]
+    hits, other_hits = (int(np.isin(runs[half:], outputs).sum()) for runs in views[view])
+    bound = partial(_lower_bound, hits, other_hits, n_runs - half)
     estimate = float(np.log(hits / max(other_hits, 0.5))) if hits else float("nan")
     return AuditResult(
-        bound(alpha), estimate, promised, n_runs, alpha, _least_alpha(bound, promised)
+        bound(alpha), estimate, promised, n_runs, alpha, _least_alpha(bound, promised), view
     )
 
 
@@ -112,18 +146,17 @@ def _least_alpha(bound: Callable[[float], float], promised: float) -> float:
     return float(10**high)
 
 
-def _most_telling(runs: Runs, other: Runs) -> Runs:
-    """Return the outputs, by descending ratio, that make the clearest set."""
+def _most_telling(runs: Runs, other: Runs, caution: float) -> tuple[Runs, float]:
+    """Return the set of outputs with the highest cautious log-ratio, and that ratio."""
     outputs = np.unique(np.concatenate([runs, other]))
     seen = np.array([np.sum(runs == y) for y in outputs], dtype=float)
     seen_other = np.array([np.sum(other == y) for y in outputs], dtype=float)
     order = np.argsort(-(seen + 0.5) / (seen_other + 0.5), kind="stable")
     totals, others = np.cumsum(seen[order]), np.cumsum(seen_other[order])
-    # A cautious log-ratio of each nested set: one standard error towards zero.
-    cautious = np.log((totals + 0.5) / (others + 0.5)) - np.sqrt(
-        1 / (totals + 0.5) + 1 / (others + 0.5)
-    )
-    return outputs[order[: int(np.argmax(cautious)) + 1]]
+    spread = np.sqrt(1 / (totals + 0.5) + 1 / (others + 0.5))
+    cautious = np.log((totals + 0.5) / (others + 0.5)) - caution * spread
+    best = int(np.argmax(cautious))
+    return outputs[order[: best + 1]], float(cautious[best])
 
 
 def half_spaces(

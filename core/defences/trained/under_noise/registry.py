@@ -7,9 +7,23 @@ from dataclasses import dataclass
 
 from core.registry import Entry
 
-__all__ = ["OBJECTIVES", "READERS", "ObjectiveEntry", "ReaderEntry"]
+__all__ = [
+    "OBJECTIVES",
+    "READERS",
+    "RELEASES",
+    "ObjectiveEntry",
+    "ReaderEntry",
+    "n_releases",
+    "usual_epochs",
+]
 
 _HERE = "core.defences.trained.under_noise"
+
+RELEASES = ("once", "every_epoch")
+"""How often a training text is released under noise of its own."""
+
+_HEAD_EPOCHS = 20
+"""Of the small network on whole texts' vectors: a step of it costs next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +110,35 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
         formula=r"-\sum_{w} \mathbb 1[w = w_o] \log \frac{e^{z_w}}{\sum_{w'} e^{z_{w'}}}",
     ),
 }
+
+
+def n_releases(mechanism: str, reader: str, *, epochs: int = 0, releases: str = "once") -> int:
+    """Return how many noisy copies of each training text a fine-tuning releases.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the texts; 0 for those that the reader takes by default.
+    releases : str
+        One of RELEASES.
+
+    Returns
+    -------
+    int
+        0 without a mechanism: texts then leave as they are.
+
+    Examples
+    --------
+    >>> n_releases("text_to_text", "transformer", releases="every_epoch")
+    3
+    >>> n_releases("text_to_text", "bilstm"), n_releases("none", "bilstm")
+    (1, 0)
+    """
+    if mechanism == "none":
+        return 0
+    return 1 if releases == "once" else epochs or usual_epochs(mechanism, reader)
+
+
+def usual_epochs(mechanism: str, reader: str) -> int:
+    """Return the passes over the texts that a network takes unless others are given."""
+    return _HEAD_EPOCHS if mechanism == "sequence_representation" else READERS[reader].epochs

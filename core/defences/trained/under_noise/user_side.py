@@ -1,4 +1,4 @@
-"""What leaves the user's device: vectors of word pieces, under fresh noise (Qu et al. 2021, §3.3).
+"""What leaves the user's device: vectors of word pieces, under noise (Qu et al. 2021, §3.3).
 
 The embedding is the user's and frozen: whoever trains on what it gives out sees nothing else, and
 can change nothing of it.
@@ -6,17 +6,18 @@ can change nothing of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import check_eta, draw_noise
+from core.defences.metric_dp.noise import check_eta
 from core.defences.metric_dp.noise_torch import draw_noise_there
+from core.defences.metric_dp.release import release, release_under_noise
+from core.encoders.white_box import token_table
 from core.errors import InvalidInputError
 from core.protocols import WhiteBoxEncoder
 from core.training.devices import pick_device
@@ -68,7 +69,7 @@ class UserSide:
             )
         self.mechanism = mechanism
         self.eta = eta if mechanism == "none" else check_eta(eta)
-        self.table = encoder.token_vectors.detach().float().cpu().numpy()
+        self.table = token_table(encoder)
         self._candidates = candidate_ids(encoder)
 
     @property
@@ -84,19 +85,12 @@ class UserSide:
     def _device(self) -> str:
         return noise_device()
 
-    @cached_property
-    def _table_there(self) -> Tensor:
-        return torch.from_numpy(self.table).to(self._device)
-
     def _moved(self, ids: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
         """Return the vectors of tokens, each under noise of its own (Eq. 3)."""
         if self._device == "cpu":
-            return self.table[ids] + draw_noise(len(ids), self.dimension, self.eta, rng=rng)
+            return release_under_noise(self.table[ids], self.eta, rng)
         noise = draw_noise_there(len(ids), self.dimension, self.eta, rng=rng, device=self._device)
-        moved: NDArray[np.float32] = (
-            (self._table_there[torch.from_numpy(ids)] + noise).cpu().numpy()
-        )
-        return moved
+        return release(self.table[ids], noise.cpu().numpy(), 1 / self.eta)
 
     def vectors(
         self, ids: NDArray[np.int64], rng: np.random.Generator
@@ -110,9 +104,26 @@ class UserSide:
         changed : int64 array (m,) or None
             The tokens in their place; None where a token's vector leaves instead.
         """
+        return self.vectors_of_texts([ids], [rng])
+
+    def vectors_of_texts(
+        self, texts: Sequence[NDArray[np.int64]], rngs: Sequence[np.random.Generator]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+        """Return what `vectors` does for the tokens of several texts, one text after the other.
+
+        Parameters
+        ----------
+        texts : sequence of int64 array
+            The tokens of each text.
+        rngs : sequence of Generator
+            One for each text, which draws its noise.
+        """
         if self.mechanism == "none":
+            ids = np.concatenate(texts)
             return self.table[ids], ids
-        moved = self._moved(ids, rng)
+        moved = np.concatenate(
+            [self._moved(ids, rng) for ids, rng in zip(texts, rngs, strict=True)]
+        )
         if self.mechanism == "token_representation":
             return moved, None
         changed = self.nearest(moved)

@@ -62,7 +62,9 @@ def _pieces(texts: Sequence[str], size: int) -> list[list[int]]:
     """Return the rank of each piece of each text by how often it occurs, -1 beyond the size."""
     from transformers import AutoTokenizer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(minilm_folder(), local_files_only=True)
+    tokenizer: Any = AutoTokenizer.from_pretrained(
+        minilm_folder(), local_files_only=True, trust_remote_code=False
+    )
     found = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     counts = Counter(piece for row in found for piece in row)
     ranked = sorted(counts, key=lambda piece: (-counts[piece], piece))[:size]

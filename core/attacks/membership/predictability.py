@@ -1,0 +1,126 @@
+"""Whether something that is no answer of the model predicts who is a member.
+
+It must not: what predicts members without the model, an attack may find as well, and it looks like
+a leak. The shadow design is checked so (`classifiers.design`), and the texts (`blind`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.attacks.membership.ranking import Ranking
+from core.attacks.membership.roc import auc
+from core.results import Score
+
+__all__ = ["ALPHA", "MOST_UNITS", "N_PERMUTATIONS", "Predictability", "predictability"]
+
+ALPHA = 0.005
+"""Level of the test: of 1,000 fair splits it rejects about 5."""
+
+N_PERMUTATIONS = 599
+N_FOLDS = 5
+
+MOST_UNITS = 1000
+"""Samples, or users, that are tested: of more a random part."""
+
+_RIDGE = 1.0
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Predictability:
+    """How well members are predicted without any answer of the model.
+
+    Attributes
+    ----------
+    auc : Score
+        Of a cross-validated prediction; chance is one half.
+    p_value : float
+        Share of permutations of the members that are predicted at least as well.
+    """
+
+    auc: Score
+    p_value: float
+
+    @property
+    def is_above_chance(self) -> bool:
+        """Whether members are predicted significantly better than by chance."""
+        return self.p_value <= ALPHA
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-able form."""
+        return {
+            **self.auc.to_record("auc"),
+            "n_units": self.auc.n,
+            "p_value": self.p_value,
+            "n_permutations": N_PERMUTATIONS,
+            "is_above_chance": self.is_above_chance,
+        }
+
+
+def predictability(features: Any, members: NDArray[np.bool_], *, seed: int = 0) -> Predictability:
+    """Predict membership from features of independent units, in 5-fold cross-validation.
+
+    The model is a ridge regression of membership, a linear classifier of which all permutations of
+    the members are fitted at once. The p-value is that of its AUC among these permutations. More
+    than 1,000 units are sampled.
+
+    Parameters
+    ----------
+    features : array or sparse matrix, shape (n, n_features)
+    members : ndarray of bool, shape (n,)
+    seed : int
+        Of the folds, of the permutations and of the bootstrap.
+
+    Examples
+    --------
+    >>> members = np.arange(60) % 2 == 0
+    >>> found = predictability(np.where(members, 1.0, 0.0)[:, None], members)
+    >>> found.auc.value, found.is_above_chance
+    (1.0, True)
+    """
+    rng = np.random.default_rng([seed, 41])
+    if len(members) > MOST_UNITS:
+        chosen = np.sort(rng.permutation(len(members))[:MOST_UNITS])
+        features, members = features[chosen], members[chosen]
+    if members.all() or not members.any() or not features.shape[1]:
+        return Predictability(Score(0.5, n=len(members), chance=0.5), 1.0)
+    fold = rng.permutation(np.arange(len(members)) % N_FOLDS)
+    dealt = np.array([rng.permutation(members) for _ in range(N_PERMUTATIONS)], dtype=np.float64)
+    outcomes = np.concatenate([members[None].astype(np.float64), dealt]).T
+    predicted = _predicted(features, outcomes, fold).round(12)
+    areas = _areas(predicted, outcomes)
+    n_as_good = int((areas[1:] >= areas[0] - 1e-12).sum())
+    score = auc(Ranking(predicted[:, 0], members), seed=seed)
+    return Predictability(score, (1 + n_as_good) / (1 + N_PERMUTATIONS))
+
+
+def _predicted(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Array:
+    """Return what ridge regressions predict of each fold, above the mean that they learned."""
+    product = features @ features.T
+    kernel = np.asarray(product.todense() if hasattr(product, "todense") else product, np.float64)
+    predicted = np.zeros_like(outcomes)
+    for i in np.unique(fold):
+        known, held = np.flatnonzero(fold != i), np.flatnonzero(fold == i)
+        inner, outer = kernel[np.ix_(known, known)], kernel[np.ix_(held, known)]
+        mean = inner.mean(axis=0)
+        outer = outer - mean - outer.mean(axis=1, keepdims=True) + mean.mean()
+        inner = inner - mean - mean[:, None] + mean.mean()
+        target = outcomes[known] - outcomes[known].mean(axis=0)
+        predicted[held] = outer @ np.linalg.solve(inner + _RIDGE * np.eye(len(known)), target)
+    return predicted
+
+
+def _areas(predicted: _Array, outcomes: _Array) -> _Array:
+    """Return the area under the curve of each column, ties half."""
+    from scipy.stats import rankdata  # takes seconds to import, and pages show what was measured
+
+    ranks = rankdata(predicted, axis=0)
+    n_members = outcomes.sum(axis=0)
+    above = (ranks * outcomes).sum(axis=0) - n_members * (n_members + 1) / 2
+    areas: _Array = above / (n_members * (len(outcomes) - n_members))
+    return areas
