@@ -15,6 +15,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.common import user_key_from_element_id
 
 from dashboard.calm import plain
 
@@ -58,6 +61,8 @@ class Parameter:
         Raises ValueError where there is no such value, `NotOffered` to name one instead.
     write : callable
         From the value to the text in a link; None leaves the parameter out.
+    typed_in : tuple of str
+        Keys of other controls in which the same is typed.
     hint : str
         Markdown told beside what was refused: what there is. Without one, a few options are named.
     """
@@ -69,6 +74,7 @@ class Parameter:
     is_many: bool = False
     read: Callable[[str], Any] | None = None
     write: Callable[[Any], str | None] = lambda value: None if value is None else str(value)
+    typed_in: tuple[str, ...] = ()
     hint: str = ""
 
     def taken(self, values: Sequence[str]) -> tuple[Any, list[str]]:
@@ -111,6 +117,25 @@ class Parameter:
         return frozenset(value) if self.is_many and value is not None else value
 
 
+def held_by_browser() -> dict[str, str]:
+    """Return what a page sends along that was typed before its session, by the key of its control.
+
+    A server that was started again knows no session of a page that stayed open. Streamlit hands out
+    what the page sends only once a control is drawn; by then it has a value from here.
+    """
+    running = get_script_run_ctx()
+    if running is None:
+        return {}
+    sent = running.session_state._state._new_widget_state.states
+    found = {}
+    for control, value in sent.items():
+        told = getattr(value, "value", None)
+        key = user_key_from_element_id(control)
+        if key and isinstance(told, WidgetState) and told.WhichOneof("value") == "string_value":
+            found[key] = told.string_value
+    return found
+
+
 @dataclass(frozen=True)
 class _Adopted:
     """What the session took over from an address, and what stood then for each name of it."""
@@ -134,20 +159,29 @@ class Address:
 
         To be called at the top of a page. Empties the address where a control has left it since.
         """
+        kept = self._kept()
         for parameter in self.parameters:
-            st.session_state.setdefault(parameter.key, parameter.default)
+            initial = kept.get(parameter.key, parameter.default)
+            st.session_state.setdefault(parameter.key, initial)
         asked = self._asked()
         if asked and asked == self._adopted.emptied:  # sent before the browser heard
             self._empty(asked)
             return set()
         if asked != self._adopted.asked:
-            return self._take_over(asked)
+            return self._take_over(asked, kept)
         if self._adopted.emptied:
             self._remember(_Adopted())
         stood = self._adopted.stood
         if any(p.stands() != stood[p.name] for p in self.parameters if p.name in stood):
             self._empty(asked)
         return set()
+
+    def _kept(self) -> dict[str, str]:
+        """Return what was typed before a session that the browser did not begin, by key."""
+        new = [p for p in self.parameters if p.is_typed and p.key not in st.session_state]
+        held = held_by_browser() if new else {}
+        typed = {p.key: held[key] for p in new for key in (*p.typed_in, p.key) if key in held}
+        return {key: _LONE_SURROGATES.sub("\ufffd", text) for key, text in typed.items()}
 
     def _asked(self) -> dict[str, list[str]]:
         names = [p.name for p in self.parameters if p.name in st.query_params]
@@ -157,13 +191,13 @@ class Address:
             for name in names
         }
 
-    def _take_over(self, asked: dict[str, list[str]]) -> set[str]:
+    def _take_over(self, asked: dict[str, list[str]], kept: dict[str, str]) -> set[str]:
         here = [parameter for parameter in self.parameters if parameter.name in asked]
         names, refused = set(), list[tuple[str, str]]()
         for parameter in here:
             value, wrong = parameter.taken(asked[parameter.name])
             refused += [(parameter.name, text) for text in wrong]
-            if value is not None:
+            if value is not None and parameter.key not in kept:
                 st.session_state[parameter.key] = value
                 names.add(parameter.name)
         stood = {parameter.name: parameter.stands() for parameter in here}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas  # noqa: F401 - whole before any page: Plotly takes what another thread imports by halves
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 

@@ -22,7 +22,7 @@ __all__ = [
     "words_encoded",
 ]
 
-_LONG, _ASKED, _AREA = "_has_area", "_asked_for_area", "text-area"
+_LONG, _ASKED = "_has_area", "_asked_for_area"
 _LINE = 200
 """Characters that a line shows well."""
 _PASTED = 50
@@ -71,10 +71,10 @@ def _use_area(is_long: bool) -> None:
 
 
 def _text_area() -> None:
-    st.session_state[_AREA] = state.text()
+    st.session_state[state.AREA_KEY] = state.text()
     st.text_area(
         "Your text",
-        key=_AREA,
+        key=state.AREA_KEY,
         height=190,
         on_change=_take_area,
         help="Press Ctrl and Enter to have it read. It stays in the memory of this computer: it is "
@@ -83,7 +83,7 @@ def _text_area() -> None:
 
 
 def _take_area() -> None:
-    state.set_text(str(st.session_state[_AREA]))
+    state.set_text(str(st.session_state[state.AREA_KEY]))
     st.session_state[state.SEEN_KEY] = state.text()  # it stays in the area
 
 

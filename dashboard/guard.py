@@ -14,6 +14,8 @@ from streamlit import config, runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from dashboard import policy
+from dashboard.headers import is_tls
+from dashboard.visitor import SHARE, owns_session
 
 __all__ = ["Guard", "base_path"]
 
@@ -26,6 +28,10 @@ _WRONG_ORIGIN = (
     "leakscope serve --allow-origin https://NAME"
 )
 _FULL = "This server has as many visitors as it takes. Try again in a few minutes."
+_NOT_YOURS = (
+    "This is not your session, or your browser keeps no cookie. Allow cookies for this site, and "
+    "reload the page."
+)
 _CLOSED = re.compile(r"_stcore/(metrics|agent)(/|$)")
 _UPLOAD = re.compile(r"_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
 
@@ -45,7 +51,7 @@ class Guard:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self.policy = policy.in_force()
-        self.n_open = 0
+        self.open: Counter[str] = Counter()
         self.arriving: Counter[str] = Counter()
         # Starlette writes what is larger to a temporary file. This is never reached: Streamlit
         # ends an upload that exceeds its limit.
@@ -63,8 +69,8 @@ class Guard:
             await _to_root(scope)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._connect(scope, receive, send)
-        elif scope["method"] == "PUT":
-            await self._upload(scope, receive, send)
+        elif (found := _UPLOAD.fullmatch(_path(scope))) is not None:
+            await self._upload(found["session"], scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -73,7 +79,11 @@ class Guard:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self.policy.serves(hosts[0]):
             return 421, _WRONG_HOST
-        if len(origins) > 1 or not all(self.policy.trusts(o, hosts[0]) for o in origins):
+        port = (scope.get("server") or (None, None))[1]
+        if len(origins) > 1 or not all(
+            self.policy.trusts(origin, hosts[0], port=port, is_tls=is_tls(scope))
+            for origin in origins
+        ):
             return 403, _WRONG_ORIGIN
         return None
 
@@ -82,27 +92,34 @@ class Guard:
         return (404, "This is not served here.") if _CLOSED.match(_path(scope)) else None
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.n_open >= self.policy.sessions:
+        headers = MutableHeaders(raw=list(scope["headers"]))
+        share = headers.get(SHARE, "")
+        if self.open.total() >= self.policy.sessions or (
+            share and self.open[share] >= self.policy.sessions_of_share
+        ):
             await _refuse((503, _FULL), scope, receive, send)
             return
-        headers = MutableHeaders(raw=list(scope["headers"]))
         if "origin" in headers:
             # As of this very server, which Streamlit believes without asking anyone.
             headers["origin"] = f"http://{headers['host']}"
-        self.n_open += 1
+        self.open[share] += 1
         try:
             await self.app({**scope, "headers": headers.raw}, receive, send)
         finally:
-            self.n_open -= 1
+            self.open[share] -= 1
+            self.open += Counter()  # drops those at nothing
 
-    async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _UPLOAD.fullmatch(_path(scope))
-        if found is None:
+    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        if not owns_session(headers, session):
+            await _refuse((403, _NOT_YOURS), scope, receive, send)
+            return
+        if scope["method"] != "PUT":
             await self.app(scope, receive, send)
             return
-        session = found["session"]
-        length = Headers(scope=scope).get("content-length", "")
-        if not re.fullmatch(r"[0-9]{1,12}", length):
+        length = headers.get("content-length", "")
+        # Beside chunks a length binds nobody: more may follow than it says.
+        if "transfer-encoding" in headers or not re.fullmatch(r"[0-9]{1,12}", length):
             refusal: _Refusal | None = 411, "An upload has to say how long it is."
         else:
             refusal = self._no_room(session, int(length))

@@ -8,11 +8,11 @@ import logging
 import re
 import traceback
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["SafeHeaders", "content_policy"]
+__all__ = ["SafeHeaders", "content_policy", "is_tls"]
 
 _LOG = logging.getLogger("leakscope")
 _INLINE = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -58,6 +58,12 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+
+
+def is_tls(scope: Scope) -> bool:
+    """Return whether a request came by TLS: to this server, or to the proxy before it."""
+    told = Headers(scope=scope).get("x-forwarded-proto", "").split(",")[0].strip().lower()
+    return scope["scheme"] in ("https", "wss") or told in ("https", "wss")
 
 
 class SafeHeaders:

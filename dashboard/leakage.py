@@ -38,6 +38,11 @@ TITLES = {
 _SCALE = "F1 of the words read (0 is none, 100 all and no other)"
 """What stands before figures that are set beside each other: the only one that all pages have."""
 
+_SELDOM = (
+    "Telephone and account numbers are rarely on it and are not in these figures: **Trade-off** "
+    "says what is found of them from a list."
+)
+
 ON_VIEW = {
     "inversion": "A sentence is one example. ",
     "deniability": "This page shows what noise does to words, not what an attacker reads. "
@@ -138,7 +143,11 @@ def line_of(page: str, figures: Mapping[str, LeakFigure]) -> str:
     return (
         f"{ON_VIEW.get(page, '')}**How much leaks: {own.said}**, on "
         f"{own.texts}, by the {own.attacker}."
-        + (f" It reads {apart_said(own.apart)}." if own.apart else "")
+        + (
+            f" It recovers {apart_said(own.apart)}, of those on its word list. {_SELDOM}"
+            if own.apart
+            else ""
+        )
         + (f" On other texts or to other attackers: {told}." if told else "")
     )
 

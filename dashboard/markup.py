@@ -178,7 +178,7 @@ def read_sentence(reading: Reading) -> str:
     if found is None:
         return ""
     head = "The best sentence before it was stopped" if reading.is_unfinished else _AS_READ
-    return written_from(found, reading.text, head) + _sureness(found)
+    return written_from(found, reading.text, head) + _sureness(found, reading.text)
 
 
 def written_from(found: Sentence, true: str, head: str) -> str:
@@ -189,10 +189,21 @@ def written_from(found: Sentence, true: str, head: str) -> str:
     ) + written(found.text, true)
 
 
-def _sureness(found: Sentence) -> str:
-    """Return how sure the attacker may be of a sentence, and of each of its words."""
+def _sureness(found: Sentence, text: str) -> str:
+    """Return how often such a sentence and such words are right, or why that is not known."""
     if not found.words:
         return ""
+    from core.attacks.inversion.reconstruct.confidence import (
+        CALIBRATED_ON,
+        ELSEWHERE,
+        why_not_calibrated,
+    )
+
+    if why := why_not_calibrated(text):
+        return label(
+            f"How often such words are right: not calibrated on text like this ({why}). The "
+            f"calibration is on {CALIBRATED_ON}."
+        )
     words = "".join(
         f'<li class="ls-chip" dir="auto">{escape(word.word)} {percent_said(word.score)}</li>'
         for word in found.words
@@ -200,7 +211,7 @@ def _sureness(found: Sentence) -> str:
     told = (
         "Without knowing the text the attacker can tell: of such sentences "
         f"{percent_said(found.confidence)} are right word for word; of such words, as often as "
-        "stands beside each"
+        f"stands beside each. Calibrated on {CALIBRATED_ON}. {ELSEWHERE}"
     )
     return f'{label(told)}<ul class="ls-words" aria-label="How sure of each word">{words}</ul>'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dashboard.apart import parsed
 from dashboard.kept import Kept
 
 if TYPE_CHECKING:
@@ -20,4 +21,4 @@ def own_facts(file: MemoryFile, digest: str) -> FileFacts:
     """Return what an upload holds, looked up once while the file stays."""
     from core.corpora.uploads import upload_facts
 
-    return _FACTS.once((file.name, digest), partial(upload_facts, file))
+    return _FACTS.once((file.name, digest), partial(parsed, upload_facts, file))

@@ -13,7 +13,9 @@ from dashboard.calm import show_error
 
 __all__ = ["own_study"]
 
-_MOST_BYTES = 50 * 2**20
+_MOST_BYTES = 24 * 2**20
+"""Of all files together: read, they take up to twenty times as much of the server's memory."""
+
 _T = TypeVar("_T")
 
 
@@ -36,6 +38,10 @@ def own_study(key: str, about: str, made_of: Callable[[list[Mapping[str, Any]]],
     if not sent:
         return None
     try:
+        if sum(file.size for file in sent) > _MOST_BYTES:
+            raise ArtifactError(
+                f"The files have more than {_MOST_BYTES // 2**20} MB together. Send fewer studies."
+            )
         found = made_of([_read(file.name, file.getvalue()) for file in sent])
     except CoreError as error:
         show_error(error, title="These rows cannot be shown")
@@ -50,10 +56,8 @@ def _read(name: str, content: bytes) -> Mapping[str, Any]:
     Raises
     ------
     ArtifactError
-        It is too large, or none.
+        It is none.
     """
-    if len(content) > _MOST_BYTES:
-        raise ArtifactError(f"{name} has more than {_MOST_BYTES // 2**20} MB. Send one study.")
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -19,6 +19,7 @@ __all__ = [
     "LOOPBACK",
     "MAX_SESSIONS",
     "MAX_UPLOADS",
+    "PROXY",
     "Policy",
     "check_environment",
     "in_force",
@@ -28,8 +29,9 @@ __all__ = [
 ENCODERS = "LEAKSCOPE_ALLOW_ENCODERS"
 MAX_SESSIONS = "LEAKSCOPE_MAX_SESSIONS"
 MAX_UPLOADS = "LEAKSCOPE_MAX_UPLOADS_MB"
+PROXY = "LEAKSCOPE_PROXY"
 """Variables of the environment: encoders that visitors may load, by commas; visitors at once;
-megabytes of uploads held for all of them together."""
+megabytes of uploads held for all of them together; addresses of proxies, by commas."""
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -52,6 +54,8 @@ class Policy:
         The largest upload; what is held of one visitor, and of all together.
     sessions : int
         Visitors at once.
+    proxies : tuple of str
+        Addresses whose requests say for whom they are; this computer's own always do.
     """
 
     hosts: tuple[str, ...] = LOOPBACK
@@ -61,6 +65,12 @@ class Policy:
     session_bytes: int = 400 * _MB
     all_bytes: int = 1024 * _MB
     sessions: int = 100
+    proxies: tuple[str, ...] = ()
+
+    @property
+    def sessions_of_share(self) -> int:
+        """Visitors at once of one address or account: others find room."""
+        return max(1, self.sessions * 3 // 4)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -72,21 +82,38 @@ class Policy:
         name = _name(f"//{host}") if host else None
         return name is not None and is_named(name, self.hosts)
 
-    def trusts(self, origin: str, host: str) -> bool:
+    def trusts(
+        self, origin: str, host: str, *, port: int | None = None, is_tls: bool = False
+    ) -> bool:
         """Return whether a page of this origin may talk to the server at this host.
 
         A proxy may leave out the port that the browser sees, or ask by a name of its own: that
-        is right where the origin's host is listed.
+        is right where the origin's host is listed by name. A pattern such as `*.example.org` says
+        which names are this server's, not that it trusts its siblings: the origin's host is the
+        one that was asked for. A page of plain http may have been written on its way: it is
+        trusted on this computer, and where the server itself is asked without a proxy, unless
+        listed as an origin.
+
+        Parameters
+        ----------
+        port : int, optional
+            On which the server listens.
+        is_tls : bool
+            The request came by TLS, or a proxy says so.
         """
-        name, netloc = _name(origin), origin.partition("//")[2]
+        name, netloc = _name(origin), origin.partition("//")[2].lower()
         if name is None or not origin.startswith(("http://", "https://")):
             return False
-        has_port = netloc.lower() != (f"[{name}]" if ":" in name else name)
-        return (
-            netloc.lower() == host.lower()
-            or origin in self.origins
-            or (is_named(name, self.named) and (not has_port or host.lower() == name))
+        if origin in self.origins:
+            return True
+        is_same, host_port = netloc == host.lower(), _port(host)
+        if origin.startswith("http://") and name not in LOOPBACK:
+            return is_same and not is_tls and port is not None and (host_port or 80) == port
+        has_port = netloc != (f"[{name}]" if ":" in name else name)
+        is_listed = name in self.named or (
+            is_named(name, self.named) and _name(f"//{host}") == name
         )
+        return is_same or (is_listed and (not has_port or host.lower() == name))
 
     def may_load(self, encoder: str) -> bool:
         """Return whether a visitor may have this encoder loaded; names without a colon ship."""
@@ -117,6 +144,7 @@ def in_force() -> Policy:
         session_bytes=2 * file_bytes,
         all_bytes=_number(MAX_UPLOADS, Policy.all_bytes // _MB) * _MB,
         sessions=_number(MAX_SESSIONS, Policy.sessions),
+        proxies=tuple(p.strip() for p in os.environ.get(PROXY, "").split(",") if p.strip()),
     )
 
 
@@ -156,6 +184,14 @@ def _name(url: str) -> str | None:
     if "@" in parts.netloc or parts.path or parts.query or parts.fragment or "\\" in url:
         return None
     return (parts.hostname or "").rstrip(".") or None
+
+
+def _port(host: str) -> int | None:
+    """Return the port of a Host header; None where it names none, or is none."""
+    try:
+        return urlsplit(f"//{host}").port
+    except ValueError:
+        return None
 
 
 def _number(variable: str, otherwise: int) -> int:

@@ -90,8 +90,8 @@ app: Any = st.App(
     lifespan=compiling.lifespan,
     middleware=[
         Middleware(SafeHeaders),
-        Middleware(Guard),
         Middleware(KnowTheVisitor),
+        Middleware(Guard),
         Middleware(ServeStories),
         Middleware(NameTheServer),
     ],

@@ -12,6 +12,7 @@ from dashboard.address import Parameter
 
 __all__ = [
     "SEEN_KEY",
+    "AREA_KEY",
     "TEXT_KEY",
     "forget_widgets",
     "is_presenting",
@@ -24,13 +25,16 @@ __all__ = [
 ]
 
 TEXT_KEY = "sentence"
+AREA_KEY = "text-area"
 SEEN_KEY = "_seen_text"
 """The text that the control was drawn for; none where another was set."""
 
 
 def text_parameter() -> Parameter:
     """Return the sentence as a parameter of an address; the first sample unless it says more."""
-    return Parameter(name="text", key=TEXT_KEY, default=cache.samples()[0]["text"])
+    return Parameter(
+        name="text", key=TEXT_KEY, default=cache.samples()[0]["text"], typed_in=(AREA_KEY,)
+    )
 
 
 def text() -> str:

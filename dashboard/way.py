@@ -112,6 +112,7 @@ ROLES = (
         "I decide",
         "You answer for personal data, and ask what is at stake.",
         (
+            ("tradeoff", "balance", "**Trade-off**: what protects, and what it costs"),
             ("names", "badge", "**Names**: whose name can be read"),
             ("attributes", "person_search", "**Attributes**: who wrote it"),
             ("membership", "group_search", "**Membership**: whose texts a model has seen"),

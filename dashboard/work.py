@@ -17,7 +17,7 @@ from core.errors import CoreError
 from core.jobs import Job, JobState, Work
 from dashboard import cache
 from dashboard.calm import calm, plain, show_error
-from dashboard.visitor import visitor
+from dashboard.visitor import share, visitor
 
 __all__ = ["Offer", "adopt", "drop", "drop_done", "drop_others", "is_known", "start", "take"]
 
@@ -78,7 +78,7 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
     """Queue work for a request; where that is refused, `take` says why."""
     try:
         job_id = cache.jobs().start(
-            work, *arguments, request=request, owner=visitor(), kind=_kind(request)
+            work, *arguments, request=request, owner=visitor(), share=share(), kind=_kind(request)
         )
     except CoreError as error:
         st.session_state["_refused_work"] = (request, error)

@@ -70,7 +70,7 @@ except CoreError as error:
 
 if not is_presenting():
     controls.words_encoded(encoded, encoder, typed)
-title, beside = views.finding(sentence, eta)
+title, beside = views.finding(sentence, eta, choice.measured_tradeoff(on))
 headline.title(title, anchor=False)
 headline.markdown(beside)
 show_promises(promises, headline)
@@ -98,7 +98,7 @@ story_button(
 
 st.header("Each token, and what it turns into", anchor=False)
 views.token_table(found, sentence.n_draws)
-st.header("Find my η", anchor=False)
+st.header("Which η to take", anchor=False)
 if statistics is None:
     st.markdown(
         "A recommendation must hold for the tokens that were not typed, so all tokens of this "
@@ -108,7 +108,6 @@ if statistics is None:
     encoder_choice.measure_card(on)
 else:
     vocabulary, geometry = statistics
-    st.markdown("Three rules. Each names the least noise that keeps it.")
     choice.eta_choice_card(vocabulary, on, steps, typed)
     st.header("The whole vocabulary", anchor=False)
     views.vocabulary_cards(vocabulary, geometry, eta)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.glossary import GLOSSARY
+from core.spreadsheets import table_csv
 from core.story.words import INTRODUCTION, TITLE, WORDS_FACTS, words_table
 from core.tasks.names import TASK_NAMES
 from dashboard import markup

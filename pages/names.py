@@ -42,7 +42,7 @@ else:
         has_typed=controls.is_typed(request),
     )
     with place:
-        views.heat_map(found)
+        views.heat_map(found, request.attack)
     how_much_leaks("names", "names")
     st.header("The words of a cell", anchor=False)
     views.cell_words(found, request)

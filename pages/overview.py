@@ -7,10 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.export import table_csv
 from core.figures import inversion as figures
 from core.results import Score
 from core.said import leak_said
+from core.spreadsheets import table_csv
+from core.studies.listed_summary import undefended_said
 from dashboard import cache, compiling, markup
 from dashboard.address import Address
 from dashboard.charts import chart_config
@@ -108,13 +109,17 @@ for column, (title, body) in zip(
         (
             "What leaks?",
             "Mostly the words that carry the meaning: subjects, places, events, "
-            "conditions, often names. Word order is not read here, and small words are not scored.",
+            "conditions, often names. Small words are not scored here. Another attack writes "
+            "short sentences back word for word: **Inversion**, “On many sentences”. Names and "
+            "numbers that an attack has no word for are not tested above: treat them as leaked. "
+            f"{undefended_said()}",
         ),
         (
-            "What follows?",
-            "Treat embeddings like the texts they come from: the same access rules, encryption "
-            "and retention, the same care when they leave the house. What changes the vectors "
-            "themselves comes on top: **Trade-off** says what each such defence saves and costs.",
+            "Can I store texts as vectors?",
+            "Only under the protection that the texts themselves need: the same access rules, "
+            "encryption and retention, the same care when they leave the house. What changes the "
+            "vectors themselves comes on top: **Trade-off** says what each such defence saves and "
+            "costs.",
         ),
     ),
     strict=True,
@@ -124,5 +129,5 @@ for column, (title, body) in zip(
         st.markdown(body)
 st.caption(
     "Leakscope measures; it does not certify. It shows what these attackers read from this "
-    "encoder. Nothing you type is stored, logged or sent anywhere."
+    "encoder's vectors of English sentences. Nothing you type is stored, logged or sent anywhere."
 )

@@ -21,7 +21,7 @@ own = controls.own_rows()
 found = own or shipped
 address = state.adopt(found)
 
-task = controls.task_picker(found)
+task = controls.task_picker(found, controls.use_picker(found))
 reads, share = controls.reads_picker(found), controls.share_picker()
 most = controls.limit_picker(found)
 address.warn_of_refused()
@@ -29,7 +29,7 @@ left = within(found, most)  # all but what takes longer
 state.adopt_click(left, views.figure_key(task, reads, most))
 choice = choose(left, task, share, reads)
 state.follow(to_compare(left, task, choice))
-finding.finding(headline, left, task, share, reads)
+finding.finding(headline, left, task, share, reads, is_own=own is not None)
 if said := finding.time_said(found, left, most, choice.shown):
     headline.caption(said)
 views.picture(found, left, task, reads, most)

@@ -49,20 +49,29 @@
     return Math.min(Math.max(figure.layout.height || 420, 260), 600);
   }
 
+  // A document without figures holds no program to draw them.
   async function draw() {
+    if (!drawn.length) return;
     await plotly();
-    for (const place of stills) await still(place);
-    for (const place of drawn.filter((each) => !stills.includes(each))) {
-      const figure = figures[place.dataset.figure];
-      place.replaceChildren();
-      await Plotly.newPlot(place, figure.data, layoutOf(figure, 0, heightOf(figure)), {
-        displaylogo: false,
-        displayModeBar: false,
-        responsive: true,
-        scrollZoom: false,
-      });
+    for (const place of drawn) {
+      try {
+        await (stills.includes(place) ? still(place) : live(place));
+      } catch {
+        place.textContent = place.getAttribute("aria-label");  // the slide's words remain
+      }
       if (isPresenting()) await fit();  // a slide may be seen before its figure is drawn
     }
+  }
+
+  async function live(place) {
+    const figure = figures[place.dataset.figure];
+    place.replaceChildren();
+    await Plotly.newPlot(place, figure.data, layoutOf(figure, 0, heightOf(figure)), {
+      displaylogo: false,
+      displayModeBar: false,
+      responsive: true,
+      scrollZoom: false,
+    });
   }
 
   function isPresenting() {
@@ -138,7 +147,11 @@
     const found = {};
     for (const place of drawn) {
       const figure = figures[place.dataset.figure];
-      found[place.dataset.figure] = await pictureOf(figure, width, height, scale);
+      try {
+        found[place.dataset.figure] = await pictureOf(figure, width, height, scale);
+      } catch {
+        // the slide is written without it
+      }
     }
     return found;
   }
@@ -236,7 +249,7 @@
     tick();
   }
 
-  function live() {
+  function openLive() {
     const link = slides[at].querySelector(".live a");
     if (link) link.click();
   }
@@ -282,7 +295,7 @@
     else if (name === "f") wide();
     else if (name === "p") present();
     else if (presenting && name === "n") notes();
-    else if (presenting && name === "o") live();
+    else if (presenting && name === "o") openLive();
     else return;
     event.preventDefault();
   }

@@ -11,7 +11,9 @@ from core.attacks.attributes.examples import Examples
 from core.attacks.attributes.limits import MOST_LABELS as MOST_TOLD_APART
 from core.attacks.attributes.sources import ATTRIBUTE_CORPORA
 from core.corpora.guess import FileFacts
+from core.corpora.labels import alike_note
 from core.corpora.memory_file import MemoryFile
+from core.corpora.tables import TABLE_TYPES
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError, InvalidInputError
 from core.studies.attribute_curves import ALONG, SOURCES, View, offered, views_of
@@ -19,7 +21,7 @@ from core.studies.attribute_request import MOST_LABELS
 from core.studies.rows import Row
 from dashboard.attributes import state
 from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of
-from dashboard.calm import show_error
+from dashboard.calm import plain, show_error
 from dashboard.inversion.answers import ENCODER
 from dashboard.own_file import own_facts
 from dashboard.state import keep_choice
@@ -169,9 +171,9 @@ def _request(source: str, **columns: str) -> AttributeRequest:
 def _upload() -> tuple[AttributeRequest, Examples | None] | None:
     sent = st.file_uploader(
         "A file with labelled texts",
-        type=["csv", "tsv", "jsonl", "parquet"],
+        type=list(TABLE_TYPES),
         key=key_of("file"),
-        help="CSV, TSV, JSONL or Parquet with a column of texts and one of what is to be inferred, "
+        help="CSV, TSV, JSON or Parquet with a column of texts and one of what is to be inferred, "
         f"such as the author. At most {MAX_UPLOAD_BYTES // 2**20} MB, of which "
         f"{MAX_UPLOAD_ROWS:,} rows are read; it may have any number of labels, of which at most "
         f"{MOST_LABELS} are drawn. The file stays in the memory of this computer, for "
@@ -189,7 +191,10 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
     digest = hashlib.sha256(file.content).hexdigest()
     try:
         request = _request(digest, **_columns(own_facts(file, digest), file))
-        return request, state.own_examples(file, request)
+        examples = state.own_examples(file, request)
+        if note := alike_note(examples.labels, what="labels"):
+            st.info(plain(f"{note[:1].upper()}{note[1:]}."), icon=":material/info:")
+        return request, examples
     except CoreError as error:
         show_error(error, title="These labels cannot be inferred")
         return None
@@ -197,7 +202,7 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
 
 def _columns(facts: FileFacts, file: MemoryFile) -> dict[str, str]:
     """Draw which column holds what."""
-    names = facts.names
+    names = [name for name in facts.names if name not in facts.vectors]
     if len(names) < 2:
         raise InvalidInputError(
             f"{file} has no two columns: one of texts and one of labels are needed. Give a table."

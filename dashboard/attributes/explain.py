@@ -18,7 +18,8 @@ def how_it_is_computed() -> None:
             "$N_s$ texts of each of $|S|$ labels with their vectors $\\Phi(x)$, learns a "
             "classifier from them, and asks it of other vectors. Labelled texts and targets are "
             "parted by what they come from, and a target that nearly repeats a labelled text is "
-            "left out. Intervals are of 95 %, by a bootstrap of documents where there are some. "
+            "left out. Intervals are of 95 %, by a bootstrap of documents or, without them, of "
+            "distinct texts. "
             "*Guessing* answers the same labels for every text; where *labels are shuffled*, "
             "there is nothing to learn, and no more than guessing may come of it."
         )

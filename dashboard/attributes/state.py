@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.studies.attribute_request import AttributeRequest
 from dashboard.address import Address, Parameter
+from dashboard.apart import parsed
 from dashboard.kept import Kept
 
 if TYPE_CHECKING:
@@ -111,5 +112,5 @@ def own_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
     from core.attacks.attributes.sources import read_uploaded
 
     text, label, group = request.text_column, request.label_column, request.group_column
-    made = partial(read_uploaded, file, text=text, label=label, group=group or None)
+    made = partial(parsed, read_uploaded, file, text=text, label=label, group=group or None)
     return _EXAMPLES.once((request.source, file.name, text, label, group), made)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.attacks.inversion.export import neutral_cell, table_csv
 from core.errors import CoreError
 from core.figures.attributes import (
     accuracy_figure,
@@ -17,6 +16,7 @@ from core.figures.attributes import (
     reasons_figure,
 )
 from core.results import Score
+from core.spreadsheets import neutral_cell, table_csv
 from core.studies.attribute_curves import (
     SOURCES,
     View,
@@ -62,13 +62,16 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
     """Draw the answer to the page's question, and what to hold it against."""
     attack = strongest(rows, view, ENCODER.name)
     one, five = (mean_at(rows, view, attack, f"top{k}", ENCODER.name) for k in (1, 5))
-    if one is None or five is None:
+    balanced = mean_at(rows, view, attack, "balanced", ENCODER.name)
+    if one is None:
         if is_title:
             slot.title(QUESTION, anchor=False)
         slot.markdown("No attack on this encoder's vectors was measured at this size.")
         return
     attribute = plain(str(rows[0].get("label", "label")))
     said = f"The vector alone gives away the {attribute} of {_percent(one.value)} of the texts"
+    if balanced is not None:
+        said += f", {_percent(balanced.value)} if each label counts alike"
     if is_title:
         slot.title(said, anchor=False)
     else:
@@ -76,13 +79,20 @@ def finding(slot: Any, rows: Sequence[Row], view: View, *, is_title: bool) -> No
     among = (
         f" It is among the five likeliest for **{_said(five)}**; guessing reaches "
         f"{_percent(five.chance)}."
-        if _k(view) == _FIVE
+        if five is not None and _k(view) == _FIVE
+        else ""
+    )
+    even = (
+        f" The labels are unequal. Its balanced accuracy, the mean over labels, is "
+        f"**{_share(balanced)}**; guessing reaches {_percent(balanced.chance)}."
+        if balanced is not None
         else ""
     )
     slot.markdown(
         f"Of {view.n_labels} labels, {_NAMED[attack]}, which learned from {view.n_per_label} "
         f"labelled texts of each ({SOURCES[view.source]}), has the right one at once for "
-        f"**{_said(one)}**; guessing reaches {_percent(one.chance)}.{among} {_beside(rows, view)}"
+        f"**{_said(one)}**; guessing reaches {_percent(one.chance)}.{even}{among} "
+        f"{_beside(rows, view)}"
     )
     if told := _topic(rows, view, attack):
         slot.markdown(told)
@@ -102,10 +112,13 @@ def _percent(share: float) -> str:
 
 
 def _said(score: Score) -> str:
-    interval = ""
-    if score.has_interval:
-        interval = f" (95 % interval {score.in_percent().ci95.said(0)})"
-    return f"{_percent(score.value)} of {score.n:,} texts{interval}"
+    return _share(score, f" of {score.n:,} texts")
+
+
+def _share(score: Score, of: str = "") -> str:
+    value, interval = score.in_percent().parts(0)
+    told = f" (95 % interval {interval})" if score.ci95.is_known else ""
+    return f"{value}\N{NO-BREAK SPACE}%{of}{told}"
 
 
 def _beside(rows: Sequence[Row], view: View) -> str:

@@ -1,4 +1,4 @@
-"""Which η to take: three rules, and beside each what it promises, leaves and gives away."""
+"""Which η to take by a rule, and what it guarantees, costs and leaks; two more rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dashboard.deniability.own_text import OWN, own_counts
 from dashboard.inversion import answers
 from dashboard.promise import promises_of, show_odds
 
-__all__ = ["eta_choice_card"]
+__all__ = ["eta_choice_card", "measured_tradeoff"]
 
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
@@ -32,40 +32,11 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 def eta_choice_card(
     found: VocabularyDeniability, on: EncoderSpec, steps: Sequence[float], text: str
 ) -> None:
-    """Draw the three ways to a recommended η, each with its promise, its use and its leak."""
-    measured = cache.tradeoff(on) if on == answers.ENCODER else None
-    st.markdown(_scales(measured))
+    """Draw the η by the first rule with its reason, and the two other rules folded up below it."""
+    measured = measured_tradeoff(on)
     beside = partial(_choice, steps=steps, text=text, on=on, measured=measured)
-    by_worst, by_most, by_corpus = st.columns(3, gap="medium")
-    with by_worst:
-        st.subheader("By the worst token", anchor=False)
-        changed = st.slider(
-            "Every token changed in at least",
-            5,
-            99,
-            50,
-            5,
-            format="%d%%",
-            key="worst-changed",
-            help="The strictest rule: it holds for each of the encoder's tokens",
-        )
-        beside("worst", choose_by_tokens(found, changed=changed / 100))
-    with by_most:
-        st.subheader("By most tokens", anchor=False)
-        share = st.slider(
-            "Share of tokens changed in half of the cases",
-            50,
-            99,
-            95,
-            1,
-            format="%d%%",
-            key="most-share",
-            help="A few tokens far from all others decide the strictest rule; "
-            "this one leaves them out",
-        )
-        beside("most", choose_by_tokens(found, changed=0.5, share=share / 100))
-    with by_corpus:
-        st.subheader("By real text", anchor=False)
+    left, right = st.columns((2, 1), gap="large")
+    with right:
         recovered = st.slider(
             "Tokens that may come back",
             1,
@@ -85,8 +56,54 @@ def eta_choice_card(
         )
         counts = own_counts(on) if corpus == OWN else cache.token_counts(_CORPORA[corpus], on)
         if counts:
-            beside("corpus", choose_by_corpus(found, counts, recovered=recovered / 100))
             st.caption(f"{sum(counts.values()):,} tokens counted.")
+    if counts:
+        chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
+        with left:
+            if chosen.eta is not None:
+                st.subheader(f"η = {chosen.eta:g} by the rule for real text", anchor=False)
+                st.markdown(
+                    f"**Why.** It adds the least noise at which at most {recovered} % of the "
+                    "tokens of real text come back. Real text is what an attacker gets, so tokens "
+                    "count as often as they are used. A rare token may come back more often: the "
+                    "rules below are for those."
+                )
+            beside("corpus", chosen)
+    with st.expander("Two other rules, for every token of the vocabulary", icon=":material/rule:"):
+        by_worst, by_most = st.columns(2, gap="medium")
+        with by_worst:
+            st.subheader("By the worst token", anchor=False)
+            changed = st.slider(
+                "Every token changed in at least",
+                5,
+                99,
+                50,
+                5,
+                format="%d%%",
+                key="worst-changed",
+                help="The strictest rule: it holds for each of the encoder's tokens",
+            )
+            beside("worst", choose_by_tokens(found, changed=changed / 100))
+        with by_most:
+            st.subheader("By most tokens", anchor=False)
+            share = st.slider(
+                "Share of tokens changed in half of the cases",
+                50,
+                99,
+                95,
+                1,
+                format="%d%%",
+                key="most-share",
+                help="A few tokens far from all others decide the strictest rule; "
+                "this one leaves them out",
+            )
+            beside("most", choose_by_tokens(found, changed=0.5, share=share / 100))
+    st.caption(_scales(measured))
+
+
+def measured_tradeoff(on: EncoderSpec) -> Tradeoff | None:
+    """Return what noise was measured to cost; None for encoders of which it is not known."""
+    return cache.tradeoff(on) if on == answers.ENCODER else None
 
 
 def _scales(measured: Tradeoff | None) -> str:

@@ -7,7 +7,13 @@ import streamlit as st
 from core.defences.metric_dp.eta_grid import eta_steps
 from dashboard.deniability import state
 
-__all__ = ["draw_again_button", "eta_slider"]
+__all__ = ["ONE_DRAW", "draw_again_button", "eta_slider"]
+
+ONE_DRAW = (
+    "Release one of these outputs at most. k draws put the odds to the power k, and two outputs of "
+    "one draw at two η share their noise: together they have no guarantee."
+)
+"""What "Draw again" and the slider ask for: both show further outputs of one sentence."""
 
 
 def eta_slider(dimension: int) -> float:
@@ -21,7 +27,8 @@ def eta_slider(dimension: int) -> float:
             format_func=lambda eta: f"{eta:g}",
             help="The privacy parameter. To the left more noise: tokens are replaced more often, "
             "and by stranger ones. To the right less noise: more of the text survives, for its "
-            "readers and for attackers. Equal steps change the noise by equal factors.",
+            "readers and for attackers. Equal steps change the noise by equal factors. The "
+            "outputs at two η come from one draw: never release both.",
         )
     )
 
@@ -33,6 +40,7 @@ def draw_again_button() -> None:
         key="draw-again",
         icon=":material/casino:",
         help="Privatises the sentence under fresh noise. Moving the slider keeps the draw, so that "
-        "you see what η alone changes.",
+        "you see what η alone changes. Release one output only: each further draw of the same "
+        "sentence puts the odds to a higher power.",
         on_click=state.draw_again,
     )

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.defences.metric_dp.audit.choices import CHOICES
 from core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, shipped
+from core.defences.metric_dp.audit.untested import untested_of
 from core.defences.metric_dp.promise import Promises
 from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES
@@ -81,10 +82,18 @@ def _audited(eta: float) -> str:
     return "\n".join([
         f"**Their audit**, run here at η = {eta:g}:\n",
         *lines,
-        f"\nA true mechanism is refuted in {percent_said(ALPHA)} of audits. Where the noise is "
-        "seen, its length, direction and independence are held against the law; where tokens come "
-        "out, their frequencies are, and the promise is bounded for two near tokens.",
+        f"\nA true mechanism is refuted in {percent_said(ALPHA)} of audits. Where numbers are "
+        "released, the noise's length, direction and independence are compared with the law, and "
+        "the outputs' grid is tested; where tokens come out, their frequencies are. The promise is "
+        "bounded for two near inputs.",
+        f"\n**Not tested**: {_not_tested()}",
     ])  # fmt: skip
+
+
+def _not_tested() -> str:
+    """Return what the audits of all mechanisms of this page leave out, as one paragraph."""
+    kinds = dict.fromkeys(DEFENCES[name].acts_on for name in _AUDITED)
+    return " ".join(dict.fromkeys(each for kind in kinds for each in untested_of(kind)))
 
 
 def _verdict(found: Audit) -> str:
@@ -101,8 +110,11 @@ def caveats() -> None:
             "promises, and an attacker who reads the sentence "
             "around it may guess it back. The share of unchanged tokens is what the simplest "
             "attacker gets, not the most that any attacker could.\n"
-            "- The promise is per token and weakens with the length of a text: distances add up. "
-            "Releasing the same text twice under fresh noise weakens it as well.\n"
+            "- The promise is per token and weakens with the length of a text: distances add up.\n"
+            "- It covers one release. After k releases of the same text, by *Draw again*, in two "
+            "columns or in two files, the odds are to the power k.\n"
+            "- Outputs of one draw at two η must not both be released. They share their noise, "
+            "which may be solved for: no guarantee covers the two together.\n"
             "- The number of tokens shows. So do white space and line breaks, which are lost.\n"
             "- Statistics use fixed draws that all tokens share; what is released must be drawn "
             "anew from a cryptographic source, as `python -m core privatize` does.\n"

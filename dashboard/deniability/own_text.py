@@ -8,10 +8,12 @@ from functools import partial
 import streamlit as st
 
 from core.corpora.memory_file import MemoryFile
+from core.corpora.tables import TABLE_TYPES
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.errors import CoreError, InvalidInputError
 from core.specs import EncoderSpec
 from dashboard import cache
+from dashboard.apart import parsed
 from dashboard.calm import plain, show_error
 from dashboard.kept import Kept
 from dashboard.own_file import own_facts
@@ -26,9 +28,9 @@ def own_counts(on: EncoderSpec) -> dict[int, int]:
     """Draw what takes the file; return how often it holds each token, nothing without a file."""
     sent = st.file_uploader(
         "A file with texts",
-        type=["csv", "tsv", "jsonl", "parquet", "txt"],
+        type=[*TABLE_TYPES, "txt"],
         key="own-text",
-        help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
+        help=f"CSV, TSV, JSON or Parquet with a column of texts, or one text a line. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. It stays in "
         "the memory of this computer, for your session; only its tokens are counted.",
     )
@@ -61,7 +63,7 @@ def _counted(file: MemoryFile, column: str | None, on: EncoderSpec) -> dict[int,
     from core.defences.deniability.eta_choice import corpus_counts
     from core.encoders.white_box import require_white_box
 
-    rows, _, _ = read_upload(file, text=column)
+    rows, _, _ = parsed(read_upload, file, text=column)
     texts = [row.text for row in rows]
     counts = corpus_counts(require_white_box(cache.encoder(on), "counting"), texts)
     if not counts:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.errors import CoreError
 from core.figures.replacements import replacements_figure
 from core.figures.representations import encoder_title
+from core.spreadsheets import table_csv
 from core.studies import replacements
 from core.studies.replacements import CLASSES, middle_said, setting_said, shares_said
 from core.studies.rows import Row

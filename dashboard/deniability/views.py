@@ -9,16 +9,20 @@ from dataclasses import asdict
 import numpy as np
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
+from core.defences.deniability.eta_choice import MECHANISM
 from core.defences.deniability.geometry import Geometry
 from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
 from core.defences.deniability.vocabulary import VocabularyDeniability
 from core.figures import deniability as figures
 from core.protocols import WhiteBoxEncoder
 from core.specs import EncoderSpec
+from core.spreadsheets import table_csv
+from core.studies.eta_outlook import outlook
+from core.studies.tradeoff_summary import Tradeoff
 from dashboard import cache, markup
 from dashboard.charts import chart_config
 from dashboard.deniability import state
+from dashboard.deniability.eta import ONE_DRAW
 from dashboard.downloads import save_csv, save_json
 from dashboard.state import text
 
@@ -42,23 +46,49 @@ def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> Den
     return state.remember_deniable((text, on), DeniableSentence(encoder, engine, text))
 
 
-def finding(sentence: DeniableSentence, eta: float) -> tuple[str, str]:
-    """Return the answer to the page's question, and what it rests on."""
+_NEARLY_ALL, _MOST, _NEARLY_NONE = 95, 75, 10
+"""Per cent of the tokens that come back, from which, and up to which, the verdict says so."""
+
+
+def finding(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) -> tuple[str, str]:
+    """Return the verdict on η, and what it rests on and means.
+
+    Parameters
+    ----------
+    measured : Tradeoff or None
+        What noise was measured to cost; None where it was not, for this encoder.
+    """
     unchanged = sentence.unchanged(eta)
-    n = len(sentence.ids)
-    return (
-        f"At η = {eta:g}, {_per_cent(unchanged.value)} of these tokens come back unchanged",
-        f"95 % interval {unchanged.ci95.said()} %, over {unchanged.n:,} draws of noise for "
+    value, n = unchanged.value, len(sentence.ids)
+    printed, interval = unchanged.parts(0)
+    share = f"{printed} %"
+    seen = None if measured is None else outlook(measured, MECHANISM, eta)
+    more = ""
+    if value >= _NEARLY_ALL:
+        verdict = f"your text is published unchanged: {share} of its tokens come back"
+        more = "**This protects almost nothing**: whoever gets the released text can read it. " + (
+            seen.leak if seen else ""
+        )
+    elif value >= _MOST:
+        verdict = f"most of your text is published unchanged: {share} of its tokens come back"
+        more = seen.leak if seen else ""
+    elif value <= _NEARLY_NONE:
+        verdict = f"hardly anything of your text is left: {share} of its tokens come back"
+        cost = seen.cost if seen else ""
+        more = (
+            f"**What that costs.** {cost}"
+            if cost
+            else "**What that costs** was not measured for this encoder: expect that little use of "
+            "the released text is left."
+        )
+    else:
+        verdict = f"{share} of your text's tokens come back unchanged"
+    beside = (
+        f"95 % interval {interval} %, over {unchanged.n:,} draws of noise for "
         f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
-        "is right this often.",
+        "is right this often."
     )
-
-
-def _per_cent(value: float) -> str:
-    """Return a share that is neither none nor all as such."""
-    if 99.5 <= value < 100:
-        return f"{min(value, 99.9):.1f} %"
-    return "less than 1 %" if 0 < value < 0.5 else f"{value:.0f} %"
+    return f"At η = {eta:g}, {verdict}", f"{beside}\n\n{more}".strip()
 
 
 def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:
@@ -79,6 +109,7 @@ def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> 
     else:
         st.html(markup.privatised_sentence(sentence.tokens, changed))
     st.html(markup.token_legend())
+    st.caption(ONE_DRAW)
     n_unknown = sentence.tokens.count("[UNK]")
     if n_unknown:
         what = "1 token is" if n_unknown == 1 else f"{n_unknown} tokens are"

@@ -14,12 +14,18 @@ from core.attacks.inversion.export import readings_csv, readings_json
 from core.attacks.inversion.reading import Reading
 from core.attacks.inversion.sentence import read_said, scored_said
 from core.figures import inversion as figures
+from core.language import NOT_ENGLISH, language_evidence
+from core.names.discovery import likely_names
 from core.protocols import Vectors
-from dashboard import markup
+from core.studies.listed_summary import undefended_said
+from core.text import numbers_of, revealing_words
+from dashboard import cache, markup
+from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv, save_json
 from dashboard.inversion import growing
 from dashboard.inversion.cost import needs
+from dashboard.names import state as names_state
 from dashboard.state import is_presenting
 
 __all__ = [
@@ -35,9 +41,11 @@ __all__ = [
     "show_finding",
     "side_by_side",
     "strongest",
+    "untested",
     "vector_panel",
 ]
 
+_MOST_CARRIED = 6
 _NAMES_PAGE = ROOT / "pages" / "names.py"
 
 
@@ -53,11 +61,14 @@ def finding(readings: Sequence[Reading]) -> tuple[str, str]:
         return what, f"{by}: nothing could be scored."
     if len(readings) > 1:
         by = f"Best of {len(readings)} attacks: b{by[1:]}"
-    beside = f"{by}. Whoever guesses frequent words without the vector finds {best.n_guessed}."
+    beside = f"{by}. Guessing common words without the vector finds {best.n_guessed}"
+    if best.n_recovered <= best.n_guessed:
+        beside += ": no more than that was read, which is no evidence of safety"
+    beside += "."
     if best.unread:
         beside += (
-            f" The encoder cuts the text off: {len(best.unread)} further words stand beyond what "
-            "it reads, are not in the vector and were not tested."
+            f" The encoder cuts the text off: {len(best.unread)} different words stand only beyond "
+            "what it reads, are not in the vector and were not tested."
         )
     return what, beside
 
@@ -68,10 +79,37 @@ def strongest(readings: Sequence[Reading]) -> Reading:
 
 
 def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
-    """Draw the finding into a place kept free for it."""
+    """Draw the finding into a place kept free for it, and what bounds it."""
     title, beside = finding(readings)
     slot.title(title, anchor=False)
     slot.markdown(beside)
+    if language_evidence(readings[0].text).is_unlike_english:
+        slot.warning(NOT_ENGLISH, icon=":material/translate:")
+    elif told := untested(readings):
+        slot.markdown(told)
+
+
+def untested(readings: Sequence[Reading], *, is_defended: bool = False) -> str:
+    """Return what kinds of words no attack shown could test, without naming any; empty for none.
+
+    Of undefended vectors it says what a list finds; `is_defended` leaves that to who knows more.
+    """
+    unknown = frozenset.intersection(*(reading.unknown for reading in readings))
+    revealing = revealing_words(readings[0].text) & unknown
+    numbers = numbers_of(unknown)
+    names, others = revealing - numbers, unknown - revealing - numbers
+    kinds = (
+        (len(names), "capitalised", "maybe names"),
+        (len(numbers), "with digits", "parts of a number or an account"),
+        (len(others), "other", "rare words"),
+    )
+    counted = [f"{n} {kind} ({about})" for n, kind, about in kinds if n]
+    if not counted:
+        return ""
+    return (
+        f"**Not tested**: {', '.join(counted)}. They are not on the attack's word list: treat "
+        f"them as leaked. {'' if is_defended else undefended_said()}"
+    ).rstrip()
 
 
 def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
@@ -82,15 +120,34 @@ def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
 
 
 def names_link(readings: Sequence[Reading]) -> None:
-    """Draw the way to the page of names where a word stands outside an attack's list."""
-    if any(reading.unknown for reading in readings) and not is_presenting():
-        st.page_link(
-            _NAMES_PAGE,
-            label="Could one of them be a name that you suspect? Ask the encoder",
-            icon=":material/badge:",
-            help="Opens the page of names: which of some candidates is in a vector, a question "
-            "that no list of words limits",
-        )
+    """Draw the way to the page of names, with the sentence, where a word not read may be a name.
+
+    Names that were read or missed go there too: who has a list needs no word list. Numbers, e-mail
+    addresses and accounts are no names: for them there is no such way. In a text of another
+    language all words stand outside the list: there, two words with a capital in a row are taken
+    for a name.
+    """
+    text = readings[0].text
+    unknown = frozenset().union(*(reading.unknown for reading in readings))
+    missed = frozenset.intersection(*(reading.missed for reading in readings))
+    if language_evidence(text).is_unlike_english:
+        unknown = missed = frozenset()
+    names = [name.full for name in likely_names(text, unknown, missed)[:_MOST_CARRIED]]
+    if not names or is_presenting():
+        return
+    others = cache.name_samples()["names"]
+    if st.button(
+        f"Test {plain(names[0])} as a name" if len(names) == 1 else f"Test {len(names)} names",
+        key="test-names",
+        icon=":material/badge:",
+        type="tertiary",
+        help="Opens the page of names with this sentence and what looks like a name in it, to be "
+        "corrected there: which of some candidates is in a vector, a question that no list of "
+        "words limits. The sentence stays in your session.",
+        on_click=names_state.carry_sentence,
+        args=(text, names, others),
+    ):
+        st.switch_page(_NAMES_PAGE)
 
 
 def side_by_side(n: int) -> list[Any]:
@@ -199,7 +256,9 @@ def groups_said(readings: Sequence[Reading]) -> str:
         shown = _CAPITALS if title == "names" else title
         counts = [reading.groups[title] for reading in readings]
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
-        told.append(f"{shown} {n_read} of {n}" if n else f"{shown} none there")
+        n_unnamed = sum(reading.unnamed.get(title, 0) for reading in readings)
+        what = f"{n_read} of {n}" if n else ("not tested" if n_unnamed else "none there")
+        told.append(f"{shown} {what}{f' ({n_unnamed} cannot be named)' if n_unnamed else ''}")
     said = f"Read of {', of '.join(told)}."
     n_named, n_unknown = (
         sum(map(len, words))
@@ -215,7 +274,10 @@ def groups_said(readings: Sequence[Reading]) -> str:
 
 def comparison(readings: Sequence[Reading]) -> None:
     """Draw the attacks' scores beside each other and beside pure guessing."""
-    told = ", ".join(f"{INVERSION_ATTACKS[r.attack].title} {r.scores.f1:.0f}" for r in readings)
+    told = ", ".join(
+        f"{INVERSION_ATTACKS[r.attack].title} {f'{r.scores.f1:.0f}' if r.targets else 'not scored'}"
+        for r in readings
+    )
     st.plotly_chart(
         figures.scores_beside_prior(readings),
         key="comparison",

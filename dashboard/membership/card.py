@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell
 from core.attacks.membership.drawn import score_shares
 from core.attacks.membership.rates import RATES, AtRate
 from core.attacks.membership.verdict import Verdict, verdict_of, worth_at
@@ -14,6 +13,7 @@ from core.errors import CoreError
 from core.figures.membership import score_figure
 from core.results import Score
 from core.said import percent_said
+from core.spreadsheets import neutral_cell
 from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
 from dashboard.membership import state
@@ -61,7 +61,11 @@ def worth(
     if own is not None:
         mark = "Simulated: " if is_simulated else ""
         told = f"{mark}{plan_said(own.plan)}"
-        lines += [_worth_said(told, at) for at in own.calibrated or own.at if _is_chosen(at)]
+        rates = [at for at in own.calibrated or own.at if _is_chosen(at)]
+        if own.is_valid:
+            lines += [_worth_said(told, at) for at in rates]
+        else:
+            lines.append(f"**{plain(told)}**: not valid with these shadow models.")
     for line in lines:
         st.markdown(f"- {line}")
 
@@ -75,18 +79,18 @@ def _rate() -> float:
 
 
 def _worth_said(attack: str, at: AtRate) -> str:
-    if not at.is_resolvable:
+    if not at.is_shown:
         return f"**{plain(attack)}**: {100 * at.fpr:g} % is not resolvable, too few non-members."
     found = worth_at(at, state.prior())
     return (
         f"**{plain(attack)}**: of those whom it calls members, **{_per_cent(found)}** are, where "
-        f"one in {round(1 / state.prior()):,} is."
+        f"one in {round(1 / state.prior()):,} is{at.mark}."
     )
 
 
 def _per_cent(score: Score) -> str:
-    low, high = 100 * score.ci95.low, 100 * score.ci95.high
-    return f"{100 * score.value:.0f} % (between {low:.0f} and {high:.0f} %)"
+    value, interval = score.in_percent().parts(0)
+    return f"{value} % (95 % interval {interval})"
 
 
 def card(found: OwnAttacked, one: AttackOutcome) -> None:
@@ -94,7 +98,7 @@ def card(found: OwnAttacked, one: AttackOutcome) -> None:
     is_user = one.plan.level == "user"
     names = found.user_names if is_user else tuple(_sample_names(found))
     number = _pick(names, "User" if is_user else "Sample")
-    at = next((at for at in one.calibrated if _is_chosen(at)), None)
+    at = next((at for at in one.calibrated if _is_chosen(at) and one.is_valid), None)
     try:
         verdict = None if at is None else verdict_of(one.ranking, number, at)
     except CoreError as error:
@@ -102,7 +106,10 @@ def card(found: OwnAttacked, one: AttackOutcome) -> None:
         return
     with st.container(border=True):
         st.markdown(f"**{plain(names[number])}**")
-        st.markdown(_NO_SHADOWS if verdict is None else _verdict_said(verdict, is_user=is_user))
+        if verdict is not None:
+            st.markdown(_verdict_said(verdict, is_user=is_user))
+        else:
+            st.markdown(_NO_SHADOWS if one.is_valid else _BAD_SHADOWS)
         if found.is_simulated:
             st.caption(":material/casino: Simulated: made-up scores of somebody who does not exist")
         st.caption(_truth_said(one, number, verdict))
@@ -154,12 +161,18 @@ _NO_SHADOWS = (
 )
 
 
+_BAD_SHADOWS = (
+    "**No verdict.** Which shadow models hold a sample predicts whether the classifier does, so "
+    "that this attack is not valid here."
+)
+
+
 def _truth_said(one: AttackOutcome, number: int, verdict: Verdict | None) -> str:
     is_member = bool(one.ranking.members[number])
     told = "was trained on" if is_member else "was not trained on"
     who = "texts of this user" if one.plan.level == "user" else "this sample"
     truth = f"In truth, as the table says, the classifier {told} {who}"
-    if verdict is None or not verdict.at.is_resolvable:
+    if verdict is None or not verdict.at.is_shown:
         return f"{truth}."
     return f"{truth}: the verdict is {'right' if is_member == verdict.is_called else 'wrong'}."
 
@@ -167,7 +180,7 @@ def _truth_said(one: AttackOutcome, number: int, verdict: Verdict | None) -> str
 def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
     who = "user" if is_user else "sample"
     at, odds = verdict.at, round(1 / state.prior())
-    if not at.is_resolvable:
+    if not at.is_shown:
         return (
             f"No verdict: with {at.n_outsiders:,} non-members of the shadow models, "
             f"{100 * at.fpr:g} % falsely accused cannot be seen. Choose a greater share above."
@@ -181,15 +194,16 @@ def _verdict_said(verdict: Verdict, *, is_user: bool) -> str:
     return (
         f"**{sign}** {beside} Where one {who} in {odds:,} is a member, **{found}** of those "
         f"{asked} are members. The threshold is that of shadow models, of which "
-        f"it finds {_per_cent(at.tpr)} of the members at {100 * at.fpr:g} % falsely accused; of "
-        f"this classifier's other non-members it accuses {_per_cent(verdict.accused)}."
+        f"it finds {_per_cent(at.tpr)} of the members at {100 * at.fpr:g} % falsely "
+        f"accused{at.mark}; of this classifier's other non-members it accuses "
+        f"{_per_cent(verdict.accused)}."
     )
 
 
 def _texts(found: OwnAttacked, numbers: list[int]) -> None:
     """Draw the samples, with what the classifier and the strongest attack say of each."""
     of_samples = [o for o in found.outcomes if o.plan.level == "sample"]
-    best = max(of_samples, key=lambda outcome: outcome.auc.ci95.low)
+    best = max(of_samples, key=lambda outcome: (outcome.is_valid, outcome.auc.ci95.low))
     scores = best.ranking.scores
     names = _sample_names(found) if not found.texts else found.texts
     st.dataframe(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from core.attacks.membership.rates import COARSE
 from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from core.attacks.membership.words.registry import WORD_ATTACKS
 from dashboard.formulas import draw_entries
@@ -24,10 +25,12 @@ def how_it_is_computed() -> None:
             r"\text{FPR} = P(s > \tau \mid \text{non-member})"
         )
         st.markdown(
-            "Intervals of rates are those of Clopper & Pearson, or of a bootstrap of users or "
-            "documents where that is wider; the interval of the AUC is a bootstrap of users or "
-            "documents. A rate that is less than one false accusation among the non-members is "
-            "*not resolvable*. **What an accusation is worth** at a prior $\\pi$:"
+            "The interval of a rate melds two exact ones: where among the non-members the "
+            "threshold of that rate lies, and which share of the members lies above it (Fay, "
+            "Proschan & Brittain 2015); users and documents count by their effective number. The "
+            "interval of the AUC is a bootstrap of users or documents. A rate that is less than "
+            f"one false accusation among the non-members is *not resolvable*. {COARSE} "
+            "**What an accusation is worth** at a prior $\\pi$:"
         )
         st.latex(
             r"P(\text{member} \mid \text{called}) = "

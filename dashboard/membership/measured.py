@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
-from core.attacks.membership.rates import AtRate
+from core.attacks.membership.rates import COARSE, FEWEST_EXPECTED, AtRate
 from core.figures.membership import decile_figure, roc_figure
 from core.registry import looks_of
 from core.results import Score
 from core.said import auc_said
+from core.spreadsheets import table_csv
 from core.studies.membership_shipped import FILES, Measured, strongest, verdict
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -111,24 +111,34 @@ def choice(found: Sequence[Measured]) -> Measured:
     return next(one for one in here if one.attack == attack)
 
 
-def finding(slot: Any, one: Measured, n_tried: int) -> None:
-    """Draw the answer to the page's question: how often a member is told from another."""
+def finding(slot: Any, one: Measured, n_tried: int, *, is_title: bool = True) -> None:
+    """Draw the answer to the page's question: how often a member is told from another.
+
+    Parameters
+    ----------
+    is_title : bool
+        No where the page is about a file of the visitor's own.
+    """
     auc = one.auc
-    slot.title(verdict(one), anchor=False)
+    (slot.title if is_title else slot.subheader)(verdict(one), anchor=False)
     seen = [
         f"{at_said(at)} of members where {100 * at.fpr:g} % of the others are falsely accused"
         for at in one.at
-        if at.is_resolvable
+        if at.is_shown
     ]
-    unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_resolvable]
+    unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_shown]
     told = f" It finds {'; '.join(seen)}." if seen else ""
     if unseen:
         told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
+    if any(at.resolution == "coarse" for at in one.at):
+        told += f" {COARSE}"
     control = "" if one.control is None else (
         f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f}."
     )  # fmt: skip
     if one.null is not None:
         control += _null_said(one.null)
+    if one.blind:
+        control += f" {one.blind}"
     years = (
         " The classes are years, and a year says who was there: part of what is found is when "
         "people wrote, not how, so this stands in no headline."
@@ -139,7 +149,7 @@ def finding(slot: Any, one: Measured, n_tried: int) -> None:
         f"brackets, where guessing reaches {100 * auc.chance:.0f}.{control}"
         f"{told} Of {auc.n:,} {one.unit}; means over {one.n_draws} "
         f"draw{'s' if one.n_draws != 1 else ''} of who is a member. It is one of {n_tried} attacks "
-        "that were tried on the same."
+        "that were tried on the same; the interval is not corrected for choosing among them."
         f"{_of_the_rarest(one)}{years}"
     )
 
@@ -161,10 +171,10 @@ def _of_the_rarest(one: Measured) -> str:
 
 
 def at_said(at: AtRate) -> str:
-    """Return a true-positive rate in per cent with its interval, or that it cannot be told."""
+    """Return a true-positive rate in per cent with its interval, or that it is not resolvable."""
     return (
-        f"{at.tpr.in_percent().said()} %"
-        if at.is_resolvable
+        f"{at.tpr.in_percent().said()} %{at.mark}"
+        if at.is_shown
         else "not resolvable, too few non-members"
     )
 
@@ -184,8 +194,9 @@ def picture(one: Measured) -> None:
         "tells the rates",
     )
     drawn = (
-        "The curve begins where one false accusation can be seen. Its band counts texts of one "
-        "user as one: it is wide rather than narrow."
+        "The curve begins where one false accusation can be seen, and is coarse left of "
+        f"{100 * FEWEST_EXPECTED / one.n_outsiders:.2g} %. Its band allows for the threshold, and "
+        "counts texts of one user as one: it is wide rather than narrow."
         if has_curve
         else "Of this study the rates alone are stored, each with its interval."
     )

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell
 from core.attacks.membership.classifiers.limits import MOST_UPLOADED_CELLS, rows_said
 from core.attacks.membership.classifiers.own_file import attack_example, attack_upload
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.classifiers.told import setting_said
+from core.attacks.membership.classifiers.told import leaks_without_model, setting_said
 from core.attacks.membership.drawn import score_shares
+from core.attacks.membership.rates import COARSE, AtRate
 from core.corpora.memory_file import MemoryFile
+from core.corpora.tables import TABLE_TYPES
 from core.corpora.uploads import MAX_UPLOAD_BYTES
 from core.figures.membership import roc_figure, score_figure
+from core.results import Interval, Score
 from core.said import auc_said, percent_said
+from core.spreadsheets import neutral_cell
 from dashboard import work
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan
     from core.attacks.membership.classifiers.own_file import OwnAttacked
 
-__all__ = ["adopt_own_job", "attacked", "plan_said", "results"]
+__all__ = ["adopt_own_job", "attacked", "finding", "plan_said", "results"]
 
 _LEVELS = {"sample": "samples", "user": "users"}
 
@@ -79,14 +82,15 @@ def _given() -> MemoryFile | None:
     st.markdown(
         "Give a table of what your classifier answers for samples that it was trained on and for "
         "others: `member` (1 or 0), `label`, a column `p_CLASS` for each class; if known `user`, "
-        "and `text` or `sample` to read along. Rows of shadow models, trained as yours on other "
+        "and `text` or `sample` to read along; of `text` it is also asked whether words alone tell "
+        "members from non-members. Rows of shadow models, trained as yours on other "
         "halves, have their number in `shadow`: with them stronger attacks can be run."
     )
     sent = st.file_uploader(
         "Probabilities of your classifier",
-        type=["csv", "tsv", "jsonl", "parquet"],
+        type=list(TABLE_TYPES),
         key=state.FILE_KEY,
-        help=f"CSV, TSV, JSONL or Parquet as `core membership --probabilities` reads it. At most "
+        help=f"CSV, TSV, JSON or Parquet as `core membership --probabilities` reads it. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB and {MOST_UPLOADED_CELLS:,} probabilities, which are rows "
         f"times classes: {rows_said(MOST_UPLOADED_CELLS, 100)}, or "
         f"{rows_said(MOST_UPLOADED_CELLS, 10_000)}. The file stays in the memory of this computer, "
@@ -124,18 +128,27 @@ def _start(file: MemoryFile | None, request: OwnRequest) -> None:
         state.forget_request()
 
 
-def results(found: OwnAttacked) -> AttackOutcome:
-    """Draw what the attacks reached, and one of them in detail; return that one."""
+def results(found: OwnAttacked, chart: Any = None) -> AttackOutcome:
+    """Draw what the attacks reached, and one of them in detail; return that one.
+
+    Parameters
+    ----------
+    chart : container, optional
+        Where its curve goes, if not beside its scores: above the fold, for a file of one's own.
+    """
     record = found.record
-    st.markdown(_counted(record))
+    if chart is None:  # else the finding of the page says both
+        _verdict(found)
+        st.markdown(_counted(record))
     for note in record["notes"]:
         st.caption(plain(f"{note[:1].upper()}{note[1:]}."))
-    ranked = sorted(found.outcomes, key=lambda outcome: -outcome.auc.ci95.low)
-    st.dataframe([_line(outcome) for outcome in ranked], key="membership-own", hide_index=True)
+    ranked = sorted(found.outcomes, key=lambda one: (not one.is_valid, -one.auc.ci95.low))
+    lines = [*map(_line, ranked), *_lines_without_model(record)]
+    st.dataframe(lines, key="membership-own", hide_index=True)
     st.caption(
         "In brackets the 95 % interval. *Found at* a share of non-members falsely accused. *By "
         "lot*: the AUC where membership is dealt by lot; it must be about 50. The best of "
-        "several attacks is a little lucky."
+        f"several attacks is a little lucky. {COARSE}"
     )
     save_json(
         lambda: json.dumps(record, ensure_ascii=False, indent=1),
@@ -153,8 +166,57 @@ def results(found: OwnAttacked) -> AttackOutcome:
         help="The strongest stands first, by the lower end of the interval of its AUC",
     )
     one = names[str(chosen)]
-    _figures(one)
+    if not one.is_valid:
+        st.warning(_NOT_VALID, icon=":material/block:")
+    _figures(one, chart)
     return one
+
+
+def finding(slot: Any, found: OwnAttacked) -> None:
+    """Draw the verdict on the visitor's own file as the finding of the page."""
+    first, _, rest = str(found.record["verdict"]).partition(". ")
+    slot.title(f"Your classifier: {plain(first.removesuffix('.'))}", anchor=False)
+    if rest:
+        slot.markdown(plain(rest))
+    if leaks_without_model(found.record):
+        slot.warning(
+            "Something other than the classifier tells members from others: what the attacks "
+            "find is no evidence of a leak. The notes below say what to change.",
+            icon=":material/warning:",
+        )
+    slot.markdown(_counted(found.record))
+
+
+def _verdict(found: OwnAttacked) -> None:
+    """Draw what the attacks found; a warning where something other than the model tells members."""
+    told = f"**{plain(found.record['verdict'])}**"
+    if leaks_without_model(found.record):
+        st.warning(told, icon=":material/warning:")
+    else:
+        st.info(told, icon=":material/gavel:")
+
+
+_NOT_VALID = (
+    "**Not valid here.** Which shadow models hold a sample predicts whether the classifier does: "
+    "this attack would find members where nothing leaks. Train each shadow model on a random half "
+    "of all samples, drawn without regard to the classifier's own."
+)
+
+
+def _lines_without_model(record: dict[str, Any]) -> list[dict[str, object]]:
+    """Return what predicts members without the classifier, as lines of the table."""
+    titles = {
+        "blind_baseline": "Blind baseline: the texts alone, without the classifier",
+        "shadow_design": "Shadow design alone: who is in which shadow model",
+    }
+    found: list[dict[str, object]] = []
+    for name, title in titles.items():
+        if (told := record[name]) is not None:
+            auc = Score(told["auc"], Interval(*told["auc_ci95"]), told["n_units"], 0.5)
+            mark = "above chance" if told["is_above_chance"] else "not above chance"
+            said = f"{auc_said(auc)}, {mark} (p = {told['p_value']:.2g})"
+            found.append({"attack": title, "AUC": said})
+    return found
 
 
 def _counted(record: dict[str, Any]) -> str:
@@ -179,18 +241,24 @@ def _line(outcome: AttackOutcome) -> dict[str, object]:
     return {
         "attack": neutral_cell(plan_said(outcome.plan)),
         "AUC": auc_said(outcome.auc),
-        **{f"found at {100 * at.fpr:g} %": _short(at_said(at)) for at in outcome.at},
+        **{f"found at {100 * at.fpr:g} %": _found(outcome, at) for at in outcome.at},
         "by lot": f"{100 * outcome.control.value:.1f}",
     }
 
 
-def _short(said: str) -> str:
+def _found(outcome: AttackOutcome, at: AtRate) -> str:
+    if not outcome.is_valid:
+        return "not valid"
+    said = at_said(at)
     return said.partition(",")[0] if said.startswith("not") else said
 
 
-def _figures(one: AttackOutcome) -> None:
-    left, right = st.columns(2)
-    left.markdown("**Found against falsely accused**")
+def _figures(one: AttackOutcome, chart: Any = None) -> None:
+    if chart is None:
+        left, right = st.columns(2)
+    else:
+        left, right = chart, st.container()
+    left.markdown(f"**Found against falsely accused**: {plan_said(one.plan)}")
     left.plotly_chart(
         roc_figure(state.curve_of(one)),
         key="membership-own-roc",

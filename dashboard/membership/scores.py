@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.attacks.membership.drawn import RankShares, ScoreShares, half_above
 from core.figures.membership import rank_figure, score_figure
+from core.spreadsheets import table_csv
 from core.studies.membership_shipped import Measured
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -93,13 +93,14 @@ def _overlap_said(one: Measured) -> str:
 def _lines(shares: ScoreShares | RankShares) -> Iterator[dict[str, object]]:
     """Yield each range with how many per cent of either kind have a score in it."""
     if isinstance(shares, RankShares):
-        bounds, of, form, unit = shares.bounds, "above, of non-members", ".0f", " %"
+        bounds, of, form = shares.bounds, "above, of non-members, %", ".0f"
     else:
-        bounds, of, form, unit = shares.edges, "score", ".4g", ""
+        bounds, of, form = shares.edges, "score", ".4g"
     sides = zip(pairwise(bounds.tolist()), shares.members, shares.outsiders, strict=True)
     for (low, high), inside, outside in sides:
         yield {
-            of: f"{low:{form}} to {high:{form}}{unit}",
+            f"{of}: from": float(f"{low:{form}}"),
+            f"{of}: to": float(f"{high:{form}}"),
             "members, %": round(float(inside), 1),
             "non-members, %": round(float(outside), 1),
         }

@@ -11,6 +11,7 @@ from core.attacks.membership.memorisation.memorise import MemoriseRequest
 from core.attacks.membership.memorisation.settings import MODEL_NAMES
 from core.attacks.membership.memorisation.texts import FEWEST
 from core.corpora.memory_file import MemoryFile
+from core.corpora.tables import TABLE_TYPES
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.figures.memorisation import MODELS
 from core.text import check_text
@@ -38,7 +39,6 @@ _EXAMPLES = {
     "Two words": "We meet where it says {words:2}",
     "A sentence": "Ada Quell lives at 4817 Mill Lane",
 }
-_KINDS = ["csv", "tsv", "jsonl", "parquet", "txt"]
 
 
 def asked() -> tuple[MemoriseRequest | None, list[str] | None]:
@@ -175,9 +175,9 @@ def _texts() -> tuple[str | None, list[str] | None]:
 def _upload(n: int) -> tuple[str | None, list[str] | None]:
     sent = st.file_uploader(
         "A file with texts",
-        type=_KINDS,
+        type=[*TABLE_TYPES, "txt"],
         key=key_of("file"),
-        help=f"CSV, TSV, JSONL or Parquet with a column of texts, or plain text. At most "
+        help=f"CSV, TSV, JSON or Parquet with a column of texts, or plain text. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read; of them at "
         f"least {FEWEST} different sentences are needed. The file stays in the memory of this "
         "computer, for your session: nothing of it is written to disk or sent anywhere.",

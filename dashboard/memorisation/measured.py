@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.attacks.membership.memorisation.settings import MemorisationSettings
 from core.figures.memorisation import (
     ACCESS,
@@ -18,6 +17,7 @@ from core.figures.memorisation import (
     verdict,
 )
 from core.said import percent_said
+from core.spreadsheets import table_csv
 from core.studies.memorisation_summary import Audited, Memorisation
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv

@@ -13,6 +13,7 @@ from core.attacks.membership.memorisation.settings import MODEL_NAMES, Memorisat
 from core.attacks.membership.memorisation.tokens import TOKENS
 from core.corpora.memory_file import MemoryFile
 from dashboard.address import Address, Parameter
+from dashboard.apart import parsed
 from dashboard.kept import Kept
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def upload_sentences(file: MemoryFile, corpus: str, column: str | None, n: int) 
     """
     from core.attacks.membership.memorisation.texts import upload_texts
 
-    return _TEXTS.once((file.name, corpus, n), partial(upload_texts, file, n, column))
+    return _TEXTS.once((file.name, corpus, n), partial(parsed, upload_texts, file, n, column))
 
 
 def live_exposures(job_id: str, told: list[float]) -> list[float]:

@@ -11,13 +11,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.attacks.membership.memorisation.experiment import PlantedRun
 from core.attacks.membership.memorisation.extraction import RANKINGS, Extraction
 from core.attacks.membership.memorisation.memorise import Memorised
 from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
 from core.attacks.membership.memorisation.tokens import split_words
 from core.figures.memorisation import growth_figure, times_said
+from core.spreadsheets import table_csv
 from core.studies.memorisation_summary import law_of
 from dashboard import markup
 from dashboard.calm import plain

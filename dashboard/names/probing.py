@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell
 from core.names.experiment import NameExperiment
 from core.names.probing import KNOWLEDGE
+from core.spreadsheets import neutral_cell
 from core.studies.names_tables import said
 from dashboard import cache
 from dashboard.names import state
@@ -30,15 +30,16 @@ def probing(found: NameExperiment) -> None:
         f"{len(found.probed)} vectors of the heat map. Besides the names, the attacker knows:\n\n"
         + "\n".join(f"- **{k.title}**: {k.assumes}." for k in KNOWLEDGE.values())
     )
+    rates = {one.knows: one.rate for one in found.attackers()}  # those of the headline
     rows = [
-        {"also known": KNOWLEDGE[knows].title, "found, %": said(probe.hits(1))}
+        {"also known": KNOWLEDGE[knows].title, "found, %": rates[knows].said(0)}
         | ({f"among {_FEW_WORD}, %": said(probe.hits(_FEW))} if n > _FEW else {})
         for knows, probe in found.probes.items()
     ]
     st.dataframe(rows, key="probing", hide_index=True)
     st.caption(
-        f"In brackets the 95 % interval; n counts vectors. {_hardness(found)} Vectors of one "
-        "sentence depend on each other, so that the interval is rather too narrow."
+        f"In brackets the 95 % interval, over the sentences that the {len(found.probed)} vectors "
+        f"are of. {_hardness(found)}"
     )
     _one_vector(found)
 

@@ -24,6 +24,7 @@ __all__ = [
     "NamesRequest",
     "address",
     "adopt_cell_click",
+    "carry_sentence",
     "chosen_cell",
     "chosen_request",
     "experiment_of",
@@ -38,6 +39,8 @@ ATTACK_KEY = "names_attack"
 ROW_KEY = "names_row"
 COLUMN_KEY = "names_column"
 PROBED_KEY = "names_probed"
+_ROUND = str.maketrans("[]", "()")
+"""Square brackets mark a name on this page; elsewhere they are part of the text."""
 _SEEN: Kept[NamesRequest, NameExperiment] = Kept("_name_experiments", 6)
 experiment_of = _SEEN.get
 remember_experiment = _SEEN.add
@@ -77,6 +80,21 @@ def use_samples(samples: NamesRequest) -> None:
     """Set sentences and names back to the examples, from a callback."""
     st.session_state[SENTENCES_KEY] = samples.sentences
     st.session_state[NAMES_KEY] = samples.names
+
+
+def carry_sentence(text: str, names: Sequence[str], others: Sequence[str]) -> None:
+    """Put a sentence of another page and the names in it here, from a callback.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one, each in the sentence.
+    others : sequence of str
+        Further candidates, for the attacker to choose between; at most four are taken.
+    """
+    st.session_state[SENTENCES_KEY] = " ".join(text.translate(_ROUND).split())
+    more = [name for name in others if name not in names]
+    st.session_state[NAMES_KEY] = "\n".join([*names, *more[:4]])
 
 
 def restore_request(request: NamesRequest) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from core.corpora.encodings import encoding_note
 from core.corpora.guess import FileFacts
 from core.corpora.memory_file import MemoryFile
+from core.corpora.tables import TABLE_TYPES
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, read_upload
 from core.corpora.vector_columns import vector_columns
 from core.errors import CoreError
@@ -21,6 +22,7 @@ from core.projection.spec import METHODS, ProjectionSpec
 from core.specs import EncoderSpec
 from dashboard import encoder_choice
 from dashboard.address import Address
+from dashboard.apart import parsed
 from dashboard.calm import plain, show_error
 from dashboard.own_file import own_facts
 from dashboard.projection import state
@@ -76,9 +78,9 @@ def _upload(
 ) -> tuple[MapRequest, Points | None] | None:
     sent = st.file_uploader(
         "A file with texts",
-        type=["csv", "tsv", "jsonl", "parquet", "txt"],
+        type=[*TABLE_TYPES, "txt"],
         key=state.file_key(),
-        help=f"CSV, TSV, JSONL or Parquet with a column of texts, or one text a line. At most "
+        help=f"CSV, TSV, JSON or Parquet with a column of texts, or one text a line. At most "
         f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. Rows "
         "without a text are skipped and counted. The file stays in the memory of this computer, "
         "for your session: nothing of it, nor of its vectors, is written to disk or sent "
@@ -99,15 +101,14 @@ def _upload(
     state.forget_refused()
     try:
         facts = own_facts(file, digest)
-        vectors = vector_columns(file)
     except CoreError as error:
         state.refuse_file(_why_refused(file, error))  # and clear it, so that another can come
         st.rerun()
     column = _text_column(facts) if facts.names else None
     try:
-        others = tuple(n for n in facts.names if n != column and n not in vectors)
-        if vectors:
-            st.caption(_vectors_said(vectors))
+        others = tuple(n for n in facts.names if n != column and n not in facts.vectors)
+        if facts.vectors:
+            st.caption(_vectors_said(facts.vectors))
         if len(others) > _MOST_COLUMNS:
             st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
         if note := encoding_note(file, facts.encoding):
@@ -136,7 +137,7 @@ def _has_other_texts(file: MemoryFile, facts: FileFacts, refused: str | None) ->
     """Return whether another column could be drawn: then the file stays, to choose that one."""
     for name in [name for name in facts.names if name != refused][:_MOST_TRIED]:
         try:
-            if len(read_upload(file, text=name)[0]) >= MIN_POINTS:
+            if len(parsed(read_upload, file, text=name)[0]) >= MIN_POINTS:
                 return True
         except CoreError:
             continue

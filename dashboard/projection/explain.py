@@ -45,12 +45,14 @@ def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None)
             "$N$ points are on the map, of which at most 1,000, drawn at random, are asked.\n\n"
             "**Neighbours that share a column**: the 10 nearest on the map of at most 2,000 "
             "points, beside what points scattered at random would have. Intervals are percentile "
-            "bootstraps over the points asked."
+            "bootstraps over the distinct texts of the points asked."
         )
 
 
 def _defence(entry: DefenceEntry) -> None:
-    st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} It {entry.cost}.")
+    st.markdown(
+        f"**{entry.title}** ({entry.reference}). {entry.summary} How it is used: {entry.cost}."
+    )
     if entry.formula:
         st.latex(entry.formula)
 

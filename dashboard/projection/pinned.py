@@ -137,7 +137,8 @@ def _facts(shown: Shown) -> Iterable[Fact]:
     source = "a file of one's own" if request.is_upload else CORPORA[request.source]
     yield "Data", f"{len(points):,} {points.unit}s of {points.n_available:,}: {source}"
     yield "n", f"{trust.n:,} points asked about their neighbours"
-    yield "Interval", f"95 %: trustworthiness {trust.value:.3f} ({trust.ci95.said(3)})"
+    value, interval = trust.parts(3)
+    yield "Interval", f"95 %: trustworthiness {value} ({interval})"
     yield "Attacker", "none: nothing is read, near points are shown; whoever has the vectors can"
     yield "Access", "the vectors; for colours and shapes, what is known of the texts"
     yield "Cost", f"drawn in {layout.seconds:.1f} s, nothing is trained"

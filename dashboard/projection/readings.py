@@ -10,13 +10,14 @@ import streamlit as st
 from core.attacks.inversion.reading import Reading
 from core.defences.registry import DEFENCES
 from core.errors import CoreError
-from core.intervals import bootstrap_interval
+from core.intervals import percent_interval
 from core.projection.moves import chosen_rows, protected_vectors
 from core.protocols import Encoder, Vectors
-from core.results import NO_INTERVAL, Score
+from core.results import Score
 from core.said import leak_said, of_ten
 from core.specs import DefenceSpec
 from core.studies.tradeoff_summary import strength
+from core.units import units_of
 from dashboard.inversion import answers
 from dashboard.inversion.views import groups_said
 from dashboard.projection.drawn import DrawnMap
@@ -111,5 +112,5 @@ def _mean(found: list[Reading]) -> str:
     """Return what is read on average: of ten words so many, then the F1."""
     f1 = np.array([reading.scores.f1 for reading in found])
     recall = float(np.mean([reading.scores.recall for reading in found]))
-    interval = bootstrap_interval(f1) if len(f1) > 1 else NO_INTERVAL
+    interval = percent_interval(f1, groups=units_of([reading.text for reading in found]))
     return leak_said(Score(float(f1.mean()), interval, len(f1)), recall, is_bold=True)

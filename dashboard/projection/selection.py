@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell, table_csv
 from core.attacks.inversion.reading import Reading
 from core.projection.selection import selection_json, selection_rows
 from core.protocols import Encoder
 from core.specs import DefenceSpec
+from core.spreadsheets import neutral_cell, table_csv
 from dashboard.downloads import save_csv, save_json
 from dashboard.inversion import answers
 from dashboard.projection import picked, readings, sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -11,12 +11,14 @@ import streamlit as st
 from core.attacks.inversion.job import read_all
 from core.attacks.inversion.reconstruct.blind import any_sentences
 from core.attacks.inversion.reconstruct.scores import score_sentences
+from core.encoders.white_box import parts_read
 from core.jobs import JobState
 from core.projection.moves import chosen_rows
 from core.protocols import Vectors
-from core.results import NO_INTERVAL, Recovery, Score
+from core.results import Recovery, Score
 from core.specs import AttackSpec
-from dashboard import markup, work
+from core.units import units_of
+from dashboard import cache, markup, work
 from dashboard.inversion import answers
 from dashboard.kept import Kept
 from dashboard.projection import picked
@@ -97,16 +99,18 @@ def _start(vectors: Vectors, wanted: SentencesRequest) -> None:
 
 
 def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) -> None:
-    texts = [drawn.points.texts[i] for i in wanted.targets]
+    whole = [drawn.points.texts[i] for i in wanted.targets]
+    texts = parts_read(cache.encoder(answers.ENCODER), whole)
     read = ["" if one.sentence is None else one.sentence.text for one in found]
     st.markdown(said(texts, read, len(wanted.rows)))
-    for text, recovery in zip(texts, found, strict=True):
+    for text, recovery in zip(whole, found, strict=True):
         st.html(_beside(text, recovery))
 
 
 def said(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
     """Return in a few sentences how near the sentences come, beside others of their length."""
-    own, blind = score_sentences(texts, read), score_sentences(texts, any_sentences(texts))
+    scored = partial(score_sentences, groups=units_of(texts))
+    own, blind = scored(texts, read), scored(texts, any_sentences(texts))
     n = len(texts)
     part = f"{n} of {n_selected:,}, drawn at random" if n < n_selected else f"All {n}"
     n_exact = round(own["exact"].value * n / 100)
@@ -119,10 +123,7 @@ def said(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
 
 
 def _rouge(found: Mapping[str, Score], *, is_bold: bool = False) -> str:
-    score = found["rouge_l"]
-    if score.n < 2:  # of one text no interval can be told
-        score = replace(score, ci95=NO_INTERVAL)
-    return score.said(0, is_bold=is_bold)
+    return found["rouge_l"].said(0, is_bold=is_bold)
 
 
 def _beside(text: str, recovery: Recovery) -> str:

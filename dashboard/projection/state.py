@@ -14,6 +14,7 @@ from core.projection.job import MapRequest
 from core.projection.moves import movable
 from core.projection.spec import METHODS, ProjectionSpec
 from dashboard.address import Address, NotOffered, Parameter
+from dashboard.apart import parsed
 from dashboard.kept import Kept
 from dashboard.state import text_parameter
 
@@ -248,5 +249,5 @@ def own_points(
     from core.projection.points import upload_points
 
     key = (digest, n, text_column, others)
-    made = partial(upload_points, file, n, text=text_column, others=others)
+    made = partial(parsed, upload_points, file, n, text=text_column, others=others)
     return _POINTS.once(key, made)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.attacks.inversion.export import neutral_cell
 from core.defences.metric_dp.promised import is_promising
 from core.defences.registry import DEFENCES
 from core.encoders.white_box import require_white_box
@@ -24,7 +23,9 @@ from core.protocols import Encoder
 from core.ranges import Strength
 from core.said import percent_said
 from core.specs import DefenceSpec
+from core.spreadsheets import neutral_cell
 from core.text import check_text
+from core.units import units_of
 from dashboard import encoder_choice, markup
 from dashboard.calm import plain, show_error
 from dashboard.charts import chart_config
@@ -54,10 +55,11 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     told = {_called(points, name): a for name, a in told.items()}
     name, first = next(iter(told.items()))
     share, k = first.score, first.k
+    value, interval = share.parts()
     is_more = share.ci95.low > share.chance
     than = "less than" if share.ci95.high < share.chance else "no more than"
     slot.title(
-        f"{share.value:.1f} of {k} neighbours on this map share their {plain(name)}, by "
+        f"{value} of {k} neighbours on this map share their {plain(name)}, by "
         f"chance {share.chance:.2g}"
         if is_more
         else f"Neighbours on this map share their {plain(name)} {than} by chance",
@@ -66,11 +68,11 @@ def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
     means = (
         "Whoever holds the vectors and no texts sees which of them belong together."
         if is_more
-        else f"{share.value:.1f} of {k} do, by chance {share.chance:.2g} would."
+        else f"{value} of {k} do, by chance {share.chance:.2g} would."
     )
     slot.markdown(
         f"Each point is a text, put where its vector alone says. {means} 95 % interval "
-        f"{share.ci95.said()}, n = {share.n:,} points."
+        f"{interval}, n = {share.n:,} points."
         + "".join(_also(n, a) for n, a in told.items() if n != name)
         + f" Drawn by {METHODS[layout.spec.method].title}."
     )
@@ -82,9 +84,10 @@ def _called(points: Points, column: str) -> str:
 
 def _also(name: str, found: NeighbourScore) -> str:
     share = found.score
+    value, interval = share.parts()
     return (
-        f" Of the same {plain(name)} are {share.value:.1f} of {found.k} neighbours (95 % interval "
-        f"{share.ci95.said()}); by chance it would be {share.chance:.2g}."
+        f" Of the same {plain(name)} are {value} of {found.k} neighbours (95 % interval "
+        f"{interval}); by chance it would be {share.chance:.2g}."
     )
 
 
@@ -93,7 +96,9 @@ def _agreement(drawn: DrawnMap, column: str) -> NeighbourScore | None:
     if column not in kept:
         looks = looks_of(drawn.points.columns[column], 10**9)
         classes = [None if looks.is_plain(g) else int(g) for g in looks.of]
-        kept[column] = neighbour_agreement(drawn.layout.coordinates, classes)
+        kept[column] = neighbour_agreement(
+            drawn.layout.coordinates, classes, units=units_of(drawn.points.texts)
+        )
     return kept[column]
 
 
@@ -184,12 +189,13 @@ def _row_of(point: dict[str, Any]) -> int | None:
 
 def _told(points: Points, layout: Layout) -> None:
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
+    value, interval = trust.parts(3)
     kept = ""
     if layout.principal is not None:
         kept = f" The axes keep {percent_said(sum(layout.principal.kept))} of the variance."
     st.markdown(
-        f"**{points.told}.** Trustworthiness **{trust.value:.3f}** (95 % interval "
-        f"{trust.ci95.said(3)}, asked of {trust.n:,} points about {layout.trustworthiness.k} "
+        f"**{points.told}.** Trustworthiness **{value}** (95 % interval "
+        f"{interval}, asked of {trust.n:,} points about {layout.trustworthiness.k} "
         "neighbours each): 1 would mean that neighbours on the map are neighbours among the "
         f"vectors.{kept}",
         help=f"{method.title} keeps: {method.keeps} Drawn in {layout.seconds:.1f} s, seed "
@@ -265,10 +271,11 @@ def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Mov
     if is_promising(defence.name):
         _promised(defence, drawn.points.texts[0])
     linked = moves.linked
+    value, interval = linked.parts(0)
     st.html(markup.label("What the move hides"))
     st.markdown(
-        f"**{linked.value:.0f} %** of {linked.n:,} protected vectors are still nearest to their "
-        f"own original (95 % interval {linked.ci95.said(0)}; by guessing {linked.chance:.2f} %). "
+        f"**{value} %** of {linked.n:,} protected vectors are still nearest to their "
+        f"own original (95 % interval {interval}; by guessing {linked.chance:.2f} %). "
         "Whoever has the original vectors links that many. The points are placed on the map as it "
         "is; it is not drawn anew."
     )

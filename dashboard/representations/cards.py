@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.export import neutral_cell
 from core.attacks.inversion.reading import Reading, TokenScores, read_vector
 from core.encoders import ENCODERS
 from core.figures.representations import encoder_title
 from core.protocols import Encoder, InversionAttack, Vectors
 from core.said import leak_said
 from core.specs import AttackSpec, EncoderSpec
+from core.spreadsheets import neutral_cell
 from core.studies.prepared import QUICK, Prepared
 from core.studies.representation_summary import AttackScore
 from dashboard import cache, markup

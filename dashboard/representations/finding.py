@@ -8,20 +8,48 @@ from typing import Any
 from core.attacks.inversion import INVERSION_ATTACKS
 from core.figures.representations import collection_title, encoder_title
 from core.results import Score
-from core.said import guess_said, leak_said
-from core.studies.representation_order import Finding, least_leaking
-from core.studies.representation_summary import AttackScore, Leak, Point, Representations
+from core.said import guess_said, leak_said, read_said
+from core.studies.own_encoder import OwnLeak
+from core.studies.prepared import QUICK
+from core.studies.representation_order import Finding, OwnVerdict, judge_own, least_leaking
+from core.studies.representation_summary import (
+    YOURS,
+    AttackScore,
+    Leak,
+    Point,
+    Representations,
+)
 from dashboard.calm import plain
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.state import chosen
 
-__all__ = ["QUESTION", "attack_name", "finding", "title_of"]
+__all__ = [
+    "QUESTION",
+    "attack_name",
+    "finding",
+    "measured_finding",
+    "measured_title",
+    "own_title",
+    "title_of",
+]
 
 QUESTION = "Which way of turning text into vectors leaks least at equal usefulness?"
 
 
 def finding(slot: Any, below: Any, found: Representations, points: Sequence[Point]) -> None:
     """Draw the answer to the page's question, and below the figure what it rests on."""
+    if own := judge_own(points):
+        _own_finding(slot, below, own)
+        return
+    if missing := [name for name in chosen("encoder") if name.startswith(YOURS)]:
+        names = "; ".join(plain(encoder_title(name)) for name in missing)
+        slot.title(f"{names}: not measured under the chosen attacks", anchor=False)
+        slot.info(
+            "Your file holds no row for these attacks and texts. Choose an attack that your study "
+            "measured, or the other choice of *Fitted on*.",
+            icon=":material/ads_click:",
+        )
+        return
     best = least_leaking(points)
     if best is None:
         slot.title(QUESTION, anchor=False)
@@ -41,6 +69,81 @@ def finding(slot: Any, below: Any, found: Representations, points: Sequence[Poin
         "encoder shown. What is read is a lower bound: another attack, or more texts, may read "
         "more."
     )
+
+
+def _own_finding(slot: Any, below: Any, own: Sequence[OwnVerdict]) -> None:
+    """Draw the verdict on the visitor's own encoder, and on their others below it."""
+    first, *others = own
+    slot.title(own_title(first), anchor=False)
+    slot.markdown(_own_numbers(first))
+    for other in others:
+        below.markdown(f"- **{own_title(other)}.** {_own_numbers(other)}")
+    below.caption(
+        "95 % intervals in brackets; significantly more or less where they share no value. What is "
+        "read is a lower bound: another attack, or more texts, may read more."
+    )
+
+
+def own_title(found: OwnVerdict) -> str:
+    """Return the verdict on an encoder of the visitor's own in one sentence."""
+    name = title_of(found.own)
+    if found.own.useful is None or not found.n_compared:
+        return f"{name} leaks {read_said(found.own.leak.f1, found.own.leak.recall)}"
+    if found.rival is None:
+        return f"{name} is the most useful; no other shown is as useful"
+    rival = title_of(found.rival)
+    if found.leaks_more:
+        return f"{name} leaks more than {rival}, which is as useful"
+    if found.leaks_less:
+        return f"{name} leaks less than every other that is as useful"
+    return f"{name} does not leak significantly more or less than {rival}, at equal usefulness"
+
+
+def _own_numbers(found: OwnVerdict) -> str:
+    leak, useful = found.own.leak, found.own.useful
+    told = (
+        f"**Leaks: {leak_said(leak.f1, leak.recall)}**, on {leak.f1.n:,} sentences, by the "
+        f"{attack_name(leak).lower()}; guessing comes to {guess_said(leak.f1.chance)}."
+    )
+    if useful is None:
+        return (
+            f"{told} Its usefulness is not in your file, so it cannot be compared at equal "
+            "usefulness: add the rows of `core study classification`."
+        )
+    told += f" **Useful: {useful.said(0)}** of 100 (macro-F1), on {useful.n:,} articles."
+    if found.rival is None or found.rival.useful is None:
+        if not found.n_compared:
+            return f"{told} Choose another encoder to compare it with."
+        return f"{told} Compared with {found.n_compared} encoders measured here."
+    rival = found.rival
+    return (
+        f"{told} {title_of(rival)}: {leak_said(rival.leak.f1, rival.leak.recall)}, useful "
+        f"{found.rival.useful.said(0)}. Of {found.n_compared} encoders measured here, it leaks "
+        "least of those that are at least as useful."
+    )
+
+
+def measured_finding(slot: Any, own: OwnLeak, bundled: OwnLeak) -> None:
+    """Draw the verdict on an encoder that was measured here."""
+    slot.title(measured_title(own, bundled), anchor=False)
+    slot.markdown(
+        f"The {INVERSION_ATTACKS[QUICK.name].title.lower()} recovers "
+        f"{leak_said(own.f1, own.recall, is_bold=True)} from its vectors, "
+        f"{leak_said(bundled.f1, bundled.recall)} from those of {plain(bundled.encoder)}; guessing "
+        f"comes to {guess_said(own.f1.chance)}. On {own.f1.n:,} sentences of news. It is a weak "
+        "attack, the same for every encoder: a trained one recovers more."
+    )
+
+
+def measured_title(own: OwnLeak, bundled: OwnLeak) -> str:
+    """Return whether an encoder leaks more than the bundled one, in one sentence."""
+    name, other = plain(own.encoder), plain(bundled.encoder)
+    if own.encoder == bundled.encoder:
+        return f"{name} leaks {read_said(own.f1, own.recall)} to a quick attack"
+    if not own.f1.is_resolved_from(bundled.f1):
+        return f"{name} does not leak significantly more or less than {other}"
+    more = "more" if own.f1.value > bundled.f1.value else "less"
+    return f"{name} leaks {more} than {other}"
 
 
 def _why_none(points: Sequence[Point]) -> str:

@@ -7,9 +7,9 @@ from functools import partial
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.results import Score
 from core.said import guess_said, leak_said
+from core.spreadsheets import table_csv
 from core.studies.own_encoder import N_TARGETS, OwnLeak, measure_encoders
 from core.studies.representation_summary import YOURS, Representations, beside_own
 from dashboard import encoder_choice, policy, work
@@ -59,8 +59,8 @@ def beside_shipped(found: Representations) -> Representations:
     return both
 
 
-def measured() -> None:
-    """Draw the choice of an encoder, the job that measures it, and what came of it."""
+def measured() -> tuple[OwnLeak, ...] | None:
+    """Draw the choice of an encoder, the job that measures it, and what came of it; return that."""
     st.markdown(
         "Measured here, beside the bundled encoder, on news that ships. **What leaks:** "
         f"{N_TARGETS} sentences, read by the word probe, which learns nothing, so that every "
@@ -80,14 +80,14 @@ def measured() -> None:
         "this computer is fetched from the hub.",
     ).strip()
     if not name:
-        return
+        return None
     if not policy.in_force().may_load(name):
         show_error(
             "Visitors of this server may not load this encoder. Whoever runs it can list it: "
             "leakscope serve --allow-encoder NAME.",
             title="This encoder cannot be measured",
         )
-        return
+        return None
     request = OwnRequest(name)
     work.drop_others(OwnRequest, lambda other: other == request)
     offer = work.Offer(
@@ -102,8 +102,11 @@ def measured() -> None:
         "longer for a large one.",
     )
     done = work.take(request, offer)
-    if done is not None:
-        _show(done.result)
+    if done is None:
+        return None
+    found: tuple[OwnLeak, ...] = done.result
+    _show(found)
+    return found
 
 
 def _start(request: OwnRequest) -> None:

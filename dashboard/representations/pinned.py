@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from core.figures.representations import encoder_title, representations_figure
+from core.attacks.inversion import INVERSION_ATTACKS
+from core.figures.representations import (
+    encoder_title,
+    own_leaks_figure,
+    representations_figure,
+)
 from core.story.format import Table, facts_of_none
 from core.story.views_read import attacker_facts, origin
-from core.studies.representation_order import least_leaking, strongest
+from core.studies.own_encoder import OwnLeak
+from core.studies.prepared import QUICK
+from core.studies.representation_order import judge_own, least_leaking, strongest
 from core.studies.representation_summary import YOURS, Point
 from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.finding import attack_name
 from dashboard.representations.state import chosen
 from dashboard.story.pinning import OWN_ROWS, Seen
 
-__all__ = ["has_own", "seen"]
+__all__ = ["has_own", "seen", "seen_measured"]
 
 _COLUMNS = ("Encoder", "Useful, macro-F1", "Leaks, F1", "By")
 
@@ -35,6 +42,28 @@ def seen(points: Sequence[Point], with_typed: bool) -> Seen:
     return replace(found, commands=commands, instead=instead, opens=OWN_ROWS, is_live=False)
 
 
+def seen_measured(found: Sequence[OwnLeak], with_typed: bool) -> Seen:
+    """Return an encoder that was measured here beside the bundled one; by name where it may be."""
+    own, bundled = found[0], found[-1]
+    hidden = {} if with_typed or own is bundled else {own.encoder: "your encoder"}
+    shown = [replace(leak, encoder=hidden.get(leak.encoder, leak.encoder)) for leak in found]
+    return Seen(
+        figure=own_leaks_figure(shown),
+        alt="; ".join(f"{leak.encoder}: F1 {leak.f1.value:.0f}" for leak in shown),
+        facts=(
+            ("Data", "news that ships"),
+            ("n", f"{own.f1.n:,} sentences attacked"),
+            ("Interval", "95 %, in brackets"),
+            ("Attacker", INVERSION_ATTACKS[QUICK.name].title),
+            ("Access", INVERSION_ATTACKS[QUICK.name].access.needs),
+        ),
+        commands=("none: the page measures it",),
+        instead=hidden,
+        opens="not possible: the page measures an encoder when it is asked to",
+        is_live=False,
+    )
+
+
 def _numbered(points: Sequence[Point]) -> dict[str, str]:
     """Return what encoders of the visitor's own are called where their names may not be told."""
     own = [name for name in chosen("encoder") if name.startswith(YOURS)]
@@ -51,11 +80,17 @@ def _renamed(point: Point, instead: Mapping[str, str]) -> Point:
 
 
 def _seen(points: Sequence[Point]) -> Seen:
-    best = least_leaking(points)
-    if best is None or best.best.useful is None:
+    own, best = judge_own(points), least_leaking(points)
+    if own:
+        shown = own[0].own
+    elif best is not None:
+        shown = best.best
+    else:
         return Seen(facts=facts_of_none("none: nothing that is shown can be compared"))
-    leak = best.best.leak
-    tops = [p for p in strongest(points) if p.useful]
+    leak, useful = shown.leak, shown.useful
+    tops = [p for p in strongest(points) if p.useful or p.leak.encoder.startswith(YOURS)]
+    tops.sort(key=lambda point: not point.leak.encoder.startswith(YOURS))
+    sorted_ = "" if useful is None else f"; {useful.n:,} articles sorted"
     return Seen(
         figure=representations_figure(points, view=f"{VIEW_NAMES[chosen('view')]} "),
         alt=f"Words recovered against usefulness, a point for each of {len(tops)} encoders and "
@@ -74,7 +109,7 @@ def _seen(points: Sequence[Point]) -> Seen:
         ),
         facts=(
             ("Data", _data(points)),
-            ("n", f"{leak.f1.n:,} sentences attacked; {best.best.useful.n:,} articles sorted"),
+            ("n", f"{leak.f1.n:,} sentences attacked{sorted_}"),
             ("Interval", "95 %, in brackets"),
             *attacker_facts(leak.attack, leak.n_fitted_on),
             *origin(each for p in points for each in p.leak.provenances),

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.export import table_csv
-from core.figures.representations import encoder_title, representations_figure
+from core.figures.representations import (
+    encoder_title,
+    own_leaks_figure,
+    representations_figure,
+)
+from core.spreadsheets import table_csv
+from core.studies.own_encoder import OwnLeak
 from core.studies.representation_order import (
     Comparison,
     PaperPoint,
@@ -24,7 +29,7 @@ from dashboard.representations.controls import VIEW_NAMES
 from dashboard.representations.finding import title_of
 from dashboard.representations.state import chosen
 
-__all__ = ["most_read", "order", "picture", "shown_points", "table"]
+__all__ = ["most_read", "order", "own_picture", "picture", "shown_points", "table"]
 
 _MARKS = {
     Verdict.HOLDS: "✓ holds",
@@ -87,6 +92,18 @@ def picture(points: Sequence[Point]) -> None:
     missing = [plain(encoder_title(n)) for n in chosen("encoder") if n not in measured]
     if missing and points:
         st.caption(f"Not measured: {'; '.join(missing)}. They can be tried on a sentence below.")
+
+
+def own_picture(found: Sequence[OwnLeak]) -> None:
+    """Draw what a quick attack reads from an encoder of the visitor's own and the bundled one."""
+    st.plotly_chart(
+        own_leaks_figure(found),
+        key="own-leaks",
+        config=chart_config("leakscope-own-encoder"),
+        alt="F1 of the words read: "
+        + ", ".join(f"{encoder_title(leak.encoder)} {leak.f1.value:.0f}" for leak in found)
+        + f"; guessing {found[0].f1.chance:.0f}",
+    )
 
 
 def order(points: Sequence[Point]) -> None:
@@ -173,11 +190,11 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
     return {
         "encoder": encoder_title(leak.encoder),
         "attack": INVERSION_ATTACKS[leak.attack].title,
-        "useful, macro-F1": round(useful.value, 1) if useful else None,
-        "useful, 95 %": useful.ci95.said() if useful else None,
+        "useful, macro-F1": float(useful.parts()[0]) if useful else None,
+        "useful, 95 %": useful.parts()[1] if useful else None,
         "Corò 2022: useful": round(paper.useful, 1) if paper else None,
-        "leaks, F1": round(leak.f1.value, 1),
-        "leaks, 95 %": leak.f1.ci95.said(),
+        "leaks, F1": float(leak.f1.parts()[0]),
+        "leaks, 95 %": leak.f1.parts()[1],
         "Corò 2022: leaks under MSP": round(paper.leak, 1) if paper else None,
         "guessing": round(leak.f1.chance, 1),
         "precision": round(leak.precision, 1),

@@ -7,15 +7,17 @@ from functools import lru_cache, partial
 
 import streamlit as st
 
+from core.browser import NO_BROWSER, has_browser
 from core.errors import CoreError
-from core.story.browser import NO_BROWSER, has_browser
 from core.story.deck import Deck, make_deck, today
-from core.story.files import report_bytes
+from core.story.files import print_job, report_bytes
 from core.story.format import Slide, Story
 from core.story.reading import MOST_BYTES, parse_story
 from core.story.views import told
+from dashboard.apart import answered, printers
 from dashboard.calm import show_error
 from dashboard.story import state
+from dashboard.visitor import share, visitor
 
 __all__ = ["deck_of", "open_file", "save_buttons"]
 
@@ -63,7 +65,7 @@ def save_buttons(story: Story) -> None:
         is_possible = not needs_browser or _has_browser()
         st.download_button(
             label,
-            partial(_report, story, suffix),
+            partial(_report, story, suffix, (visitor(), share())),
             f"leakscope-story{suffix}",
             kind,
             key=f"story-save{suffix.replace('.', '-')}",
@@ -86,8 +88,12 @@ def save_buttons(story: Story) -> None:
     )
 
 
-def _report(story: Story, suffix: str) -> bytes:
-    return report_bytes(deck_of(story), suffix)
+def _report(story: Story, suffix: str, whose: tuple[str, str]) -> bytes:
+    deck = deck_of(story)
+    if suffix == ".html":
+        return report_bytes(deck, suffix)
+    found: bytes = answered(printers(), whose, print_job, deck, suffix)
+    return found
 
 
 def _stored(story: Story) -> str:

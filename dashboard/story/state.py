@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.story.format import Pin, Story
 from core.story.reading import MOST_PINS
+from core.story.views import VIEWS
 from dashboard.state import forget_widgets
 
 __all__ = [
@@ -62,12 +63,19 @@ def is_full() -> bool:
 
 
 def add(pin: Pin) -> None:
-    """Put a pin at the end."""
+    """Put a pin at the end, before a slide that closes the story."""
     if is_full():
         return
     number = int(st.session_state.get(_NEXT, 0))
     st.session_state[_NEXT] = number + 1
-    st.session_state[_PINS] = [*placed(), Placed(number, pin)]
+    pins = list(placed())
+    at = len(pins) - 1 if pins and _closes(pins[-1].pin) and not _closes(pin) else len(pins)
+    pins.insert(at, Placed(number, pin))
+    st.session_state[_PINS] = pins
+
+
+def _closes(pin: Pin) -> bool:
+    return pin.shows in VIEWS and VIEWS[pin.shows].closes
 
 
 def add_all(found: Story) -> None:

@@ -13,7 +13,7 @@ from core.story.deck import Page, today
 from core.story.format import PAGES, Story
 from core.story.html import content_policy, html_report
 from core.story.prose import Block
-from core.story.shipped import shipped_stories
+from core.story.shipped import shipped_stories, with_use
 from dashboard import markup
 from dashboard.calm import plain
 from dashboard.charts import chart_config
@@ -21,6 +21,7 @@ from dashboard.story import state
 from dashboard.story.files import deck_of
 from dashboard.story.serving import base, show_at
 from dashboard.story.state import Placed
+from dashboard.tradeoff.state import USE_KEY
 
 __all__ = ["finding", "own_story", "present_button", "shipped"]
 
@@ -44,8 +45,13 @@ def finding(slot: Any, found: Story) -> None:
 
 
 def shipped() -> None:
-    """Draw the stories that ship, each with what can be done with it."""
+    """Draw the stories that ship, each with what can be done with it.
+
+    Their slides about a use of the vectors follow what was chosen on the page of trade-offs.
+    """
     stories = shipped_stories()
+    if use := st.session_state.get(USE_KEY):
+        stories = {name: with_use(story, use) for name, story in stories.items()}
     for place, (name, story) in zip(st.columns(len(stories)), stories.items(), strict=True):
         with place.container(border=True, height="stretch", key=f"story-card-{name}"):
             st.subheader(story.title, anchor=False)

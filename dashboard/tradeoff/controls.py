@@ -8,8 +8,9 @@ from core.specs import DefenceSpec
 from core.studies.tradeoff_choice import reads_of, untimed
 from core.studies.tradeoff_files import tradeoff_of
 from core.studies.tradeoff_setting import entry_shown, read_setting
-from core.studies.tradeoff_summary import Point, Tradeoff, strength
-from core.tasks.names import task_said
+from core.studies.tradeoff_summary import Tradeoff, strength
+from core.studies.tradeoff_told import KEEPS, point_said
+from core.tasks.names import USES, task_said
 from dashboard.own_study import own_study
 from dashboard.tradeoff import state
 
@@ -17,13 +18,13 @@ __all__ = [
     "READ_TITLES",
     "own_rows",
     "limit_picker",
-    "point_said",
     "reads_picker",
     "setting_picker",
     "setting_said",
     "share_picker",
     "spec_of",
     "task_picker",
+    "use_picker",
 ]
 
 READ_TITLES = {"words": "Words", "attribute": "An attribute", "membership": "Membership"}
@@ -51,18 +52,36 @@ def own_rows() -> Tradeoff | None:
         )
 
 
-def task_picker(found: Tradeoff) -> str:
-    """Draw the choice of the task and return it."""
+def use_picker(found: Tradeoff) -> str:
+    """Draw the choice of what the vectors are for, and return it; the only one there is as is."""
+    if len(found.uses) == 1:
+        return found.uses[0]
+    return str(
+        st.segmented_control(
+            "What are the vectors for?",
+            found.uses,
+            key=state.USE_KEY,
+            format_func=USES.__getitem__,
+            required=True,
+            persist_state="session",
+            help="Search: finding the stored text that answers a query. Classification: sorting "
+            "texts into classes. Similarity: judging how alike two sentences are. The board's "
+            "story on the page Story is about the same use",
+        )
+    )
+
+
+def task_picker(found: Tradeoff, use: str) -> str:
+    """Draw the choice of a task of this use and return it."""
     return str(
         st.pills(
-            "Useful for",
-            found.tasks,
+            "Measured on",
+            found.tasks_of(use),
             key=state.TASK_KEY,
             format_func=task_said,
             required=True,
             persist_state="session",
-            help="What the protected vectors are used for: sorting texts into classes by a linear "
-            "classifier, judging how alike two sentences are, or finding a text again",
+            help="The texts that usefulness was measured on",
         )
     )
 
@@ -97,7 +116,7 @@ def share_picker() -> float:
                 format="%d %%",
                 persist_state="session",
                 help="Of the way from guessing to no defence. A setting counts as keeping it where "
-                "the lower end of its 95 % interval does",
+                f"{KEEPS}",
             )
         )
         / 100
@@ -164,7 +183,8 @@ def _option_said(found: Tradeoff, name: str) -> str:
 def setting_said(name: str) -> str:
     """Return a setting in words, by its name."""
     spec = read_setting(name)
-    return _said(spec.name, dict(spec.settings))
+    title, label = entry_shown(spec.name).title, strength(spec.name, dict(spec.settings))
+    return f"{title}, {label}" if label else title
 
 
 def spec_of(found: Tradeoff, name: str) -> DefenceSpec:
@@ -174,13 +194,3 @@ def spec_of(found: Tradeoff, name: str) -> DefenceSpec:
         return read_setting(name)
     point = found.points[place]
     return DefenceSpec.of(point.defence, dict(point.settings))
-
-
-def point_said(point: Point) -> str:
-    """Return a defence and its strength in words."""
-    return _said(point.defence, dict(point.settings))
-
-
-def _said(defence: str, settings: dict[str, object]) -> str:
-    title, label = entry_shown(defence).title, strength(defence, settings)
-    return f"{title}, {label}" if label else title

@@ -11,6 +11,7 @@ from core.figures.tradeoff import attacker_said
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
 from core.studies.tradeoff_tables import notes, seeds_said
+from core.studies.tradeoff_told import KEEPS
 from dashboard.calm import plain
 from dashboard.origin import show_origin
 
@@ -36,14 +37,17 @@ def how_it_is_computed(found: Tradeoff) -> None:
             f"{attack_said(facts)}\n"
             "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "
             "and the spread between seeds.\n"
-            "- **The headline** counts usefulness by the lower end of its interval and leakage by "
-            "the upper end: the best of many points would else be the luckiest of them.\n"
-            "- **The dashed line** goes by the same ends: at a usefulness, the least that some "
-            "setting surely leaks. **The band** reaches from there to the steps through the better "
-            "ends: where all intervals hold, the best that these settings reach lies within it. "
-            "*Surely beaten* is a setting where another, at the worse ends of its intervals, is as "
-            "useful as it at the better ends and leaks no more. Each setting's own intervals "
-            "count, not those of differences.\n"
+            f"- **The headline** counts a setting as useful where {KEEPS}; and leakage by the "
+            "upper end of an interval corrected for the number of settings that "
+            "keep enough (Bonferroni): the least of many upper ends would otherwise be too low, "
+            "in 22 of 100 studies with 10 settings. The strongest attacker of a setting is the one "
+            "with the highest upper end.\n"
+            "- **The dashed line** is the least upper end of leakage at each usefulness, by each "
+            "setting's own interval of usefulness, and corrected for all settings shown. It is of "
+            "the attackers that were tried. **The band** "
+            "reaches from there to the steps through the better ends. A setting is *not beaten* "
+            "where no other, at the worse ends of its intervals, is as useful as it at the better "
+            "ends and leaks no more. Usefulness is not corrected for the number of settings.\n"
             "- **Time**: training of the defence itself, and encoder and defence for a text; "
             "“not timed” where it was not.\n"
             "- Dotted: the most frequent class, and an attacker who never sees the vector."
@@ -53,7 +57,7 @@ def how_it_is_computed(found: Tradeoff) -> None:
         for name in dict.fromkeys(point.defence for point in found.points):
             entry = entry_shown(name)
             source = f" ({entry.reference})" if entry.reference else ""
-            st.markdown(f"**{entry.title}**{source}. {entry.summary} It {entry.cost}.")
+            st.markdown(f"**{entry.title}**{source}. {entry.summary} How it is used: {entry.cost}.")
             if entry.formula:
                 st.latex(entry.formula)
 

@@ -1,28 +1,50 @@
-"""The answer of the page of trade-offs: what surely leaks less and stays surely useful."""
+"""The answer of the page of trade-offs: what leaks significantly less and stays useful."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from core.results import Score
-from core.said import instead_said, leak_said, percent_said
+from core.said import instead_said, leak_said
 from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import Choice, beside_none, choose, reads_of, untimed
+from core.studies.tradeoff_choice import (
+    Choice,
+    choose,
+    high,
+    leak_of,
+    listed_said,
+    low,
+    reads_of,
+    unproven,
+    untimed,
+)
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import ATTACKERS_SINCE
 from core.studies.tradeoff_setting import promise_said
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.studies.tradeoff_told import (
+    NOTHING_PROMISED,
+    alike_said,
+    beyond_said,
+    elsewhere_said,
+    kept_said,
+    others_said,
+    point_said,
+    sentences_said,
+    share_said,
+    store_said,
+    title_said,
+    unproven_said,
+)
 from core.tasks.names import task_said
 from dashboard.promise import is_hardly_any, show_promises
-from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.promised import promised
 
 if TYPE_CHECKING:
     from core.defences.metric_dp.promise import Promises
 
-__all__ = ["finding", "missing_said", "read_said", "time_said"]
+__all__ = ["corrected_said", "finding", "missing_said", "read_said", "time_said"]
 
-_MOST_ALIKE = 3
 _ENOUGH = 20_000
 """Sentences from which an attacker is not called weak for what it was taught."""
 
@@ -43,15 +65,28 @@ _UNMEASURED = {
 }
 
 
-def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> None:
-    """Draw the answer to the page's question."""
+def finding(
+    slot: Any, found: Tradeoff, task: str, share: float, reads: str, *, is_own: bool = False
+) -> None:
+    """Draw the answer to the page's question.
+
+    Parameters
+    ----------
+    is_own : bool
+        The rows are the visitor's own: the answer says that it is about these.
+    """
     choice = choose(found, task, share, reads)
     best = choice.best
     if best is None or not choice.helps:
-        slot.title("No defence here helps much", anchor=False)
+        slot.title(_title(choice, task, share, is_own=is_own), anchor=False)
+        maybe = unproven(found, task, share, reads)
+        if maybe is not None:
+            told = unproven_said(choice, maybe, task)
+            listed = listed_said(str(found.facts.get("encoder", "")), maybe)
+            slot.markdown(f"{told} {beyond_said(maybe, choice.base, reads)} {listed}")
         slot.markdown(
-            f"{_no_help(choice, task, share)} What is no mathematics stands below: access, "
-            "encryption, retention."
+            f"{_no_help(choice, task, share)} Access control, encryption and retention come first; "
+            f"what they save was not measured. {elsewhere_said(found, task, share, reads)}"
         )
         _say_if_weak(slot, found, reads)
         return
@@ -59,27 +94,48 @@ def finding(slot: Any, found: Tradeoff, task: str, share: float, reads: str) -> 
     odds = _odds(choice)
     is_weak = odds is not None and is_hardly_any(odds)
     but = ", and promises almost nothing" if is_weak and choice.promising is best else ""
-    slot.title(f"{point_said(best)} leaks least of what stays useful{but}", anchor=False)
-    kept = f"**{best.utility[task].said(0)}** of {choice.base.utility[task].said(0)}"
+    slot.title(f"{_title(choice, task, share, is_own=is_own)}{but}", anchor=False)
     slot.markdown(
-        f"{_read_instead(own, base, reads)}{_guessing(reads, base)}; {task_said(task)} keeps "
-        f"{kept} (95 % intervals in brackets). {_alike(choice)}"
+        f"{_read_instead(own, base, reads)}{_guessing(reads, base)}. Usefulness for "
+        f"{task_said(task)} is {kept_said(best, choice.base, task)} (95 % intervals in "
+        f"brackets{corrected_said(choice)}): {share_said(choice.base, task, share)}. "
+        f"{beyond_said(best, choice.base, reads)} {sentences_said(found, own, reads)} "
+        f"{store_said(found, task)} {others_said(found, best)} {alike_said(choice)} "
+        f"{elsewhere_said(found, task, share, reads)}"
     )
+    maybe = unproven(found, task, share, reads)
+    if maybe is not None and high(leak_of(maybe, reads)) < low(own):
+        beyond = beyond_said(maybe, choice.base, reads)
+        slot.markdown(f"{unproven_said(choice, maybe, task)} {beyond}")
+    slot.markdown(listed_said(str(found.facts.get("encoder", "")), best))
     if odds is None or choice.promising is not best:
         slot.markdown(_promised_or_not(choice, share))
     if odds is not None:
-        it = "It" if choice.promising is best else "That one"
+        held = choice.promising
+        it = "It" if held is None or held is best else point_said(held)
         show_promises(
             odds, slot, lead=f"{it} promises {'almost nothing' if is_weak else 'something'}."
         )
     _say_if_weak(slot, found, reads)
 
 
+def _title(choice: Choice, task: str, share: float, *, is_own: bool) -> str:
+    told = title_said(choice, task, share)
+    return f"In your study, {told[:1].lower()}{told[1:]}" if is_own else told
+
+
+def corrected_said(choice: Choice) -> str:
+    """Return that leakage was corrected for the number of settings compared, as a clause."""
+    n = choice.n_compared
+    return f"; leakage corrected for choosing among {n} settings" if n > 1 else ""
+
+
 def _odds(choice: Choice) -> Promises | None:
     """Return what the best that promises something promises, as far as it can be told."""
     if choice.promising is None:
         return None
-    return promised(DefenceSpec.of(choice.promising.defence, dict(choice.promising.settings)))
+    found = promised(choice.promising.spec)
+    return found and found.after(choice.promising.releases)
 
 
 def read_said(score: Score, reads: str) -> str:
@@ -164,44 +220,37 @@ def _no_help(choice: Choice, task: str, share: float) -> str:
     best = choice.best
     if best is None:
         return (
-            f"None of the settings measured surely keeps {percent_said(share)} of the usefulness "
-            f"for {task_said(task)}: the lower end of each interval lies below. "
-            "Ask for less, or more texts would have to be measured."
+            f"No tested setting is shown to lose so little ({share_said(choice.base, task, share)})"
+            f" for {task_said(task)}, by the interval of its difference from no defence. Ask for "
+            "less, or measure more texts."
         )
     own, base = (read_said(choice.leak(p), choice.reads) for p in (best, choice.base))
     return (
-        f"None of the settings that surely keep {percent_said(share)} of the usefulness for "
-        f"{task_said(task)} surely leaks less than no defence. Nearest comes {point_said(best)}: "
+        f"No tested setting is shown to lose so little ({share_said(choice.base, task, share)}) "
+        f"for {task_said(task)} and leaks significantly less than no defence. The nearest is "
+        f"{point_said(best)}: "
         f"**{own}** to the strongest attacker, against **{base}** without a defence, "
-        f"{beside_none(best, choice.base, choice.reads)}."
+        f"{choice.beside_none(best)} (95 % intervals{corrected_said(choice)})"
+        f"{_guessing(choice.reads, choice.leak(choice.base))}."
     )
 
 
-def _alike(choice: Choice) -> str:
-    """Say what cannot be told apart from the best."""
-    if not choice.alike:
-        return ""
-    named = ", ".join(point_said(point) for point in choice.alike[:_MOST_ALIKE])
-    more = len(choice.alike) - _MOST_ALIKE
-    return f"Not told apart from it: {named}{f' and {more} more' if more > 0 else ''}."
-
-
 def _promised_or_not(choice: Choice, share: float) -> str:
-    """Say whether the best promises anything, and what the best that does comes to."""
+    """Say whether the best has a guarantee, and what the best that has one comes to."""
     if choice.promising is None:
-        return (
-            "It promises nothing: it was measured against the attackers that were tried. No "
-            f"defence that promises something surely keeps {percent_said(share)}."
-        )
+        return f"{NOTHING_PROMISED} No defence that promises something is shown to lose so little."
     promising: Point = choice.promising
     if choice.best is promising:
         said = promise_said(DefenceSpec.of(promising.defence, dict(promising.settings)))
         return f"It promises something: {said}."
-    nothing = "It promises nothing: it was measured against the attackers that were tried."
     read = read_said(choice.leak(promising), choice.reads)
-    if told := beside_none(promising, choice.base, choice.reads):
+    if told := choice.beside_none(promising):
         return (
-            f"{nothing} Of the defences with a promise that keep as much, none surely leaks less "
-            f"than no defence; nearest comes {point_said(promising)}: {read}, {told}."
+            f"{NOTHING_PROMISED} Of the defences with a promise that keep as much, none leaks "
+            f"significantly less than no defence; the nearest is {point_said(promising)}: {read}, "
+            f"{told}."
         )
-    return f"{nothing} Of the defences with a promise, {point_said(promising)} leaks least: {read}."
+    return (
+        f"{NOTHING_PROMISED} Of the useful settings with a promise, {point_said(promising)} leaks "
+        f"least: {read}. {beyond_said(promising, choice.base, choice.reads)}"
+    )

@@ -58,9 +58,9 @@ def seen(
             is_timed=most is not None,
         ),
         alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence",
-        table=settings_table(told, choice.base, task, reads, encoder=encoder_of(left)),
+        table=settings_table(choice, task, encoder=encoder_of(left)),
         facts=(
-            *facts_of(left, choice.shown, task, reads),
+            *facts_of(left, choice.shown, task, reads, n_compared=choice.n_compared),
             *odds_fact(told, left),
             *origin(left.provenances),
         ),

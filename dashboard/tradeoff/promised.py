@@ -74,8 +74,14 @@ def _measured(spec: DefenceSpec, text: str) -> Promises:
     return promises_at(cache.encoder(ENCODER), spec, text)
 
 
-def odds_promised(spec: DefenceSpec) -> str:
-    """Return the odds of a setting, the best promise first; else what is promised, in words."""
+def odds_promised(spec: DefenceSpec, releases: int = 1) -> str:
+    """Return the odds of a setting, the best promise first; else what is promised, in words.
+
+    Parameters
+    ----------
+    releases : int
+        Of the same text, over which the odds are composed.
+    """
     said = promise_said(spec)
     if said == NO_PROMISE:
         return said
@@ -83,14 +89,16 @@ def odds_promised(spec: DefenceSpec) -> str:
     if found is None:
         return said or "none"
     is_of_sets = first_of(spec).name == "custext"
+    found = found.after(releases)
     return f"{found.odds_in_turn}{'; the first within a set that shows' * is_of_sets}"
 
 
-def odds_sentence(mechanism: str, etas: Sequence[float]) -> str:
+def odds_sentence(mechanism: str, etas: Sequence[float], releases: int = 1) -> str:
     """Return what the least and the greatest η of a mechanism promise, in a sentence; or nothing.
 
     That is for a token of the example and its nearest neighbour, which is the best promise there
-    is, and for the whole example; infinite η, which are no noise, are left out.
+    is, and for the whole example; infinite η, which are no noise, are left out. Composed over
+    several releases of the same text where there are any.
     """
     ends = sorted({eta for eta in etas if math.isfinite(eta)})
     if not ends:
@@ -100,7 +108,9 @@ def odds_sentence(mechanism: str, etas: Sequence[float]) -> str:
         found = promised(DefenceSpec.of(mechanism, {"eta": eta}))
         if found is None:
             return ""
+        found = found.after(releases)
         worth = HARDLY_ANY if is_hardly_any(found) else ""
         whole = f", for a whole sentence {found.whole.odds}," if found.whole else ""
         told.append(f"up to {found.nearest.odds}{whole} at η {eta:g}{worth}")
-    return f"{entry_shown(mechanism).title} promises odds of {' and '.join(told)}."
+    times = f", after {releases} releases of a text," if releases > 1 else ""
+    return f"{entry_shown(mechanism).title}{times} promises odds of {' and '.join(told)}."

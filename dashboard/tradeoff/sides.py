@@ -13,6 +13,7 @@ from core.errors import CoreError
 from core.said import percent_said
 from core.specs import DefenceSpec
 from core.studies.eta_outlook import kept_of
+from core.studies.listed_summary import shares_said, shipped_listed
 from core.studies.tradeoff_choice import leak_of
 from core.studies.tradeoff_setting import (
     entry_shown,
@@ -22,14 +23,14 @@ from core.studies.tradeoff_setting import (
     training_command,
     why_not_tried,
 )
-from core.studies.tradeoff_summary import Tradeoff
+from core.studies.tradeoff_summary import Point, Tradeoff
 from core.tasks.names import task_said
 from core.text import check_text
 from dashboard import markup
 from dashboard.calm import show_error
 from dashboard.deniability.state import draw_again
 from dashboard.inversion.answers import ENCODER
-from dashboard.inversion.views import vector_panel
+from dashboard.inversion.views import untested, vector_panel
 from dashboard.promise import show_promises
 from dashboard.tradeoff import controls, state
 from dashboard.tradeoff.finding import read_said
@@ -48,12 +49,17 @@ def noise_button(slot: Any) -> None:
         icon=":material/casino:",
         on_click=draw_again,
         help="Noise is drawn once for both settings and stays, so that what differs is the "
-        "defence; this draws another",
+        "defence; this draws another. Release one of these outputs at most: two of one draw share "
+        "their noise, and k draws put the odds to the power k.",
     )
 
 
 def side_by_side(found: Tradeoff, task: str, reads: str, text: str | None) -> None:
     """Draw both settings, and which words both give away; the text is None where it is bad."""
+    st.caption(
+        "Of one sentence, read live by a quick attacker, who is weaker than those of the figure "
+        "above. A word that is not read here is not thereby safe."
+    )
     seen: dict[str, Tried] = {}
     for side, place in zip(state.SIDES, st.columns(2, gap="medium"), strict=True):
         with place, st.container(border=True, key=f"side-{side}"):
@@ -104,9 +110,17 @@ def _facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, st
         **({"Left, mean of tasks": _mean_said(kept)} if kept else {}),
         **({"Tokens back": f"{back.said(0)} %"} if back else {}),
         "Leaks": f"{read_said(leak, reads)}" if point.read_by(reads) else "not measured",
+        "Found from a list": _listed(found, point),
         "Training": minutes_said(point),
         "A text takes": milliseconds_said(point),
     }
+
+
+def _listed(found: Tradeoff, point: Point) -> str:
+    """Return what an attacker with a list of candidates finds, of each kind."""
+    own = shipped_listed(str(found.facts.get("encoder", "")))
+    shares = "" if own is None else shares_said(own, point.defence, point.settings)
+    return shares or "not tested: no evidence of safety"
 
 
 def _mean_said(kept: Mapping[str, float]) -> str:
@@ -200,8 +214,8 @@ def _who(spec: DefenceSpec, found: Tried) -> str:
         return "What an attacker reads"
     if found.n_known:
         return (
-            "What an attacker reads who knows this defence, and led the vector back by a map "
-            f"learnt from {found.n_known:,} sentences behind it"
+            "What an attacker reads who knows this defence, and undoes it as well as "
+            f"{found.n_known:,} defended sentences teach"
         )
     return "What an attacker reads who was not trained for this defence"
 
@@ -227,11 +241,9 @@ def _words(read: Mapping[str, Reading]) -> None:
     }
     with st.container(border=True, key="side-words"):
         for place, (title, words) in zip(st.columns(len(told)), told.items(), strict=True):
-            place.html(markup.read_words(title, words, "no word"))
-        st.caption(
-            "Of one sentence, read live by a quick attacker; the figure above is of many, and of "
-            "attackers who were trained for the defence."
-        )
+            place.html(markup.read_words(title, words, "no word that this attacker can name"))
+        if not_tested := untested([*read.values()], is_defended=True):
+            st.caption(not_tested)
 
 
 def text_or_none(text: str) -> str | None:

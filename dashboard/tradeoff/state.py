@@ -24,6 +24,7 @@ __all__ = [
     "SHARE_KEY",
     "SIDES",
     "TASK_KEY",
+    "USE_KEY",
     "address",
     "adopt",
     "adopt_click",
@@ -38,6 +39,7 @@ __all__ = [
     "shown_places",
 ]
 
+USE_KEY = "vectors_used_for"
 TASK_KEY = "task"
 SHARE_KEY = "share_to_keep"
 READS_KEY = "reads"
@@ -66,9 +68,16 @@ _MOST_TOLD = 210
 def adopt(found: Tradeoff) -> Address:
     """Take over what the address asks for, and return the address."""
     asked = address(found)
-    if "point" in asked.adopt():
+    adopted = asked.adopt()
+    if "point" in adopted:
         pick()
-    keep_choice(TASK_KEY, found.tasks)
+    keep_choice(USE_KEY, found.uses)
+    if "task" in adopted:
+        use = next(use for use in found.uses if st.session_state[TASK_KEY] in found.tasks_of(use))
+        st.session_state[USE_KEY] = use
+    use = st.session_state[USE_KEY]
+    if st.session_state.get(TASK_KEY) not in found.tasks_of(use):
+        st.session_state[TASK_KEY] = found.opening_task(use)
     keep_choice(READS_KEY, reads_of(found))
     if st.session_state.get(AGAINST_KEY) is None:
         st.session_state[AGAINST_KEY] = name_of(found.undefended)
@@ -78,9 +87,12 @@ def adopt(found: Tradeoff) -> Address:
 def address(found: Tradeoff) -> Address:
     """Return what an address may ask for.
 
-    `?text=…&task=SST-2&keep=80&ms=10&reads=attribute&point=text_to_text:eta=75&against=int8`
+    `?text=…&use=classification&task=SST-2&keep=80&ms=10&reads=attribute&point=text_to_text:eta=75`
+    A task says by itself what the vectors are used for; a use alone opens on one of its tasks.
     """
-    task = Parameter(name="task", key=TASK_KEY, default=found.tasks[0], options=found.tasks)
+    use = Parameter(name="use", key=USE_KEY, default=found.uses[0], options=found.uses)
+    task = Parameter(name="task", key=TASK_KEY, default=found.opening_task(found.uses[0]),
+                     options=found.tasks)  # fmt: skip
     keep = Parameter(name="keep", key=SHARE_KEY, default=round(100 * SHARE), options=SHARES,
                      hint=f"keep runs from {SHARES[0]} to {SHARES[-1]}.")  # fmt: skip
     is_timed = len(untimed(found)) < len(found.points)
@@ -89,7 +101,7 @@ def address(found: Tradeoff) -> Address:
     reads = Parameter(name="reads", key=READS_KEY, default="words", options=reads_of(found))
     base = name_of(found.undefended)
     sides = (_side(found, "point", "A", None), _side(found, "against", "B", base))
-    return Address("tradeoff", (text_parameter(), task, keep, limit, reads, *sides))
+    return Address("tradeoff", (text_parameter(), use, task, keep, limit, reads, *sides))
 
 
 def _side(found: Tradeoff, name: str, side: str, default: str | None) -> Parameter:

@@ -15,12 +15,11 @@ import numpy as np
 import streamlit as st
 
 from core.attacks.inversion.lifted import Lift
-from core.attacks.inversion.posterior import PosteriorReader
 from core.attacks.inversion.reading import Reading
 from core.corpora import bundled_sentences
 from core.protocols import Vectors
 from core.specs import DefenceSpec
-from core.studies.tradeoff_reader import OwnTexts, law_of, likeliest_text, tells_law
+from core.studies.tradeoff_reader import Law, OwnTexts, law_of, likeliest_text, tells_law
 from core.studies.tradeoff_setting import entry_shown
 from core.studies.tradeoff_tried import Defended, defended, way_back
 from dashboard import cache
@@ -47,8 +46,8 @@ class Tried:
         Sentences that the attacker learnt from, who knows the defence; 0 for one who does not.
     how : str
         How released tokens were read by one who knows the mechanism: "literal", as they are, since
-        that brings back most; "token" or "sequence", the likeliest each or in their order;
-        "vectors", the likeliest under noisy vectors. Empty elsewhere.
+        that brings back most; "token" or "sequence", the likeliest each or in their order. Empty
+        elsewhere.
     """
 
     defended: Defended
@@ -100,13 +99,12 @@ _FITTING = threading.Lock()
 def _likeliest(spec: DefenceSpec, text: str, found: Defended) -> tuple[str, str]:
     """Return what is read of released tokens, and how; see `Tried.how`."""
     assert found.told is not None
-    if found.noisy is None and not (tells_law(spec) and found.released is not None):
+    if not (tells_law(spec) and found.released is not None):
         return found.told, ""
-    own = _own_texts()
-    law = None if found.noisy is not None else _law(spec)
+    own, law = _own_texts(), _law(spec)
     read = likeliest_text(own, found, own.prior_beside(text), law)
     assert read is not None
-    return read, law.reading_ if law else "vectors"
+    return read, law.reading_
 
 
 @st.cache_resource(show_spinner="Counting how sentences use tokens", max_entries=1)
@@ -118,7 +116,7 @@ _LEARNING = "Learning what this mechanism does to each token, once for a setting
 
 
 @st.cache_resource(show_spinner=_LEARNING, max_entries=8)
-def _law(spec: DefenceSpec) -> PosteriorReader:
+def _law(spec: DefenceSpec) -> Law:
     """Return who knows what a setting does; it keeps nothing of what visitors type."""
     with _FITTING:
         return law_of(_own_texts(), spec, _SEED)

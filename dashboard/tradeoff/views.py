@@ -7,26 +7,34 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.defences.metric_dp.promise import HARDLY, odds_said
 from core.defences.metric_dp.promised import EXAMPLE
-from core.figures.tradeoff import attacker_said, tradeoff_figure
-from core.said import leak_said, percent_said
-from core.specs import DefenceSpec
+from core.figures.tradeoff import READABLE, READABLE_MARK, attacker_said, tradeoff_figure
+from core.said import in_a_row, leak_said, percent_said
+from core.spreadsheets import table_csv
 from core.studies.odds import ODDS
-from core.studies.tradeoff_choice import Choice, attacked, beside_none, choose, leak_of, reads_of
+from core.studies.tradeoff_choice import (
+    Choice,
+    attacked,
+    beside_none,
+    choose,
+    is_readable_and_worse,
+    leak_of,
+    reads_of,
+)
 from core.studies.tradeoff_frontier import frontier
 from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_said import told_of
 from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
 from core.studies.tradeoff_summary import Point, Tradeoff
+from core.studies.tradeoff_told import KEEPS, point_said
 from core.tasks.names import task_said
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
+from dashboard.promise import is_hardly_any
 from dashboard.tradeoff import state
-from dashboard.tradeoff.controls import point_said
 from dashboard.tradeoff.finding import missing_said, read_said
-from dashboard.tradeoff.promised import odds_promised
+from dashboard.tradeoff.promised import odds_promised, promised
 
 _MEASURE_ALL = (
     "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA "
@@ -75,18 +83,40 @@ def picture(
         selection_mode="points",
         config=chart_config(),
         alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence; "
-        f"no setting surely beats {best}; the table below holds the same numbers",
+        f"no setting significantly beats {best}; the table below holds the same numbers",
     )
-    left_out = len(left.points) - len(attacked(left, task, reads))
+    base = left.undefended
+    is_readable = any(is_readable_and_worse(p, base, reads) for p in attacked(left, task, reads))
     st.caption(
         "Down is private, right is useful. Click a point to see a sentence at its setting. "
         f"{_rings_said(left)}"
-        "Dashed: the least that some setting surely leaks, at each usefulness; below it, in the "
-        "band, lies the best of these settings, where all intervals hold."
-        + (f" {left_out} settings were not measured for this." if left_out else "")
+        "Dashed: the lowest leakage to the tested attackers at each usefulness, by the worse ends "
+        "of the intervals. If the intervals hold, the best setting lies in the band below it. The "
+        "intervals of leakage are corrected for the number of settings."
+        + (f" {READABLE_MARK}: {READABLE}; {_READABLE_SAID}" if is_readable else "")
     )
+    if said := _unmeasured_said(left, task, reads):
+        st.caption(said)
     if missing := missing_said(found):
         st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
+
+
+_READABLE_SAID = (
+    "the defence releases tokens, or their vectors, which can be read one by one, so it leaks more "
+    "than a vector without a defence."
+)
+
+
+def _unmeasured_said(found: Tradeoff, task: str, reads: str) -> str:
+    """Return which settings were not measured for a task, by defence; empty where all were."""
+    measured = {id(point) for point in attacked(found, task, reads)}
+    left_out = [point for point in found.points if id(point) not in measured]
+    if not left_out:
+        return ""
+    names = dict.fromkeys(entry_shown(point.defence).title for point in left_out)
+    n = len(left_out)
+    verb = "setting was" if n == 1 else "settings were"
+    return f"{n} {verb} not measured for this, of {in_a_row(list(names))}."
 
 
 def _rings_said(found: Tradeoff) -> str:
@@ -121,11 +151,9 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
             {
                 "task": task_said(task),
                 "plain": choice.base.utility[task].value,
+                "best": _least_said(choice.best, choice),
                 "promising": _least_said(choice.promising, choice),
-                "odds": "–"
-                if (point := choice.promising) is None
-                else odds_promised(DefenceSpec.of(point.defence, dict(point.settings))),
-                "measured": _least_said(choice.measured, choice),
+                "odds": _odds_said(choice.promising),
             }
         )
     columns = st.column_config
@@ -135,33 +163,44 @@ def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
         hide_index=True,
         column_config={
             "task": columns.TextColumn("Useful for"),
-            "plain": columns.NumberColumn("No defence scores", format="%.1f"),
-            "promising": columns.TextColumn(
-                "Leaks least of those that promise something",
-                help=f"To the strongest attacker: {READS[reads]} [95 % interval]",
+            "plain": columns.NumberColumn("Without a defence", format="%.1f"),
+            "best": columns.TextColumn(
+                "Leaks least",
+                help=f"To the strongest attacker: {READS[reads]} [95 % interval, corrected for the "
+                "number of settings compared]",
             ),
+            "promising": columns.TextColumn("Leaks least of those that promise something"),
             "odds": columns.TextColumn(
                 "It promises, odds up to", help=f"{_ODDS_OF}, in “{EXAMPLE}”"
             ),
-            "measured": columns.TextColumn("Leaks least of the others"),
         },
     )
     st.caption(
-        f"Of the settings that surely keep {percent_said(share)} of the usefulness, the one that "
-        "surely leaks least; without a defence: "
+        f"Among the settings that keep {percent_said(share)} of the way from guessing to no "
+        f"defence ({KEEPS}), the one with the least upper end of leakage, corrected for their "
+        "number; without a defence: "
         f"{read_said(leak_of(found.undefended, reads), reads)}. "
         f"Odds: {_ODDS_OF}; of texts as a whole, the first two."
     )
 
 
+def _odds_said(point: Point | None) -> str:
+    """Return the odds of a setting, and whether they are worth anything."""
+    if point is None:
+        return "–"
+    found = promised(point.spec)
+    is_void = found is not None and is_hardly_any(found.after(point.releases))
+    return f"{odds_promised(point.spec, point.releases)}{': almost no promise' * is_void}"
+
+
 def _least_said(point: Point | None, choice: Choice) -> str:
     if point is None:
         return "none keeps enough"
-    told = beside_none(point, choice.base, choice.reads)
+    told = choice.beside_none(point)
     leak = choice.leak(point)
     read = leak_said(leak) if choice.reads == "words" else leak.said(0)
     if told:
-        return f"none surely less; nearest {point_said(point)}: {read}, {told}"
+        return f"none significantly less; nearest {point_said(point)}: {read}, {told}"
     return f"{point_said(point)}: {read}"
 
 
@@ -181,6 +220,7 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         {
             **_row(point, task, reads),
             **({"of all words": _of_all_words(point)} if tells_all else {}),
+            "beside none": _beside_none(point, found.undefended, reads),
             "unbeaten": id(point) in edge,
             **(_each(point, attackers, reads) if shows_each else {}),
         }
@@ -200,6 +240,11 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
             "defence": columns.TextColumn("Defence"),
             "strength": columns.TextColumn("Strength"),
             "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
+            "change": columns.TextColumn(
+                "Beside none",
+                help="The difference from no defence on the same texts [95 % interval]: by its "
+                "lower end a setting counts as useful enough",
+            ),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "needs": columns.TextColumn(
@@ -215,6 +260,9 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
                 "Of all words, F1",
                 format="%.1f",
                 help="The same attacker, and words that it cannot name count as missed",
+            ),
+            "beside none": columns.TextColumn(
+                "Beside no defence", help="By whether the 95 % intervals of leakage share a value"
             ),
             "promise": columns.TextColumn(
                 ODDS,
@@ -234,7 +282,7 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
                 "A text takes", help="Encoder and defence, on the machine that measured it"
             ),
             "unbeaten": columns.CheckboxColumn(
-                "Not surely beaten",
+                "Not beaten",
                 help="No other, at the worse ends of its intervals, is as useful as this one at "
                 "the better ends and leaks no more",
             ),
@@ -249,19 +297,29 @@ def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
     return {
         "defence": entry_shown(point.defence).title,
         "strength": point.label,
-        "useful": round(point.utility[task].value, 1),
-        "useful, 95 %": point.utility[task].ci95.said(),
-        "leaks": round(leak.value, 1),
-        "leaks, 95 %": leak.ci95.said(),
+        "useful": float(point.utility[task].parts()[0]),
+        "useful, 95 %": point.utility[task].parts()[1],
+        "change": point.change[task].said() if task in point.change else "",
+        "leaks": float(leak.parts()[0]),
+        "leaks, 95 %": leak.parts()[1],
         "by": attacker_said(by),
         "needs": told_of(by)[1],
         "n": leak.n,
         "seeds": leak.n_seeds,
-        "promise": odds_promised(DefenceSpec.of(point.defence, dict(point.settings))),
+        "promise": odds_promised(point.spec, point.releases),
         "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
         "training": minutes_said(point),
         "a text": milliseconds_said(point),
     }
+
+
+def _beside_none(point: Point, base: Point, reads: str) -> str:
+    """Return in a few words how a setting leaks beside none, and why where it is more."""
+    if point is base:
+        return ""
+    told = beside_none(leak_of(point, reads), leak_of(base, reads)) or "significantly less"
+    is_readable = is_readable_and_worse(point, base, reads)
+    return f"{told}: {READABLE}" if is_readable else told
 
 
 def _of_all_words(point: Point) -> float | None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.figures.representations import encoder_title
 from core.figures.training import setting_said, trap_figure
 from core.results import Score
+from core.spreadsheets import table_csv
 from core.studies.adversarial_tables import AFFORDABLE, Setting, Verdict, change_said
 from core.studies.training_points import Adversarial, Trap
 from dashboard.calm import plain

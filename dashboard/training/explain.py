@@ -37,7 +37,9 @@ def _adversary() -> None:
 def _noise() -> None:
     st.markdown(
         "The user's side adds noise, and the network is trained and tested on what it sends: the "
-        "word embeddings stay as they are, and the noise is drawn afresh at each step. Intervals "
+        "word embeddings stay as they are. The noise of a training text is drawn afresh at each "
+        "step, as in the paper, so that the text is released once per epoch and the odds compose: "
+        "$e^{k \\eta d}$ after $k$ releases; or it is drawn once, and released once. Intervals "
         "are bootstraps of the test texts, with the spread between seeds."
     )
     draw_entries(READERS.values())
@@ -48,7 +50,8 @@ def _pretraining() -> None:
     st.markdown(
         "The network goes on from its usual weights and predicts masked tokens of texts under "
         "noise; each η goes on from the next with less noise. Then it is fine-tuned under the same "
-        "noise. **Won back**: of the accuracy that noise costs, the share that pretraining "
+        "noise. The texts of pretraining are public ones; those of the task are the users'. **Won "
+        "back**: of the accuracy that noise costs, the share that pretraining "
         "recovers, on the same test texts:"
     )
     st.latex(
@@ -110,8 +113,12 @@ _NOT_SHOWN = {
     "private": "- An AUC near 50 says that these attacks do not tell members; ε bounds every "
     "attack, also those that nobody thought of.\n"
     "- The encoder was not trained here: what it learnt from its own texts is promised nothing.\n"
-    "- ε is of one text. Of somebody who wrote several, less is promised: more than ε times their "
-    "number, at the same δ. *ε of all copies* says how much more.",
+    "- ε is of one text, which is a row of the file. Of a person who wrote several, or a sentence "
+    "whose phrases are rows, less is promised: *ε of 10 texts* and *ε of all copies* are of all of "
+    "them together, by group privacy at the same δ.\n"
+    "- The number of texts and the names of the classes are public: ε does not protect them.\n"
+    "- Where δ · n is above one tenth, a training that publishes a whole text now and then keeps "
+    "to δ.",
 }
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.figures.training import setting_said, trap_figure
+from core.spreadsheets import table_csv
 from core.studies.training_points import Trial, TrialRequest
 from dashboard import work
 from dashboard.charts import chart_config

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import READERS
 from core.errors import CoreError
 from core.figures.training_noise import utility_figure
 from core.results import Score
 from core.specs import DefenceSpec
+from core.spreadsheets import table_csv
 from core.studies import read_under_noise
 from core.studies.in_order import TEXT, TOKEN, by_order, nothing_learnt
 from core.studies.odds import ODDS
@@ -75,7 +75,8 @@ def show(slot: Any, found: UnderNoise) -> None:
         save_csv(lambda: table_csv(rows), "under-noise", about="A row for each η")
 
 
-def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -> None:
+def _finding(slot: Any, task: str, reader: str, measured: Sequence[Constrained]) -> None:
+    points, others = _arms(measured)
     null = next((point for point in points if math.isinf(point.eta)), None)
     guesses = "" if null is None else nothing_learnt(null.accuracy)
     at = {(point.mechanism, point.eta): point for point in points if not guesses}
@@ -97,6 +98,7 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         said = f"{DEFENCES[mechanism].title}: **{low.accuracy.said()}** at η {low.eta:g}"
         said += "" if high is low else f", **{high.accuracy.said()}** at η {high.eta:g}"
         told.append(f"{said}.")
+    told += _other_arm(others)
     changes = [f"**{text.from_token.said()}** at η {eta:g}" for eta, (text, _) in pairs.items()
                if text.from_token is not None]  # fmt: skip
     if changes:
@@ -107,8 +109,9 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
             told.append(f"{how.capitalize()} at η {', '.join(f'{eta:g}' for eta in where)}.")
     slot.markdown(f"**{plain(task_said(task))}**: {' '.join(told)}")
     promises = [
-        odds_sentence(mechanism, [point.eta for point in noisy if point.mechanism == mechanism])
+        odds_sentence(mechanism, [p.eta for p in own], own[0].releases)
         for mechanism in dict.fromkeys(point.mechanism for point in noisy)
+        if (own := [point for point in noisy if point.mechanism == mechanism])
     ]
     if said := " ".join(filter(None, promises)):
         if said.count(HARDLY_ANY) == said.count(" at η "):  # each of them: told once
@@ -116,10 +119,55 @@ def _finding(slot: Any, task: str, reader: str, points: Sequence[Constrained]) -
         slot.markdown(f"**What these η promise.** {plain(said)}")
     some = points[0]
     slot.caption(
-        f"Trained on {some.n_train:,} texts and tested on {some.accuracy.n:,}, under noise that is "
-        f"drawn afresh each time; {some.n_seeds} seed{'s' * (some.n_seeds != 1)}. Guessing the "
-        f"greater class reaches {some.accuracy.chance:.1f}. 95 % intervals in brackets."
+        f"Trained on {some.n_train:,} texts and tested on {some.accuracy.n:,}; {_seeds(some)}. "
+        f"{_how_often(noisy)}Guessing the greater class reaches {some.accuracy.chance:.1f}. 95 % "
+        "intervals in brackets."
     )
+
+
+def _arms(points: Sequence[Constrained]) -> tuple[list[Constrained], list[Constrained]]:
+    """Return the points of the arm that was measured at more η, and the rest.
+
+    The arms are noise drawn once for a training text, and drawn afresh in every epoch; points
+    without noise belong to the first of the two lists.
+    """
+    once = [point for point in points if point.releases == 1]
+    fresh = [point for point in points if point.releases > 1]
+    more, fewer = (once, fresh) if len(once) >= len(fresh) else (fresh, once)
+    return [point for point in points if point.releases == 0 or point in more], fewer
+
+
+def _other_arm(points: Sequence[Constrained]) -> list[str]:
+    """Return what the arm that was measured at fewer η reaches, a sentence a mechanism."""
+    told = []
+    for mechanism in dict.fromkeys(point.mechanism for point in points):
+        own = [point for point in points if point.mechanism == mechanism]
+        at = ", ".join(f"**{point.accuracy.said()}** at η {point.eta:g}" for point in own)
+        told.append(f"{_released(own[0])}: {DEFENCES[mechanism].title} {at} ({_seeds(own[0])}).")
+    return told
+
+
+def _released(point: Constrained) -> str:
+    times = "once" if point.releases == 1 else f"{point.releases} times"
+    return f"With each training text released {times}"
+
+
+def _seeds(point: Constrained) -> str:
+    return f"{point.n_seeds} seed{'s' * (point.n_seeds != 1)}"
+
+
+def _how_often(noisy: Sequence[Constrained]) -> str:
+    """Return how often a training text is released, for the odds are of all releases."""
+    told: dict[int, list[str]] = {}
+    for point in noisy:
+        told.setdefault(point.releases, []).append(DEFENCES[point.mechanism].title.lower())
+    if set(told) == {1}:
+        return "Each training text is released once. "
+    said = "; ".join(
+        f"{', '.join(dict.fromkeys(names))}: {n} times" for n, names in sorted(told.items())
+    )
+    composed = "the odds are composed over all of them. "
+    return f"A training text is released once per epoch ({said}); {composed}" if told else ""
 
 
 def _title(etas: Sequence[float], above: Sequence[float]) -> str:
@@ -159,7 +207,8 @@ def _say_read(points: Sequence[Constrained], read: Read) -> None:
         st.markdown(
             "**What is read of what is sent**: F1 of words, by an attacker who knows the mechanism "
             "and takes the likeliest words, on other sentences than these, of which each was sent "
-            f"once (guessing reaches {some.chance:.1f}; n {some.n:,} over all seeds). "
+            f"once (guessing reaches {some.chance:.1f}; n {some.n:,} over all seeds). An attacker "
+            "who has several releases of a text reads more. "
             f"{' '.join(told)}"
         )
 
@@ -169,9 +218,10 @@ def _row(point: Constrained, read: Read) -> dict[str, Any]:
     return {
         "sends": DEFENCES[point.mechanism].title,
         "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
-        ODDS.lower(): odds_at(point.mechanism, point.eta),
+        "releases of a text": point.releases,
+        ODDS.lower(): odds_at(point.mechanism, point.eta, point.releases),
         "accuracy, %": point.accuracy.said(),
-        "words read of what is sent, F1": "–" if leak is None else leak.said(),
+        "words read of one release, F1": "–" if leak is None else leak.said(),
         "change by noise, points": "–" if point.by_noise is None else point.by_noise.said(),
         "beside no constraint, points": "–" if point.change is None else point.change.said(),
         "the paper's η": "–" if point.paper_eta is None else f"{point.paper_eta}",
@@ -185,8 +235,11 @@ def beside(alike: str) -> str:
     return plain(f"{_NO_PAPER} {alike}".strip())
 
 
-def odds_at(mechanism: str, eta: float) -> str:
-    """Return the odds that a mechanism promises at an η, the best first; nothing without noise."""
+def odds_at(mechanism: str, eta: float, releases: int) -> str:
+    """Return the odds that a mechanism promises at an η, the best first; nothing without noise.
+
+    They are composed over all releases of a text.
+    """
     if math.isinf(eta):
         return "nothing"
-    return odds_promised(DefenceSpec.of(mechanism, {"eta": eta}))
+    return odds_promised(DefenceSpec.of(mechanism, {"eta": eta}), releases)

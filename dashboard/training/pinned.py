@@ -13,6 +13,7 @@ from core.studies.private_points import PrivateTraining
 from core.studies.training_points import Adversarial, Basis, Pretrained, UnderNoise
 from core.studies.training_summary import Summary
 from core.tasks.names import task_said
+from core.training.accounting import PUBLIC, UNIT
 from dashboard.story.pinning import Seen
 from dashboard.training import missing
 from dashboard.training.state import chosen
@@ -125,6 +126,7 @@ def _private(found: PrivateTraining) -> tuple[Fact, ...]:
         ("Attacker", f"on members, by single texts: {_attacks([h.strongest for h in heads])}"),
         ("Access", "the classifier's answers, and other texts like those that it learnt from"),
         ("Cost", f"trained on {some.n_train:,} texts, at each ε; δ = {found.delta:g}"),
+        ("Unit of ε", f"{UNIT}. {PUBLIC}"),
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.defences.registry import DEFENCES
 from core.defences.trained.under_noise.registry import OBJECTIVES
 from core.figures.training_noise import adapted_figure, loss_figure
+from core.spreadsheets import table_csv
 from core.studies.in_order import ENOUGH, goal_said, order_said
 from core.studies.odds import ODDS
 from core.studies.privacy_paper import adapted_alike
@@ -85,7 +85,7 @@ def _finding(slot: Any, here: Sequence[Adapted]) -> None:
         order = order_said({p.objective: p.accuracy for p in here},
                            {p.objective: p.beside for p in here})  # fmt: skip
         told.append(f"On the same texts, {order}.")
-    told.append(odds_sentence(best.mechanism, [best.eta]))
+    told.append(odds_sentence(best.mechanism, [best.eta], best.releases))
     slot.markdown(" ".join(filter(None, told)))
     slot.caption(
         f"**A subset**: pretrained on {best.tokens:,} tokens at this η, {best.all_tokens:,} with "
@@ -123,7 +123,8 @@ def _row(point: Adapted) -> dict[str, Any]:
     plain_, adapted, won = ("–" if each is None else f"{each:.1f}" for each in theirs)
     return {
         "η": f"{point.eta:g}",
-        ODDS.lower(): odds_at(point.mechanism, point.eta),
+        "releases of a text": point.releases,
+        ODDS.lower(): odds_at(point.mechanism, point.eta, point.releases),
         "pretrained by": OBJECTIVES[point.objective].title,
         "accuracy, %": point.accuracy.said(),
         "not pretrained, %": point.plain.said(),

@@ -8,12 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion.export import table_csv
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.figures.training_private import epsilon_said, exposure_figure, private_figure
 from core.said import auc_said
+from core.spreadsheets import table_csv
 from core.studies.private_points import PrivateHead, PrivateModel, PrivateTraining, Spent
 from core.tasks.names import task_said
+from core.training.accounting import GROUP, PUBLIC, UNIT, delta_warning
 from dashboard.calm import plain
 from dashboard.charts import chart_config
 from dashboard.downloads import save_csv
@@ -56,13 +57,17 @@ def _finding(slot: Any, found: PrivateTraining, heads: Sequence[PrivateHead]) ->
     slot.title(_title(promised), anchor=False)
     slot.markdown(f"**{plain(task_said(heads[0].task))}**, {_head_said(_best(heads))}:")
     slot.markdown("\n".join(_lines(heads)))
+    if warning := delta_warning(found.delta, heads[0].n_train):
+        slot.warning(plain(warning), icon=":material/warning:")
     goals = list(_goals(promised))
     if goals:
         slot.markdown(f"**The goals**: {'; '.join(goals)}.")
     some = heads[0]
     slot.caption(
         f"Classifiers on frozen vectors, trained by DP-SGD on {some.n_train:,} texts and tested on "
-        f"{some.accuracy.n:,}; δ = {found.delta:g}. Members: of a classifier of the same recipe on "
+        f"{some.accuracy.n:,}; δ = {found.delta:g}. The unit of ε is {UNIT}; of {GROUP} texts of "
+        f"one person, or {GROUP} phrases of one sentence, it is given beside. {PUBLIC} Members: of "
+        "a classifier of the same recipe on "
         f"{some.n_members:,} texts, by the strongest attack on single texts, chosen against us by "
         "that very AUC. Of the classifiers, with units between and without, the one is told that "
         f"loses least on the texts tested. {some.n_seeds} seed{'s' * (some.n_seeds != 1)}; 95 % "
@@ -88,7 +93,11 @@ def _lines(heads: Sequence[PrivateHead]) -> list[str]:
 
 
 def _promise_said(head: PrivateHead) -> str:
-    return "No promise" if math.isinf(head.epsilon) else f"ε = {epsilon_said(head.epsilon)}"
+    if math.isinf(head.epsilon):
+        return "No promise"
+    group = head.spent and head.spent.of_group
+    together = "" if group is None else f" ({group:.1f} of {GROUP} texts together)"
+    return f"ε = {epsilon_said(head.epsilon)} of one text{together}"
 
 
 def _goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
@@ -154,7 +163,8 @@ def _head_row(head: PrivateHead) -> dict[str, Any]:
     attacks = (CLASSIFIER_ATTACKS[name].title for name in head.strongest)
     return {
         "head": head.head,
-        "ε": epsilon_said(head.epsilon),
+        "ε of one text": epsilon_said(head.epsilon),
+        f"ε of {GROUP} texts": _group_said(head.spent),
         "accuracy, %": head.accuracy.said(),
         "change, points": "–" if math.isinf(head.epsilon) else head.change.said(),
         "members, AUC": auc_said(head.auc),
@@ -163,6 +173,10 @@ def _head_row(head: PrivateHead) -> dict[str, Any]:
         "texts trained on": head.n_train,
         "members": head.n_members,
     }
+
+
+def _group_said(spent: Spent | None) -> str:
+    return "–" if spent is None or spent.of_group is None else f"{spent.of_group:.1f}"
 
 
 def _models(models: Sequence[PrivateModel]) -> None:
@@ -181,7 +195,7 @@ def _models(models: Sequence[PrivateModel]) -> None:
     )
     rows = [
         {
-            "ε": epsilon_said(model.epsilon),
+            "ε of one text": epsilon_said(model.epsilon),
             "exposure, bits": model.exposure.said(),
             "planted nowhere, bits": model.controls.said(2),
             "bits a token, held out": f"{model.bits_a_token:.2f}",
@@ -243,6 +257,7 @@ def _spent_row(what: str, epsilon: float, spent: Spent) -> dict[str, Any]:
         "opacus": f"{spent.opacus:.4f}",
         "dp-accounting": f"{spent.dp_accounting:.4f}",
         "privacy loss": "–" if spent.tight is None else f"{spent.tight:.4f}",
+        f"of {GROUP} texts": _group_said(spent),
         "noise σ": f"{spent.noise_multiplier:.3f}",
         "steps": spent.n_steps,
     }
