@@ -8,6 +8,7 @@ PORT      ?= 8501
 WORKERS   ?= 2
 ARGS      ?=
 PIP_FLAGS ?=
+TORCH_FLAGS ?=
 
 PY      := $(VENV)/bin/python
 CREATED := $(VENV)/.created
@@ -30,8 +31,9 @@ help: ## list the targets
 run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
 	$(PY) -m dashboard serve --host $(HOST) --port $(PORT) $(ARGS)
 
+# A worker that dies is not replaced: xdist may wait for ever for what it gave to the new one.
 test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
-	$(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
+	$(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0 $(ARGS)
 
 lint: $(DEV) ## check style, formatting, types and the documentation's figures
 	$(PY) -m ruff check .
@@ -63,12 +65,15 @@ clean: ## remove the virtual environment and every cache of the tools
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each is newer than the requirements that it stands for, or pip runs again.
-$(RUNTIME): requirements.txt constraints.txt | $(CREATED)
-	$(PY) -m pip install $(PIP_FLAGS) -r requirements.txt -c constraints.txt
+# First what every index serves alike, each file by its hash; then PyTorch, whose files differ.
+$(RUNTIME): requirements.txt constraints.txt hashes.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r hashes.txt
+	$(PY) -m pip install $(PIP_FLAGS) $(TORCH_FLAGS) -r requirements.txt -c constraints.txt
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements.txt constraints.txt | $(CREATED)
-	$(PY) -m pip install $(PIP_FLAGS) -r requirements-dev.txt -c constraints.txt
+$(DEV): requirements-dev.txt requirements.txt constraints.txt hashes.txt hashes-dev.txt | $(CREATED)
+	$(PY) -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r hashes.txt -r hashes-dev.txt
+	$(PY) -m pip install $(PIP_FLAGS) $(TORCH_FLAGS) -r requirements-dev.txt -c constraints.txt
 	@touch $(RUNTIME) $@
 
 $(CREATED):

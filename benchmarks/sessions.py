@@ -1,4 +1,4 @@
-"""Thirty visitors at once: how long each waits, whether answers mix, and what the server holds."""
+"""Twelve and thirty visitors at once: what each waits, and what the server holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,19 +18,19 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import Measurement
-from benchmarks.page_ready import free_port, resident_gigabytes, wait_for
+from benchmarks.page_ready import free_port, wait_for
 
 ROOT = Path(__file__).parents[1]
-N_SESSIONS = 30
+N_FEW, N_SESSIONS = 12, 30
 N_ALONE = 5
 PATIENCE = 600.0
 PLACES = ("harbour", "station", "museum", "hospital", "ministry", "theatre")
 
 
-def measure(n_sessions: int = N_SESSIONS) -> list[Measurement]:
+def measure(n_few: int = N_FEW, n_sessions: int = N_SESSIONS) -> list[Measurement]:
     """Ask the page of inversion for as many sentences at once, each in a session of its own.
 
-    Then as many others ask, which tells whether the memory goes on growing.
+    A few come first, then many; then as many others, which tells whether memory goes on growing.
     """
     port = free_port()
     command = [sys.executable, "-m", "dashboard", "serve", "--port", str(port)]
@@ -39,15 +42,23 @@ def measure(n_sessions: int = N_SESSIONS) -> list[Measurement]:
         wait_for(f"http://127.0.0.1:{port}", server)
         ask(port, 0)  # the encoder and the attack are opened
         alone = statistics.median(ask(port, i)[0] for i in range(N_ALONE))
-        before = resident_gigabytes(server.pid)
-        first = wave(port, range(n_sessions))
-        after = resident_gigabytes(server.pid)
-        second = wave(port, range(n_sessions, 2 * n_sessions))
-        again = resident_gigabytes(server.pid)
+        first, waves = 0, []
+        for n in (n_few, n_sessions, n_sessions):
+            answers = wave(port, range(first, first + n))
+            waves.append(Wave(answers, held_gigabytes(server.pid)))
+            first += n
     finally:
         server.terminate()
         server.wait(30)
-    return rows(alone, first, second, (before, after, again))
+    return rows(alone, waves)
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What visitors who came at once waited and were sent, and what the server held after them."""
+
+    answers: list[tuple[float, str]]
+    gigabytes: float
 
 
 def wave(port: int, numbers: range) -> list[tuple[float, str]]:
@@ -56,31 +67,17 @@ def wave(port: int, numbers: range) -> list[tuple[float, str]]:
         return list(visitors.map(lambda i: ask(port, i), numbers))
 
 
-def rows(
-    alone: float,
-    first: list[tuple[float, str]],
-    second: list[tuple[float, str]],
-    memory: tuple[float, float, float],
-) -> list[Measurement]:
-    """Return the measurements of visitors, each with its seconds and all that it was sent.
+def rows(alone: float, waves: Sequence[Wave]) -> list[Measurement]:
+    """Return the measurements of a few visitors, of many, and of as many others.
 
-    The first ones are timed; `memory` is that of the server before them, after them and at the end.
+    Each visitor has its seconds and all that it was sent; `alone` is what one takes by itself.
     """
-    n, cores = len(first), os.cpu_count() or 1
-    together = statistics.median(seconds for seconds, _ in first)
-    answers = [*first, *second]
+    few, many, more = waves
+    answers = [answer for each in waves for answer in each.answers]
     mixed = sum(is_mixed(i, told, len(answers)) for i, (_, told) in enumerate(answers))
-    before, after, again = memory
     return [
-        Measurement(
-            name="median answer, of one visitor's by core",
-            value=together * cores / (n * alone),
-            unit="×",
-            goal=3,
-            is_upper_bound=True,
-            n=n,
-            note=f"{together:.2f} s at once on {cores} cores, {alone:.2f} s alone",
-        ),
+        *_of(few, alone, gigabytes=1.5),
+        *_of(many, alone, gigabytes=2.5),
         Measurement(
             name="visitors with an answer that is not theirs",
             value=mixed,
@@ -90,23 +87,58 @@ def rows(
             n=len(answers),
         ),
         Measurement(
-            name="resident memory of the server",
-            value=after,
-            unit="GB",
-            goal=2.5,
-            is_upper_bound=True,
-            n=n,
-            note=f"{after - before:+.2f} GB by these visitors",
-        ),
-        Measurement(
             name="what as many visitors more add",
-            value=again - after,
+            value=more.gigabytes - many.gigabytes,
             unit="GB",
             goal=0.25,
             is_upper_bound=True,
-            n=len(second),
+            n=len(more.answers),
         ),
     ]
+
+
+def _of(wave: Wave, alone: float, *, gigabytes: float) -> list[Measurement]:
+    n, cores = len(wave.answers), os.cpu_count() or 1
+    together = statistics.median(seconds for seconds, _ in wave.answers)
+    longest = max(seconds for seconds, _ in wave.answers)
+    return [
+        Measurement(
+            name=f"median answer of {n} visitors at once, of one visitor's by core",
+            value=together * cores / (n * alone),
+            unit="×",
+            goal=3,
+            is_upper_bound=True,
+            n=n,
+            note=f"{together:.2f} s at once on {cores} cores, {alone:.2f} s alone; longest "
+            f"{longest:.2f} s",
+        ),
+        Measurement(
+            name=f"memory of the server with {n}",
+            value=wave.gigabytes,
+            unit="GB",
+            goal=gigabytes,
+            is_upper_bound=True,
+            n=n,
+            note="with the processes that it started",
+        ),
+    ]
+
+
+def held_gigabytes(pid: int) -> float:
+    """Return the memory of a process and those that it started, what they share once (Linux)."""
+    return _held_bytes(pid) / 1e9
+
+
+def _held_bytes(pid: int) -> int:
+    held = 0
+    with suppress(OSError):  # it has just ended
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        (line,) = [line for line in rollup.splitlines() if line.startswith("Pss:")]
+        held = 1024 * int(line.split()[1])
+    with suppress(OSError):
+        for file in Path(f"/proc/{pid}/task").glob("*/children"):
+            held += sum(map(_held_bytes, map(int, file.read_text().split())))
+    return held
 
 
 def ask(port: int, visitor: int) -> tuple[float, str]:

@@ -124,12 +124,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         yield served
 
 
-@contextmanager
-def serving(folder: Path, program: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Serve the dashboard by a program of Python that is given Streamlit's arguments."""
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path, program: Sequence[str], port: int = 0) -> Iterator[tuple[str, Path]]:
+    """Serve the dashboard by a program of Python that is given Streamlit's arguments."""
+    port = port or free_port()
     log = folder / "server.log"
     environment = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, *program, "run", "dashboard/serve.py"]
@@ -278,6 +282,17 @@ def assert_clean(log: Path, since: int) -> None:
     text = log.read_text()[since:]
     assert "Traceback" not in text and "Error" not in text, text[-2000:]
     assert TEXT not in text, "what was typed is in the log"
+
+
+def holding(folder: Path, text: bytes) -> list[Path]:
+    """Return the files that hold a text; what a job takes away while it is looked at holds none."""
+    found = []
+    for place, _, names in os.walk(folder):
+        for path in (Path(place) / name for name in names):
+            with suppress(FileNotFoundError):
+                if path.is_file() and text in path.read_bytes():
+                    found.append(path)
+    return found
 
 
 def headline(page: sync_api.Page) -> sync_api.Locator:

@@ -46,9 +46,10 @@ def leakscope_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Keep derived data of the tests out of the user's cache."""
-    # Numbered here: pytest would list all that there are to find the next number.
-    home = tmp_path_factory.getbasetemp() / f"home{next(_HOMES)}"
-    home.mkdir()
+    # Numbered here, in a folder of their own, where `mktemp` makes none: pytest would list all that
+    # there are to find the next number.
+    home = tmp_path_factory.getbasetemp() / "homes" / f"{next(_HOMES)}"
+    home.mkdir(parents=True)
     monkeypatch.setenv("LEAKSCOPE_HOME", str(home))
     return home
 

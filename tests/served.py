@@ -81,8 +81,19 @@ class Server:
             named = {name.lower(): value for name, value in answer.getheaders()}
             return answer.status, named, answer.read()
 
-    def connect(self, host: str = "", origin: str | None = "", cookie: str = "") -> Any:
-        """Open the websocket of a visitor, as a page of `origin` that asks for `host`."""
+    def connect(
+        self,
+        host: str = "",
+        origin: str | None = "",
+        cookie: str = "",
+        session: str = "",
+        more: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Open the websocket of a visitor, as a page of `origin` that asks for `host`.
+
+        A `session` is asked for as a browser does that lost its connection; `more` are headers.
+        """
+        sent = {**(more or {}), **({"Cookie": cookie} if cookie else {})}
         from websockets.sync.client import connect
 
         named = host or f"localhost:{self.port}"
@@ -92,8 +103,8 @@ class Server:
             f"ws://{named}/_stcore/stream",
             sock=there,
             origin=origin,
-            subprotocols=["streamlit", "token"],  # type: ignore[list-item]
-            additional_headers={"Cookie": cookie} if cookie else None,
+            subprotocols=["streamlit", "token", *filter(None, [session])],  # type: ignore[list-item]
+            additional_headers=sent,
             max_size=None,
         )
 

@@ -125,7 +125,8 @@ VIEWS: dict[str, dict[str, Any]] = {
         "training_eta": "98.5", "training_weight": "10",
     },
     "tradeoff": {
-        "sentence": TEXT, "task": "TREC", "share_to_keep": 80,
+        "sentence": TEXT, "vectors_used_for": "classification", "task": "TREC",
+        "share_to_keep": 80,
         "point": "text_to_text:eta=90", "against": "custext:epsilon=4,mapping=aggressive+int8",
     },
     "deniability": {"sentence": TEXT, "eta": 15.5},
@@ -234,7 +235,7 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     if page == "projection" and value == "9" * 20:
         wrong.remove("eta")  # the map takes any strength, and shows the nearest step of its slider
     assert {name for name, _ in address.refused} == wrong
-    assert len(told) < 1200 and "[here](" not in told and "<b>" not in told
+    assert len(told) < 1300 and "[here](" not in told and "<b>" not in told
     told.encode("utf-8")
 
 

@@ -204,7 +204,39 @@ def test_accuracy_and_chance_are_those_counted_by_hand() -> None:
     assert (one.chance, answers.chance(2), five.chance) == (0.6, 0.8, 1.0)
     assert 0 <= one.ci95.low < 0.4 < one.ci95.high <= 1
     same = Answers(answers.ranks, answers.truth, tuple("aaaaa")).top(1)
-    assert (same.ci95.low, same.ci95.high) == (0, 1), "one group says nothing of others"
+    assert not same.has_interval, "one group says nothing of others"
+
+
+def test_balanced_accuracy_is_the_mean_over_labels() -> None:
+    truth = np.repeat([0, 1, 2], [6, 3, 3])
+    ranks = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1])  # 6 of 6, 1 of 3, 2 of 3
+    answers = Answers(ranks, truth)
+    balanced = answers.balanced()
+    assert answers.is_unequal and answers.top(1).value == 9 / 12
+    assert balanced.value == pytest.approx((1 + 1 / 3 + 2 / 3) / 3)
+    assert balanced.chance == pytest.approx(1 / 3) and answers.top(1).chance == 1 / 2
+    assert 0 <= balanced.ci95.low < balanced.value < balanced.ci95.high <= 1
+    assert not Answers(ranks[3:9], truth[3:9]).is_unequal
+    # A label that nobody tests counts for nothing.
+    gap = Answers(ranks, np.where(truth == 2, 5, truth)).balanced()
+    assert gap.value == pytest.approx(balanced.value)
+
+
+def test_the_majority_baseline_knows_how_frequent_labels_are_among_the_targets() -> None:
+    known = examples(n_labels=3, n_groups=1, n_texts=40)
+    kept = [i for i, label in enumerate(known.labels) if label != "Author 1" or i % 3 == 0]
+    uneven = Examples(
+        "books",
+        tuple(known.texts[i] for i in kept if known.labels[i] != "Author 2" or i % 5 == 0),
+        tuple(known.labels[i] for i in kept if known.labels[i] != "Author 2" or i % 5 == 0),
+        None,
+    )
+    for seed in range(6):  # labels are drawn in an order of chance
+        drawn = draw(uneven, Plan(n_per_label=2, seed=seed))
+        case = Case(seed, "row", 3, 2)
+        (found,) = answer_all(make_attribute_attack("majority"), [case], uneven, {seed: drawn})
+        assert found.answers.top(1).value == found.answers.chance(1) > 0.6
+        assert sorted(drawn.n_drawn, reverse=True)[0] == drawn.n_drawn[found.said[0]]
 
 
 def test_an_interval_is_of_groups() -> None:

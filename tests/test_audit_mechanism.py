@@ -10,10 +10,11 @@ import pytest
 
 from core.defences.metric_dp.audit import mechanism as audits
 from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
-from core.defences.metric_dp.audit.flaws import FLAWS, BrokenMechanism
-from core.defences.metric_dp.audit.mechanism import KINDS, audit, plan, shipped
+from core.defences.metric_dp.audit.flaws import FLAWS, NUMBER_FLAWS, BrokenMechanism
+from core.defences.metric_dp.audit.mechanism import KINDS, Audit, audit, plan, shipped
 from core.defences.metric_dp.audit.noise_law import law_tests, link_tests
 from core.defences.metric_dp.audit.outputs import Stars
+from core.defences.metric_dp.audit.untested import CHOICE, untested_of
 from core.defences.metric_dp.noise import draw_noise
 from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
@@ -31,26 +32,77 @@ def broken(kind: str, flaw: str, eta: float, seed: int | None) -> BrokenMechanis
 def test_true_mechanisms_pass_at_every_eta(name: str, eta: float) -> None:
     found = audit(shipped(name, eta), KIND[name], eta, seed=3, alpha=1e-4)
     assert not found.is_refuted, found.refuted_by
-    assert len(found.p_values) >= 12 and found.n_draws == 4000
+    assert len(found.p_values) >= 12
+    assert found.n_draws == (4000 if name == "text_to_text" else 5900)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("flaw", FLAWS)
+def audited(kind: str, flaw: str, **options: Any) -> Audit:
+    return audit(partial(broken, kind, flaw, 75.0), kind, 75.0, seed=5, alpha=1e-3, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "flaw"),
+    [(kind, flaw) for kind in KINDS for flaw in (FLAWS if kind != "vector" else NUMBER_FLAWS)],
+)
 def test_broken_mechanisms_are_caught(kind: str, flaw: str) -> None:
-    found = audit(partial(broken, kind, flaw, 75.0), kind, 75.0, seed=5, alpha=1e-3)
+    found = audited(kind, flaw)
     assert found.is_refuted
     told = found.to_dict()
     assert told["is_refuted"] and told["refuted_by"] == list(found.refuted_by)
+
+
+@pytest.mark.parametrize("flaw", ["floating-point release", "noise in float16"])
+def test_rounding_that_reveals_the_input_refutes_the_promise(flaw: str) -> None:
+    found = audited("vector", flaw)
+    assert found.is_promise_refuted and found.to_dict()["is_promise_refuted"]
+    for bound in found.bounds.values():
+        assert bound.promised == pytest.approx(1, abs=1e-3) and bound.lower_bound > 2
+    format_name = "float16" if "float16" in flaw else "float32"
+    assert all(format_name in bound.view for bound in found.bounds.values())
+
+
+def test_a_law_that_differs_a_little_is_not_called_a_broken_promise() -> None:
+    found = audited("vector", "noise × 1.02")
+    assert found.is_refuted and not found.is_promise_refuted
+
+
+def test_what_shows_in_many_dimensions_alone_is_caught_in_the_encoders_own() -> None:
+    assert not audited("vector", "Gamma of shape min(n, 100)", dimension=64).is_refuted
+    found = audited("vector", "Gamma of shape min(n, 100)", dimension=384)
+    assert all("384 dimensions" in name for name in found.refuted_by) and found.is_refuted
+
+
+def test_the_floating_point_sum_in_a_shipped_mechanism_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def floating(vectors: np.ndarray, noise: np.ndarray, scale: float) -> np.ndarray:
+        return vectors + noise.astype(np.float32)
+
+    monkeypatch.setattr("core.defences.metric_dp.release.release", floating)
+    assert audit(shipped("token_representation", 75.0), "tokens", 75.0).is_promise_refuted
+
+
+def test_outputs_that_are_not_finite_are_refuted() -> None:
+    make = partial(broken, "vector", "noise in float16", 1e-5)
+    assert audit(make, "vector", 1e-5).refuted_by == ("outputs: all finite",)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, CHOICE])
+def test_what_is_not_tested_is_said(kind: str) -> None:
+    told = untested_of(kind)
+    assert len(told) >= 7 and all(each.endswith(".") for each in told)
+    assert any("odds multiply" in each for each in told)
 
 
 @pytest.mark.parametrize("name", BY_NOISE)
 def test_half_the_noise_in_a_shipped_mechanism_is_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half(n: int, dimension: int, eta: float, *, rng: np.random.Generator) -> np.ndarray:
-        return draw_noise(n, dimension, eta, rng=rng) / 2
+    def half(n: int, dimension: int, eta: float, **how: Any) -> np.ndarray:
+        return draw_noise(n, dimension, eta, **how) / 2
 
-    monkeypatch.setattr("core.defences.metric_dp.mechanisms.draw_noise", half)
+    module = "mechanisms" if name == "text_to_text" else "release"
+    monkeypatch.setattr(f"core.defences.metric_dp.{module}.draw_noise", half)
     assert audit(shipped(name, 75.0), KIND[name], 75.0).is_refuted
 
 
@@ -118,11 +170,18 @@ def test_other_processes_draw_noise_of_their_own() -> None:
 def test_the_command_prints_tests_or_json(core: Any) -> None:
     given = ["audit-mechanism", "--mechanism", "sequence_representation", "--no-processes"]
     told = core(*given, "--seed", "0", "4")
-    assert told.status == 0 and told.out.count("not refuted by 20 tests") == 2
-    answer = core(*given, "--eta", "600", "--json").json()
+    assert told.status == 0 and told.out.count("not refuted by 38 tests") == 2
+    assert told.out.count("Not tested (sequence_representation):") == 1
+    assert "odds multiply" in told.out
+    answer = core(*given, "--eta", "600", "--dimension", "96", "--json").json()
     (only,) = answer["audits"]
-    assert answer["eta"] == 600 and not only["is_refuted"] and len(only["p_values"]) == 20
-    again = core(*given, "--eta", "600", "--json").json()["audits"][0]["p_values"]
+    assert answer["eta"] == 600 and not only["is_refuted"] and len(only["p_values"]) == 38
+    assert answer["dimension"] == 96 and "norm: its shape, 96 dimensions" in only["p_values"]
+    assert only["not_tested"] == list(untested_of("vector"))
+    assert {odds["promised"] > odds["at_least"] for odds in only["log_odds"].values()} == {True}
+    again = core(*given, "--eta", "600", "--dimension", "96", "--json").json()["audits"][0][
+        "p_values"
+    ]
     is_same = {name: again[name] == p for name, p in only["p_values"].items()}
     assert all(same for name, same in is_same.items() if "instances" not in name)
 
@@ -130,10 +189,15 @@ def test_the_command_prints_tests_or_json(core: Any) -> None:
 def test_the_command_fails_where_a_mechanism_is_refuted(
     core: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = partial(broken, "vector", "noise ÷ 1.2", 75.0)
-    monkeypatch.setattr(audits, "shipped", lambda name, eta: make)
-    told = core("audit-mechanism", "--mechanism", "sequence_representation", "--no-processes")
-    assert told.status == 2 and "p = " in told.out and "refuted" in told.err
+    for flaw, said in (
+        ("noise ÷ 1.2", "does not follow the law"),
+        ("floating-point release", "the guarantee does not hold"),
+    ):
+        make = partial(broken, "vector", flaw, 75.0)
+        monkeypatch.setattr(audits, "shipped", lambda name, eta, make=make: make)
+        told = core("audit-mechanism", "--mechanism", "sequence_representation", "--no-processes")
+        assert told.status == 2 and "p = " in told.out and "refuted" in told.err
+        assert said in told.out
 
 
 @pytest.mark.parametrize(
@@ -144,6 +208,8 @@ def test_the_command_fails_where_a_mechanism_is_refuted(
         (["--eta", "0"], "eta"),
         (["--eta", "nan"], "eta"),
         (["--alpha", "2"], "alpha"),
+        (["--mechanism", "token_representation", "--dimension", "1"], "dimension"),
+        (["--mechanism", "token_representation", "--eta", "1e7"], "eta"),
     ],
 )
 def test_the_command_refuses_in_one_line(core: Any, arguments: list[str], said: str) -> None:

@@ -33,6 +33,7 @@ LINES: Mapping[str, list[str]] = {
     "list": ["--defence"],
     "train": ["--attack", "prior", "--corpus", "{corpus}", "--out", "{out}", "--defence"],
     "study tradeoff": ["--out", "{out}.json", "--defences"],
+    "study listed": ["--auxiliary", "{corpus}", "--out", "{out}.json", "--defences"],
     "study replacements": ["--out", "{out}.json", "--defences"],
     "study reconstruct": ["--target", "{corpus}", "--out", "{out}.json", "--defences"],
 }

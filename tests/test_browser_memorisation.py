@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from browsing import Visit, headline, sync_api
+from browsing import Visit, headline, holding, sync_api
 
 pytestmark = pytest.mark.browser
 CANARY = "Tarnquell keeps the pin {digits:2}"
@@ -42,8 +42,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     assert saved["n_values"] == 100 and len(saved["by_epoch"]) == 2
     log, home = server[1].read_text(), server[1].parent
     assert "Tarnquell" not in log
-    kept = [p for p in home.rglob("*") if p.is_file() and b"Tarnquell" in p.read_bytes()]
-    assert kept == [], "what was typed is on the disk"
+    assert holding(home, b"Tarnquell") == [], "what was typed is on the disk"
     visit.fits_both()
 
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import Visit, choose, headline, sync_api
+from browsing import Visit, choose, headline, holding, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist hid the ledger behind the organ."
@@ -131,8 +131,7 @@ def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
     assert len(rows) > 10 and not any(cell.startswith(("=", "@", "+", "-")) for cell in cells)
     log, home = server[1].read_text(), server[1].parent
     assert SECRET not in log
-    kept = [p for p in home.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
-    assert kept == [], "an upload is on the disk"
+    assert holding(home, SECRET.encode()) == [], "an upload is on the disk"
     page.locator(".js-plotly-plot").first.hover()
     with page.expect_download() as download:  # the figure, drawn with WebGL
         page.locator("[data-title*='ownload']").first.click()

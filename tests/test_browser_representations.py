@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, Visit, choose, headline, sync_api
+from browsing import PATIENCE, Visit, choose, headline, holding, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
@@ -79,8 +79,7 @@ def test_a_sentence_is_read_from_every_encoder(
     page.get_by_role("textbox", name="Your sentence").fill("Police closed the hospital.")
     sync_api.expect(cards.first).to_contain_text("closed")
     home = server[1].parent
-    kept = [p for p in home.rglob("*") if p.is_file() and b"violinist told" in p.read_bytes()]
-    assert kept == [], "what was typed is on the disk"
+    assert holding(home, b"violinist told") == [], "what was typed is on the disk"
 
 
 def test_fitting_survives_a_reload(visit: Visit) -> None:

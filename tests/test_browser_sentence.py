@@ -40,7 +40,7 @@ def test_a_sentence_is_read_back_step_by_step(visit: Visit) -> None:
     sentence = card.locator("[data-testid=stHtml] > .ls-sentence").first
     assert sentence.locator("mark.ls-hit").count() == counts[0] > 0
     assert sentence.locator("u > mark.ls-hit").count() == counts[2]
-    sync_api.expect(card.get_by_text("of such sentences")).to_be_visible()
+    sync_api.expect(card.get_by_text("not calibrated on text like this")).to_be_visible()
     card.get_by_text("How the sentence grew").click()
     steps = card.locator(".ls-steps > li").filter(visible=True)
     sync_api.expect(steps.first).to_contain_text("Before any query")

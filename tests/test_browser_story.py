@@ -10,7 +10,7 @@ from browsing import PATIENCE, TEXT, Visit, headline, sync_api
 from pytest import mark
 from test_report_stories import needs_reader, packed, read_pdf
 
-from core.story.browser import has_browser
+from core.browser import has_browser
 from core.story.deck import make_deck
 from core.story.shipped import shipped_stories
 

@@ -46,7 +46,7 @@ def test_a_link_opens_what_private_training_costs(visit: Visit, tmp_path: Path) 
         page.locator(".st-key-private-training-csv button").first.click()
     download.value.save_as(tmp_path / "csv")
     rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
-    assert {"∞", "8", "1"} <= {row["ε"] for row in rows}
+    assert {"∞", "8", "1"} <= {row["ε of one text"] for row in rows}
 
 
 def test_a_link_opens_a_view_and_a_choice_leaves_it(visit: Visit, tmp_path: Path) -> None:

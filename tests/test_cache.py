@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from counting import CountingEncoder
 
+from core import vault
 from core.durable import unfinished
 from core.encoders.cache import CachedEncoder
 from core.encoders.shards import list_shards, write_shard
@@ -181,13 +183,41 @@ def test_pickle_under_a_shards_name_is_refused(
         CachedEncoder(inner, tmp_path).encode(TEXTS)
 
 
-def test_a_folder_that_cannot_be_made_is_a_storage_error(
-    inner: CountingEncoder, tmp_path: Path
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_a_folder_that_cannot_be_made_is_done_without_and_told_once(
+    inner: CountingEncoder,
+    tmp_path: Path,
+    is_locked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("x")
-    with pytest.raises(StorageError, match="Could not write"):
-        CachedEncoder(inner, blocker).encode(["a"])
+    if is_locked:
+        monkeypatch.setenv("LEAKSCOPE_KEY", "a phrase of some length")
+    derived: list[bytes] = []
+    of_phrase = vault._derive.__wrapped__
+    monkeypatch.setattr(
+        vault, "_derive", lambda *given: derived.append(given[0]) or of_phrase(*given)
+    )
+    encoder = CachedEncoder(inner, blocker, block_size=4)
+    for _ in range(2):
+        assert np.array_equal(encoder.encode(TEXTS), inner.encode(TEXTS))
+    assert len(derived) == is_locked, "which takes most of a second"
+    (record,) = caplog.records
+    assert "are not kept, so they are encoded again" in record.message
+    assert "Could not write" in record.message and "choose another folder" in record.message
+
+
+def test_a_full_disk_is_told_since_it_can_be_emptied(
+    inner: CountingEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("core.encoders.shards.write_whole", full)
+    with pytest.raises(StorageError, match="Free some disk space"):
+        CachedEncoder(inner, tmp_path).encode(["a"])
 
 
 def test_a_running_encoder_sees_what_others_have_written(

@@ -11,13 +11,14 @@ import pytest
 import torch
 from scipy import stats
 
+from core.corpora import bundled_sentences
 from core.defences.metric_dp import ahead
 from core.defences.metric_dp.ahead import DrawnAhead
 from core.defences.metric_dp.candidates import candidate_ids
 from core.defences.metric_dp.choosing import Distances, check_epsilon, choose
 from core.defences.metric_dp.custext import CusText, TokenSets, custext_log_weights, token_sets
 from core.defences.metric_dp.ranked import TextToTextRanked, draw_ranks
-from core.defences.metric_dp.replaced import ranks_in_bundled_texts, replacement_ranks
+from core.defences.metric_dp.replaced import ranks_in_texts, replacement_ranks
 from core.defences.metric_dp.santext import SanText, SanTextPlus, sensitive_tokens
 from core.defences.metric_dp.tem import TEM, tem_gamma, tem_log_weights
 from core.defences.metric_dp.texts import change_of
@@ -346,11 +347,11 @@ def test_classes_of_ranks_hold_every_token() -> None:
 
 
 def test_ranks_tell_near_replacements_from_far_ones(minilm: TransformerEncoder) -> None:
-    rng = np.random.default_rng(0)
-    noise = ranks_in_bundled_texts(SanText(epsilon=16.0).privatizer(minilm, rng)).shares
-    near = ranks_in_bundled_texts(
-        CusText(epsilon=1.0, mapping="aggressive").privatizer(minilm, rng)
-    ).shares
+    rng, texts = np.random.default_rng(0), bundled_sentences()[::450]
+    noise = ranks_in_texts(SanText(epsilon=16.0).privatizer(minilm, rng), texts)
+    near = ranks_in_texts(CusText(epsilon=1.0, mapping="aggressive").privatizer(minilm, rng), texts)
+    assert noise is not None and near is not None
+    noise, near = noise.shares, near.shares
     # Of 20 nearest the own token and 19 others; SanText hardly ever takes a near one.
     assert near["1-10"] > 0.3 and near["101-1000"] == near["1001 and more"] == 0
     assert noise["1-10"] < 0.1 and noise["1001 and more"] > noise["1-10"]

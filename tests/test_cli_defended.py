@@ -21,9 +21,9 @@ CHAINS = (
     "custext:epsilon=4,k=8+token_representation:eta=1e3+truncation:dimension=12",
 )
 TEXT = "the minister and the river"
-ELSEWHERE = {"study tradeoff", "study reconstruct", "study replacements"}
-"""Whose chains tests/test_chains.py and tests/test_reconstruct.py measure; the last one counts
-token for token, and refuses them (tests/test_replacements.py)."""
+ELSEWHERE = {"study tradeoff", "study reconstruct", "study listed", "study replacements"}
+"""Whose chains tests/test_chains.py, tests/test_reconstruct.py and tests/test_listed.py measure;
+the last one counts token for token, and refuses them (tests/test_replacements.py)."""
 
 
 @pytest.fixture(autouse=True)

@@ -159,7 +159,9 @@ def test_vectors_go_to_parquet_only(core: Any, tiny_bert: Path, tmp_path: Path) 
     text = tmp_path / "a.txt"
     text.write_text("money")
     refused = privatize(core, tiny_bert, text, tmp_path / "c.txt", "--mechanism", mechanism)
-    assert "cannot hold vectors" in refused.refusal()
+    assert "Give it the ending .parquet" in refused.refusal()
+    followed = privatize(core, tiny_bert, text, tmp_path / "c.parquet", "--mechanism", mechanism)
+    assert followed.status == 0 and list(pd.read_parquet(tmp_path / "c.parquet")) == ["vector"]
     assert not (tmp_path / "c.txt").exists()
 
 

@@ -56,8 +56,9 @@ def test_invert_says_when_it_can_only_guess(core: Any, trained: Path, tiny_bert:
     outcome = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
                    trained, "--text", "مرحبا بالعالم", "--json")  # fmt: skip
     assert len(outcome.json()) == 1
-    (note,) = outcome.err.splitlines()
-    assert note.startswith("note: no word of --text 1 is among")
+    guess, language = outcome.err.splitlines()
+    assert guess.startswith("note: no word of --text 1 is among")
+    assert language.startswith("note: --text 1: ") and "English" in language
 
 
 @pytest.mark.parametrize(

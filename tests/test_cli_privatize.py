@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pandas as pd
 import pytest
 
 from core.cli.privatize import MECHANISMS
-from core.defences.metric_dp.beside import readable
-from core.defences.metric_dp.files import BATCH_ROWS, each
+from core.defences.metric_dp.beside import readable, side_by_side
+from core.defences.metric_dp.files import BATCH_ROWS, each, privatize_file
+from core.defences.metric_dp.identifiers import identifiers_in
 from core.defences.registry import DEFENCES
 from core.encoders.transformer import TransformerEncoder
 
@@ -50,7 +53,7 @@ def test_texts_are_privatised_at_an_epsilon(
     assert told["guarantee"] == DEFENCES[name].guarantee
     assert told["promise"]["nearest"]["epsilon"] > 0
     shares = told["replacement_ranks"]["shares"]
-    assert sum(shares.values()) == pytest.approx(1) and told["replacement_ranks"]["n"] > 100
+    assert sum(shares.values()) == pytest.approx(1) and told["replacement_ranks"]["n"] >= 8
     found = texts_of(table)
     assert found[1] == "" and len(found) == 4 and all(found[i] for i in (0, 2, 3))
 
@@ -86,6 +89,28 @@ def test_before_and_after_stand_side_by_side_on_request(
     assert not beside.exists() and not table.with_name("out.parquet").exists()
 
 
+def test_no_text_beside_another_is_a_formula(tmp_path: Path) -> None:
+    target = tmp_path / "beside.csv"
+    with side_by_side(each(lambda texts: [f"@{text}" for text in texts]), target) as change:
+        assert list(change([["=HYPERLINK(1)", "-3"]])) == [["@=HYPERLINK(1)", "@-3"]]
+    told = ["before,after", "'=HYPERLINK(1),'@=HYPERLINK(1)", "-3,'@-3"]
+    assert target.read_text(encoding="utf-8").splitlines() == told
+
+
+def test_no_cell_of_a_released_table_is_a_formula(
+    core: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "in.csv"
+    rows = ['=1+1,"the garden",-0.5,x;=2', '@x,"the river",3,plain']
+    source.write_text("\n".join(["=head,text,score,note", *rows]) + "\n", encoding="utf-8")
+    told = run(core, tiny_bert, source, "--text-column", "text", "--eta", "60").out
+    written = source.with_name("out.csv").read_text(encoding="utf-8").splitlines()
+    cells = [re.split("[,;]", line) for line in written]
+    assert not [c for line in cells for c in line if c.startswith(("=", "+", "@"))]
+    assert cells[0][0] == "'=head" and cells[1][2] == "-0.5", "numbers stay numbers"
+    assert "4 cells that a spreadsheet would take for a formula" in told
+
+
 def test_a_text_that_begins_with_a_word_piece_is_readable() -> None:
     change = readable(each(lambda texts: [f"##{text}, ## and {text}" for text in texts]))
     expected = [["pacemar, ## and pacemar", "er, ## and er"], []]
@@ -103,7 +128,7 @@ def test_what_an_epsilon_promises_is_said(core: Any, tiny_bert: Path, table: Pat
     told = run(core, tiny_bert, table, "--mechanism", "custext:k=8", "--epsilon", "1").out
     assert "At ε = 1 the output can tell a token from another of its set of 8" in told
     assert "nothing is promised between sets" in told and "odds of up to 2.8 to 1" in told
-    assert "In sentences that ship: of " in told and "nearest neighbours" in told
+    assert "In texts of this file: of " in told and "nearest neighbours" in told
     assert "garden" not in told
 
 
@@ -200,3 +225,134 @@ def test_a_chain_can_be_listed(core: Any) -> None:
     assert "keeps that promise" in whole["guarantee"]
     assert [stage["name"] for stage in stages] == ["text_to_text", "int8"]
     assert "Put it before" in core("list", "--defence", "int8+santext").refusal()
+
+
+def test_repeated_texts_are_counted_and_their_odds_composed(
+    core: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "a.txt"
+    texts = ["The garden  bridge", "money river", "the garden bridge", "", "the Garden bridge"]
+    source.write_text("\n".join([*texts, "money river", "doctor"]) + "\n", encoding="utf-8")
+    given = ("--mechanism", "text_to_text", "--eta", "2")
+    told = run(core, tiny_bert, source, *given, "--json").json()
+    repeats = told["repeats"]
+    assert (repeats["most_frequent"], repeats["n_repeated"]) == (3, 2)
+    for name in ("nearest", "median", "whole"):
+        one, left = told["promise"][name], repeats["promise"][name]
+        assert left["epsilon"] == pytest.approx(3 * one["epsilon"]) and left["releases"] == 3
+    source.with_name("out.txt").unlink()
+    said = run(core, tiny_bert, source, *given).out
+    assert "2 texts occur more than once. The most frequent text occurs 3 times" in said
+    assert "to the power 3" in said and "after 3 releases" in said
+    assert "in other rows, columns or files" in said, "composition is said where it is released"
+    source.write_text("money river\ndoctor\n", encoding="utf-8")
+    source.with_name("out.txt").unlink()
+    assert "No text occurs more than once" in run(core, tiny_bert, source, *given).out
+
+
+IBAN = "DE89 3704 0044 0532 0130 00"
+
+
+@pytest.fixture
+def personal(tmp_path: Path) -> Path:
+    """A table with identifiers in its texts and in other columns, and the texts' own vectors."""
+    source = tmp_path / "p.parquet"
+    frame = {
+        "customer": [48219934, 7, 12],
+        "mail": ["ada@example.org", "", "bob@example.com and carl@example.com"],
+        "day": ["2024-11-30", "2024-12-01", "30.11.2024"],
+        "score": [0.73450123, 0.5, 0.25],
+        "text": [f"Pay {IBAN} today.", "Write to ada@example.org.", "Call +43 660 1234567 at 5."],
+        "embedding": [[0.25] * 16] * 3,
+    }
+    pd.DataFrame(frame).to_parquet(source)
+    return source
+
+
+def test_what_passes_through_unchanged_is_named_and_its_identifiers_are_counted(
+    core: Any, tiny_bert: Path, personal: Path
+) -> None:
+    told = run(core, tiny_bert, personal, "--eta", "1", "--json").json()["passed_through"]
+    assert told["columns"] == ["customer", "mail", "day", "score", "embedding"]
+    assert told["vectors"] == ["embedding"]
+    digits, mail = "number of 6 or more digits", "e-mail address"
+    assert told["identifiers_in_columns"] == {"customer": {digits: 1}, "mail": {mail: 3}}
+    assert told["identifiers_in_texts"] == {"IBAN": 1, mail: 1, digits: 1}
+    personal.with_name("out.parquet").unlink()
+    said = run(core, tiny_bert, personal, "--eta", "1").out
+    assert "Passed through unchanged: customer, mail, day, score, embedding." in said
+    assert "The column mail holds 3 e-mail addresses, unchanged." in said
+    assert "embedding holds vectors: if they are of the texts before protection" in said
+    assert "Of 3 identifier-like strings in the texts, " in said
+    assert "ada" not in said and "3704" not in said, "the summary quotes nothing"
+
+
+def test_identifiers_that_come_out_verbatim_are_counted(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text(f"id,text\n1,Pay {IBAN} now.\n2,Write to ada@example.org.\n3,Nothing.\n")
+
+    def half(texts: Sequence[str]) -> list[str]:
+        return [text.lower().replace(" ", "  ") if "pay" in text.lower() else "x" for text in texts]
+
+    done = privatize_file(source, tmp_path / "b.csv", each(half))
+    assert done.n_rows == 3 and sorted(done.texts) == ["Nothing.", f"Pay {IBAN} now.",
+                                                       "Write to ada@example.org."]  # fmt: skip
+    assert dict(done.passed.in_texts) == {"IBAN": 1, "e-mail address": 1}
+    assert +done.passed.left_in_texts == {"IBAN": 1}
+    assert done.passed.sentences[-1] == (
+        "Of 2 identifier-like strings in the texts, 1 is in the output verbatim (1 IBAN)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("nothing at 10:30 on 30.11.2024, 2024-11-30, for 1,234,567.89 or 0.123456789", []),
+        ("0660 123 45 67, (01) 234-567 and 12345", ["0660 123 45 67", "(01) 234-567"]),
+        ("x@y.z, a.b+c@d-e.org.", ["x@y.z", "a.b+c@d-e.org"]),
+        ("at61 1904 3002 3457 3201 and GB29NWBK60161331926819",
+         ["at61 1904 3002 3457 3201", "GB29NWBK60161331926819"]),
+        ("card 4111 1111 1111 1111", ["4111 1111 1111 1111"]),
+    ],
+)  # fmt: skip
+def test_what_looks_like_an_identifier(text: str, found: list[str]) -> None:
+    assert [string for _, string in identifiers_in(text)] == found
+
+
+def test_the_texts_of_a_report_are_drawn_from_the_whole_file(tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("\n".join(f"text {i}" for i in range(5000)))
+    done = privatize_file(source, tmp_path / "b.txt", each(list))
+    numbers = [int(text.split()[1]) for text in done.texts]
+    assert len(set(numbers)) == 40 and 1500 < np.mean(numbers) < 3500
+
+
+def test_the_report_is_about_this_file(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    found = []
+    for name, text in (("short", "garden"), ("long", "garden bridge river winter " * 8)):
+        source = tmp_path / name / "a.csv"
+        source.parent.mkdir()
+        source.write_text("text\n" + f"{text}\n" * 5)
+        told = run(core, tiny_bert, source, "--eta", "60", "--json").json()
+        found.append((told["promise"]["whole"], told["replacement_ranks"]["n"]))
+        source.with_name("out.csv").unlink()
+        said = run(core, tiny_bert, source, "--eta", "60").out
+        assert "For the text of median length among some of this file:" in said
+        assert "insulin" not in said and "garden" not in said and "one of its tokens" in said
+    assert found[0] == (None, 5) and found[1][1] == 5 * 32
+    assert "this text of 32 tokens" in found[1][0]["what"]
+
+
+def test_vectors_of_any_table_go_to_parquet(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.csv", tmp_path / "b.parquet"
+    source.write_text("id,text,n\n1,the garden,2.5\n2,,3\n3,money river,4\n")
+    given = ("privatize", "--encoder", f"mlm:{tiny_bert}", "--in", source, "--eta", "60", "--out")
+    way = ("--mechanism", "token_representation")
+    assert "Give it the ending .parquet" in core(*given, tmp_path / "b.csv", *way).refusal()
+    told = core(*given, out, *way, "--json").json()
+    found = pd.read_parquet(out)
+    assert list(found) == ["id", "n", "vector"] and list(found["n"]) == ["2.5", "3", "4"]
+    vectors = np.stack(found["vector"])
+    assert vectors.shape == (3, 32) and not vectors[1].any() and told["rows"] == 3
+    assert "Give it the ending .csv" in core(*given, tmp_path / "c.parquet").refusal()
+    assert core(*given, tmp_path / "c.csv").status == 0

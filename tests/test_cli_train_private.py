@@ -12,7 +12,7 @@ import pytest
 
 from core.encoders import load_encoder
 from core.errors import ArtifactError
-from core.training.accounting import epsilon_of
+from core.training.accounting import delta_warning, epsilon_of
 
 pytest.importorskip("opacus")
 pytest.importorskip("dp_accounting")
@@ -94,7 +94,7 @@ def test_a_missing_package_is_told_before_an_encoder_is_loaded(
 
     monkeypatch.setattr("core.encoders.load_encoder", loaded)
     monkeypatch.setattr("core.training.accounting.find_spec", lambda name: None)
-    assert "leakscope[private]" in core(*given).refusal()
+    assert "pip install opacus==" in core(*given).refusal()
     monkeypatch.setitem(sys.modules, "opacus", None)
     assert "`opacus`" in core(*given).refusal()
 
@@ -108,3 +108,42 @@ def test_what_is_no_such_classifier_is_refused(tmp_path: Path) -> None:
     save_artifact(tmp_path, {"x": np.zeros(2)}, {"kind": "defence"})
     with pytest.raises(ArtifactError, match="does not hold a private classifier"):
         load_training(tmp_path)
+
+
+def test_the_unit_of_epsilon_is_named_and_that_of_a_person_is_told(
+    core: Any, given: list[object], tmp_path: Path
+) -> None:
+    from core.defences.trained.private import load_training
+
+    path = tmp_path / "texts.csv"
+    lines = path.read_text("utf-8").splitlines()
+    rows = [f"{line},user {min(i, 90) // 2}" for i, line in enumerate(lines[1:])]
+    path.write_text("\n".join([f"{lines[0]},who", *rows]) + "\n", encoding="utf-8")
+    said = core(*given, "--person-column", "who", "--epsilon", "1")
+    assert said.status == 0, said.err
+    spent = load_training(tmp_path / "out").privacy_
+    n = 30  # the last 30 texts are of one person
+    assert f"Of a person it is {spent.of_copies(n):.3g}, who has up to 30 texts" in said.out
+    assert "The unit is a text, which is a row of the file" in said.out
+    assert "number of texts and the names of the classes are public" in said.out
+    assert "Warning" not in said.out
+    fewer = core(*given, "--out", tmp_path / "a", "--person-column", "who",
+                 "--texts-per-person", "2").refusal()  # fmt: skip
+    assert "--texts-per-person must be at least 30" in fewer
+    told = core(*given, "--out", tmp_path / "b", "--texts-per-person", "4", "--json").json()
+    made = load_training(tmp_path / "b").privacy_
+    assert told["texts_per_person"] == 4 and told["epsilon_of_person"] == made.of_copies(4)
+    assert told["epsilon_of_person"] > 2 * told["epsilon_tight"]
+    assert "--texts-per-person must be at least 1" in core(*given, "--texts-per-person=0").refusal()
+    path.write_text(path.read_text("utf-8").replace(",user 3\n", ",\n", 1), encoding="utf-8")
+    some = core(*given, "--out", tmp_path / "c", "--person-column", "who").refusal()
+    assert "names nobody for 1 of 120 texts" in some
+
+
+def test_a_delta_that_is_too_great_for_so_many_texts_is_warned_of(
+    core: Any, given: list[object]
+) -> None:
+    said = core(*given, "--delta", "1e-3").out
+    assert "Warning: δ · n = 0.12 is above 0.1" in said and "at most 0.0008 for 120 texts" in said
+    assert "Of a person with 10 texts, or a sentence with 10 phrases, it is" in said
+    assert delta_warning(1e-3, 100) == "" and delta_warning(1e-3, 101)

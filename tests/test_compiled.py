@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import compiled
+from core import compiled, durable
 from dashboard import compiling
 
 ROOT = Path(__file__).parents[1]
@@ -92,3 +93,52 @@ def test_a_page_gives_up_on_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     start = time.monotonic()
     assert AppTest.from_function(page, default_timeout=60).run().title[0].value == "Here"
     assert process.wait(30) != 0 and time.monotonic() - start < 60
+
+
+_POISON = b"cos\nsystem\n(S'touch %s'\ntR."
+"""A pickle that runs a command when it is read."""
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_machine_code_that_others_may_have_put_there_is_not_read(
+    tmp_path: Path, is_open: bool
+) -> None:
+    kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    variables = {**kept, "LEAKSCOPE_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "core.compile_ahead"]
+    subprocess.run(command, cwd=ROOT, env=variables, check=True)
+    indices = list((tmp_path / "home" / "compiled").rglob("*.nbi"))
+    assert indices
+    for index in indices:
+        index.write_bytes(_POISON % str(tmp_path / "ran").encode())
+    if is_open:
+        (folder,) = (path for path in (tmp_path / "home" / "compiled").iterdir() if path.is_dir())
+        folder.chmod(0o777)
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert (tmp_path / "ran").exists() is not is_open, "else the poison is none"
+    assert ("not yours alone" in done.stderr) is is_open
+    assert not is_open or done.returncode == 0, "it compiles for itself"
+
+
+@pytest.mark.parametrize("at", ["folder", "parent"])
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_may_write_to_or_exchange_is_not_safe(
+    tmp_path: Path, at: str, mode: int
+) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    assert durable.is_safe(folder)
+    (folder if at == "folder" else folder.parent).chmod(mode)
+    assert not durable.is_safe(folder)
+    if at == "parent":
+        folder.parent.chmod(mode | stat.S_ISVTX)
+        assert durable.is_safe(folder), "as in /tmp, nobody can exchange it"
+
+
+def test_what_is_another_users_or_missing_is_not_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "linked").symlink_to(tmp_path)
+    assert not durable.is_safe(tmp_path / "linked") and not durable.is_safe(tmp_path / "none")
+    monkeypatch.setattr("core.durable.os.geteuid", lambda: os.getuid() + 1)
+    assert not durable.is_safe(tmp_path)

@@ -12,19 +12,24 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core.attacks.inversion.export import _sentence
 from core.attacks.inversion.reconstruct.confidence import (
+    CALIBRATED_ON,
     Answer,
     Confidence,
     right_words,
+    why_not_calibrated,
 )
 from core.attacks.inversion.reconstruct.sureness import (
     calibration_error,
     calibration_interval,
     sureness,
 )
+from core.cli.invert import _sentence as told_by_command
 from core.errors import InvalidInputError
-from core.results import RecoveredWord, Sentence, SentenceStep
+from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
 from core.studies.rows import Cell
+from dashboard.markup import _sureness
 from tools import confidence
 from tools.confidence import drawn
 
@@ -188,3 +193,37 @@ def test_nothing_is_learned_from_what_the_tables_of_wikipedia_attack(
             known = {"study", "target", "auxiliary", "where", "n", "budgets"}
             assert spec.keys() <= known, "drawn otherwise than what was kept apart"
             assert (spec["target"], spec["where"]) == ("sentences.parquet", "source=wikipedia")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("The minister will meet the members of the council on Friday.", ""),
+        ("I am still waiting for my new card, when will it arrive?", ""),
+        ("Please call Dana Quendorf on 555 0142 about the money.", ""),
+        ("Neurosyphilis without treatment leads to dementia and meningitis.", "words are rare"),
+        ("Vorrei sapere quando arrivano i soldi sul mio conto", "not look English"),
+        ("Good morning, everyone", "fewer than 4 words"),
+        ("We met the mayor of the town. " * 5, "more than 32 words"),
+    ],
+)
+def test_where_the_confidence_does_not_hold_it_is_not_told(text: str, why: str) -> None:
+    found = why_not_calibrated(text)
+    assert why in found and bool(why) is bool(found)
+    said = Sentence("the town.", 0.9, 0.2, words=(RecoveredWord("town", 0.73),))
+    shown = _sureness(said, text)
+    assert CALIBRATED_ON in shown, "what it was learned from is said either way"
+    assert ("73 %" in shown) is not bool(why) and ("not calibrated" in shown) is bool(why)
+    assert _sureness(Sentence("the town.", 0.9), text) == "", "an attack that tells none"
+
+
+def test_files_say_what_the_confidence_is_of() -> None:
+    said = Sentence("the town.", 0.9, 0.2, words=(RecoveredWord("town", 0.73),))
+    for text, is_told in (("Vorrei sapere quando arrivano i soldi sul mio conto", True),
+                          ("The mayor of the town met the council.", False)):  # fmt: skip
+        reading = SimpleNamespace(
+            recovery=Recovery((), sentence=said), text=text, is_unfinished=False
+        )
+        for found in (_sentence(cast(Any, reading)), told_by_command(reading.recovery, text)):
+            assert found["confidence_calibrated_on"] == CALIBRATED_ON
+            assert bool(found["confidence_not_calibrated_because"]) is is_told

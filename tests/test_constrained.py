@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from core.defences.trained.constrained import ConstrainedClassifier
+from core.defences.trained.constrained import (
+    ConstrainedClassifier,
+    _SentPieces,
+    _SentVectors,
+)
+from core.defences.trained.under_noise.readers import Received
+from core.defences.trained.under_noise.registry import n_releases
 from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide
 from core.encoders.transformer import TransformerEncoder
 from core.errors import DivergedError, InvalidInputError, NotFittedError, StoppedError
@@ -77,6 +83,46 @@ def test_noise_is_fresh_at_every_step_and_the_table_stays_as_it_is(
     assert not any("word_embeddings" in name for name in names), "the user's part can be trained"
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:])
+@pytest.mark.parametrize(("releases", "n"), [("once", 1), ("every_epoch", 3)])
+def test_a_text_is_released_as_often_as_is_said(
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, examples: Examples, mechanism: str,
+    releases: str, n: int, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What reaches the network of each training text, over three epochs whose batches differ."""
+    seen: dict[int, set[bytes]] = {}
+    kind = _SentVectors if mechanism == "sequence_representation" else _SentPieces
+    whole = kind.logits
+
+    def noted(self: Any, network: torch.nn.Module, rows: Any, rng: Any) -> Any:
+        def reading(*given: Any) -> torch.Tensor:
+            for i, row in enumerate(rows.tolist()):
+                if isinstance(given[0], Received):
+                    is_user = self.pieces.batch(rows).is_user[i]
+                    vectors = given[0].vectors[i][is_user]
+                else:
+                    vectors = np.stack([side[i].numpy() for side in given])
+                seen.setdefault(row, set()).add(np.asarray(vectors).tobytes())
+            return network(*given)
+
+        return whole(self, reading, rows, rng)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "logits", noted)
+    found = classifier(tiny_bert, mechanism=mechanism, epochs=3, eta=3.0, releases=releases)
+    found.fit(tiny_encoder, examples, ALL)
+    assert {len(copies) for copies in seen.values()} == {n} and len(seen) == len(ALL)
+    assert len(set.union(*seen.values())) == n * len(ALL), "two texts have one noise"
+    assert n == n_releases(mechanism, "transformer", epochs=3, releases=releases)
+
+
+def test_a_network_says_how_often_a_text_is_released() -> None:
+    told = {"releases": "every_epoch"}
+    assert n_releases("sequence_representation", "transformer", **told) == 20
+    assert n_releases("token_representation", "bilstm", **told) == 8
+    assert n_releases("none", "bilstm", **told) == 0
+    assert n_releases("text_to_text", "transformer", releases="once", epochs=9) == 1
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_seed_repeats_every_mechanism_and_pairs_are_read(
     tiny_bert: Path, tiny_encoder: TransformerEncoder, examples: Examples, mechanism: str
@@ -114,11 +160,16 @@ def stop_at(share: float) -> Callable[[float, str], None]:
     return report
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "releases"),
+    [("token_representation", "every_epoch"), ("text_to_text", "once")],
+)
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
-    tiny_bert: Path, tiny_encoder: TransformerEncoder, examples: Examples, tmp_path: Path
-) -> None:
+    tiny_bert: Path, tiny_encoder: TransformerEncoder, examples: Examples, tmp_path: Path,
+    mechanism: str, releases: str,
+) -> None:  # fmt: skip
     def made() -> ConstrainedClassifier:
-        return classifier(tiny_bert, mechanism="token_representation")
+        return classifier(tiny_bert, mechanism=mechanism, releases=releases)
 
     whole = made().fit(tiny_encoder, examples, ALL)
     with pytest.raises(StoppedError):

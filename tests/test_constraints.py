@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import filterfalse
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +19,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools.pins import CONSTRAINTS, ROOT, SBOM, pins_of, requirements_of
+from tools.pins import (
+    CONSTRAINTS,
+    HASHES,
+    HASHES_OF_TOOLS,
+    ROOT,
+    SBOM,
+    is_by_index,
+    pins_of,
+    requirements_of,
+)
 
 REQUIREMENTS = sorted(ROOT.glob("requirements*.txt"))
 REMEDY = "run `make lock`"
@@ -82,6 +97,81 @@ def test_the_check_of_pins_can_fail() -> None:
     assert "numpy" in pulled_in(["scipy"])
     with pytest.raises(ValueError, match="numpy has no single pin"):
         pins_of("numpy==1.0\nnumpy==2.0 ; python_version >= '3.12'")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.14", "3.15", "3.20"])
+@pytest.mark.parametrize("system", ["linux", "darwin", "win32", "freebsd14"])
+def test_no_platform_and_no_version_of_python_is_left_unchecked(version: str, system: str) -> None:
+    """pip passes over lines of other platforms, and would take their packages unchecked."""
+    lines = requirements_of(HASHES.read_text(encoding="utf-8"))
+    wanted = [Requirement(line) for line in lines if "==" in line]
+    here = {"python_version": version, "python_full_version": f"{version}.0",
+            "sys_platform": system, "platform_machine": "x86_64"}  # fmt: skip
+    skipped = {w.name for w in wanted if w.marker and not w.marker.evaluate(here)}
+    assert skipped <= {"colorama", "greenlet", "hf-xet", "tzdata", "watchdog"}, skipped
+
+
+def hashed(path: Path) -> dict[str, str]:
+    """Return the pins of a file of hashes; each has some."""
+    text = path.read_text(encoding="utf-8")
+    blocks = re.split(r"\n(?=[a-z])", re.sub(r"(?m)^#.*\n", "", text))
+    for block in blocks:
+        pin, *hashes = block.replace(" \\\n", "\n").splitlines()
+        assert hashes, f"{pin} has no hash"
+        assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", line) for line in hashes), pin
+    return pins_of("\n".join(block.splitlines()[0] for block in blocks))
+
+
+@pytest.mark.parametrize("path", [HASHES, HASHES_OF_TOOLS], ids=lambda path: path.name)
+def test_hashes_are_of_what_is_pinned(path: Path) -> None:
+    assert differing(hashed(path), pinned()) == {}, REMEDY
+    assert not list(filter(is_by_index, hashed(path)))
+
+
+def test_all_that_is_installed_has_hashes_but_what_indexes_serve_differently() -> None:
+    runs = requirements_of((ROOT / "requirements.txt").read_text(encoding="utf-8"))
+    tools = requirements_of((ROOT / "requirements-dev.txt").read_text(encoding="utf-8"))
+    assert set(filterfalse(is_by_index, pulled_in(runs))) <= set(hashed(HASHES)), REMEDY
+    known = {**hashed(HASHES), **hashed(HASHES_OF_TOOLS)}
+    assert set(filterfalse(is_by_index, pulled_in([*runs, *tools]))) <= set(known), REMEDY
+    assert set(filter(is_by_index, pulled_in(runs))) - {"torch"} <= set(pinned())
+    assert not set(hashed(HASHES)) & set(hashed(HASHES_OF_TOOLS)), "each in one file"
+
+
+def test_whoever_installs_asks_for_hashes_first() -> None:
+    for name in ("Makefile", "docs/Containerfile"):
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        installs = [line for line in lines if "pip install" in line and not line.startswith("#")]
+        first = [line for line in installs if "--require-hashes --no-deps -r hashes.txt" in line]
+        later = [line for line in installs if "-c constraints.txt" in line]
+        assert len(first) == len(later) > 0, name
+        for checked, rest in zip(first, later, strict=True):
+            assert installs.index(checked) + 1 == installs.index(rest), name
+
+
+def test_a_file_that_was_exchanged_is_refused(tmp_path: Path) -> None:
+    """pip's own check, on a wheel that is named like one of ours."""
+    name, version = "threadpoolctl", pinned()["threadpoolctl"]
+    wheel, about = tmp_path / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(f"{name}.py", "")
+        file.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        file.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{about}/RECORD", "")
+    text = HASHES.read_text(encoding="utf-8")
+    (block,) = re.findall(rf"(?ms)^{name}==.*?(?=^[a-z]|\Z)", text)
+    (tmp_path / "one.txt").write_text(block, encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--find-links", str(tmp_path),
+               "--no-deps", "--target", str(tmp_path / "there")]  # fmt: skip
+    plain = subprocess.run([*command, f"{name}=={version}"], capture_output=True, check=False)
+    assert plain.returncode == 0, plain.stderr
+    asked = [*command, "--upgrade", "--require-hashes", "-r", str(tmp_path / "one.txt")]
+    refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0 and "DO NOT MATCH THE HASHES" in refused.stderr
 
 
 def test_constraints_hold_for_every_index_and_platform() -> None:

@@ -70,6 +70,26 @@ def test_every_defence(
     check(name, tiny_encoder)
 
 
+class Known:
+    """Gives each text the vector that it spells."""
+
+    name, dimension, fingerprint = "known", 4, "f"
+
+    def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
+        return np.array([text.split() for text in texts], np.float32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, each in DEFENCES.items() if each.acts_on == "vector" and not each.draws_noise],
+)
+def test_a_vector_is_protected_alike_whatever_stands_beside_it(name: str) -> None:
+    protected = make_defence(spec_of(name, dimension=2)).protect(Known())  # type: ignore[arg-type]
+    texts = ["0.26 -1.27 0.1 0.634", "30 -20 10 5", "0.001 0.002 -0.003 0.004"]
+    alone = np.concatenate([protected.encode([text]) for text in texts])
+    assert protected.encode(texts).tolist() == alone.tolist()
+
+
 def test_an_unknown_defence_is_refused_by_name() -> None:
     with pytest.raises(InvalidInputError, match="text_to_text"):
         make_defence("magic")

@@ -724,5 +724,5 @@ def test_a_hub_that_cannot_be_reached_is_one_message(
 
 def test_without_the_datasets_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install leakscope\[hub\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install datasets=="):
         load_corpus("hub:ada/notes")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_info
 
 from core.defences.deniability.engine import DeniabilityEngine
 from core.defences.deniability.envelopes import Envelopes
+from core.defences.deniability.sentence import DeniableSentence
 from core.defences.deniability.vocabulary import (
     NAMED_ETAS,
     eta_grid,
@@ -473,3 +475,13 @@ def test_shipped_and_live_statistics_agree(minilm: TransformerEncoder) -> None:
     spread = found.mean_n_w.std(0, ddof=1)
     assert len(found.seeds) >= 3 and spread.max() < 6
     assert stats.spearmanr(found.etas, found.mean_n_w[0])[0] == pytest.approx(1)
+
+
+def test_each_draw_counts_once_however_many_tokens_share_it() -> None:
+    """Of 3 tokens come back 3, 2, 0 and 0: 41.7 ± 1.96 · 50 / √4, by hand."""
+    star = np.float32([[1, 1, 9, 9], [1, 9, 9, 9]])  # of token 5, which stands twice, and of 7
+    encoder = SimpleNamespace(token_ids=lambda _: [[5, 5, 7]], tokens=["?"] * 8)
+    engine = SimpleNamespace(n_draws=4, envelopes=lambda _: SimpleNamespace(eta_star=star))
+    found = DeniableSentence(encoder, engine, "a text").unchanged(2.0)  # type: ignore[arg-type]
+    assert found.value == pytest.approx(125 / 3) and found.n == 4
+    assert found.ci95.low == 0 and found.ci95.high == pytest.approx(125 / 3 + 49)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 from served import serving
 
 from core.cli import COMMANDS, build_parser
+from core.corpora import apart
 from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
 from core.jobs import Jobs
 from core.vault import KEY, KEY_FILE, NO_CACHE
 from dashboard import command, policy
+from dashboard.apart import LONGEST_SECONDS
 from dashboard.policy import Policy
 
 ROOT = Path(__file__).parents[1]
@@ -37,12 +40,24 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert cell("uploads held for all visitors together") == f"{Policy.all_bytes // mb:,} MB"
     told = cell("slow jobs that wait, of one visitor and of all")
     assert told.startswith(f"{jobs.max_waiting_each} and {jobs.max_waiting};")
+    told = cell("slow jobs that wait, of one account or address")
+    assert told.startswith(f"{jobs.max_waiting - jobs.max_waiting_each}, ")
+    longest = cell("longest run of one slow job").replace("`", "").split()
+    patience = jobs.patience
+    assert [float(longest[0]), float(longest[2])] == [
+        patience.longest_seconds / 60, patience.crowded_longest_seconds / 60
+    ]  # fmt: skip
+    gigabytes, seconds = re.findall(r"`(\d+)`", cell("reading one upload"))
+    assert int(gigabytes) * 2**30 == apart.MOST_BYTES and int(seconds) == LONGEST_SECONDS
+    (seconds,) = re.findall(r"`(\d+)` s", cell("printing one report"))
+    assert int(seconds) == LONGEST_SECONDS
     assert f"{MAX_UPLOAD_ROWS:,} rows" in PAGE
     assert f"{jobs.keep_seconds / 60:.0f} minutes after it was last looked at" in PAGE
 
 
 def test_every_variable_that_is_named_is_read() -> None:
-    known = {policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS, "LEAKSCOPE_HOME"}
+    known = {policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS, policy.PROXY}
+    known |= {"LEAKSCOPE_HOME", "LEAKSCOPE_DEBUG"}
     known |= {KEY, KEY_FILE, NO_CACHE}
     assert set(re.findall(r"LEAKSCOPE_[A-Z_]+", PAGE + SECURITY + CONTAINER)) == known
 
@@ -58,7 +73,22 @@ def test_the_container_starts_a_server_that_the_command_knows() -> None:
         command._flags(build_parser("leakscope", {"serve": command}).parse_args([*words[0][1:]]))
     for path in re.findall(r"-[rc] (\S+\.txt)", CONTAINER):
         assert (ROOT / path).is_file()
-    assert re.search(r"^USER (?!root)", CONTAINER, re.MULTILINE)
+    assert re.search(r"^USER [1-9]\d*$", CONTAINER, re.MULTILINE), (
+        "a number is known not to be root"
+    )
+    assert re.search(r"^HEALTHCHECK .*localhost:8501/_stcore/health", CONTAINER, re.MULTILINE)
+
+
+def test_what_is_built_into_the_image_is_what_is_installed() -> None:
+    kept = (ROOT / ".containerignore").read_text(encoding="utf-8").splitlines()
+    assert kept[1] == "*", "what is not named stays out"
+    named = {line[1:] for line in kept if line.startswith("!")}
+    assert all((ROOT / name).exists() for name in named)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    needed = {name.rstrip("*") for name in packages} | {project["project"]["readme"], "LICENSE"}
+    needed |= {*re.findall(r"-[rc] (\S+\.txt)", CONTAINER), "pyproject.toml"}
+    assert named == needed
 
 
 def test_the_proxy_undoes_no_promise() -> None:
@@ -73,6 +103,17 @@ def test_the_proxy_undoes_no_promise() -> None:
 def test_the_tests_that_are_named_exist() -> None:
     named = re.findall(r"`(tests/\w+\.py)`", PAGE + SECURITY)
     assert named and all((ROOT / path).is_file() for path in named)
+
+
+def test_every_promise_has_tests_that_exist() -> None:
+    told = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    rows = [row for row in told.splitlines() if row.startswith("| ") and "held by" not in row]
+    assert len(rows) > 30
+    for row in rows:
+        tests = re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row)
+        assert tests, row
+        for path, name in tests:
+            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (path, name)
 
 
 def test_pages_below_a_base_path_are_guarded_alike(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_ties_count_as_their_share() -> None:
     assert list(score.to_dict()) == ["accuracy", "accuracy_ci95", "n", "n_candidates", "chance"]
     assert (score.score.chance, score.to_dict()["n"]) == (1.0, 400)
     assert score.score.ci95.low == pytest.approx(21.0, abs=0.1)
-    assert "in 25.0 % [21.0, 29.5] of 400" in str(score)
+    assert "in 25.0 % (95 % interval 21.0 to 29.5) of 400" in str(score)
 
 
 def test_a_fitted_encoder_keeps_the_contract(trained: DualEncoder) -> None:

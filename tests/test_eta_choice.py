@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_the_worst_token_decides(found: VocabularyDeniability) -> None:
     assert (chosen.eta, chosen.kept_by) == (10.0, 1.0)
     assert (
         chosen.sentence
-        == "Text to text at η = 10: every token is changed in at least 50% of cases."
+        == "Text to text at η = 10: every token is changed in at least 50% of cases (in 100 draws)."
     )
 
 
@@ -91,6 +93,67 @@ def test_refuses_a_corpus_without_tokens(found: VocabularyDeniability) -> None:
         token_inversion(found, {4: 2})
     with pytest.raises(InvalidInputError, match="between 0 and 1"):
         choose_by_corpus(found, {2: 1}, recovered=1.0)
+
+
+def test_no_eta_is_recommended_beyond_a_smaller_one_that_breaks_the_bound(
+    found: VocabularyDeniability,
+) -> None:
+    gap = replace(found, n_w=np.array([[0, 90, 10, 99]] * 3, np.uint16))
+    assert choose_by_tokens(gap, changed=0.5).eta == 10.0
+    assert choose_by_tokens(gap, changed=0.5, confidence=0.9).eta == 10.0
+    assert choose_by_corpus(gap, {2: 1}, recovered=0.5).eta == 10.0
+    assert choose_by_corpus(gap, {2: 1}, recovered=0.5, confidence=0.9).eta == 10.0
+    few = replace(found, s_w=np.array([[1, 70, 30, 2]] * 3, np.uint16))
+    assert choose_by_tokens(few, changed=0.1, distinct=5).eta is None, "at η 10 it is broken"
+    falling = replace(found, n_w=np.array([[90, 60, 10, 5]] * 3, np.uint16))
+    for confidence in (None, 0.9):
+        assert choose_by_tokens(falling, changed=0.5, confidence=confidence).eta is None
+        chosen = choose_by_corpus(falling, {2: 1}, recovered=0.5, confidence=confidence)
+        assert chosen.eta is None
+
+
+def test_a_certified_eta_allows_for_the_draws(found: VocabularyDeniability) -> None:
+    # By Clopper & Pearson at 0.05/3: 10 of 100 draws say at most 0.186, 20 at most 0.304.
+    chosen = choose_by_tokens(found, changed=0.8, confidence=0.95)
+    assert (chosen.eta, choose_by_tokens(found, changed=0.82, confidence=0.95).eta) == (10.0, None)
+    assert "certified with 95% confidence over all 3 tokens, from 100 draws" in chosen.sentence
+    certain = replace(found, n_w=np.array([[0, 0, 0, 100]] * 3, np.uint16))
+    assert choose_by_tokens(certain, changed=0.96, confidence=0.95).eta is None, "0 of 100 draws"
+    assert choose_by_tokens(certain, changed=0.0, confidence=0.95).eta == 80.0
+    by_corpus = choose_by_corpus(found, {2: 3, 9: 1}, recovered=0.3, confidence=0.95)
+    assert by_corpus.eta == 10.0 and "certified with 95% confidence" in by_corpus.sentence
+
+
+def test_a_certificate_is_wrong_no_more_often_than_it_says() -> None:
+    """Tokens that come back in just more than half of the cases are hardly ever certified."""
+    rng, n_wrong, n_plain = np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        n_w = rng.binomial(1000, 0.501, size=(20, 1)).astype(np.uint16)
+        made = _counted(n_w)
+        n_wrong += choose_by_tokens(made, changed=0.5, confidence=0.9).eta is not None
+        n_plain += choose_by_tokens(made, changed=0.5, share=0.05).eta is not None
+        corpus = {int(token): 1 for token in made.tokens}
+        n_wrong += choose_by_corpus(made, corpus, recovered=0.5, confidence=0.9).eta is not None
+    assert n_wrong <= 0.1 * 400 and n_plain > 0.9 * 400
+
+
+def _counted(n_w: np.ndarray) -> VocabularyDeniability:
+    n_tokens, n_etas = n_w.shape
+    return VocabularyDeniability(
+        encoder="hand", fingerprint="", candidates="regular", n_draws=1000, seeds=(0,),
+        seconds=0.0, tokens=np.arange(n_tokens), etas=np.linspace(10.0, 80.0, n_etas), n_w=n_w,
+        s_w=np.full(n_w.shape, 9, np.uint16), ranks=np.array([100]),
+        eta_at_rank=np.array([[90.0]], np.float32), mean_n_w=np.zeros((1, n_etas)),
+        mean_s_w=np.zeros((1, n_etas)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, 95.0])
+def test_a_confidence_is_a_share(found: VocabularyDeniability, confidence: float) -> None:
+    with pytest.raises(InvalidInputError, match="confidence must lie between 0 and 1"):
+        choose_by_tokens(found, changed=0.5, confidence=confidence)
+    with pytest.raises(InvalidInputError, match="confidence must lie between 0 and 1"):
+        choose_by_corpus(found, {2: 1}, recovered=0.5, confidence=confidence)
 
 
 def test_counts_every_token_of_a_corpus(tiny_encoder: TransformerEncoder) -> None:

@@ -122,6 +122,45 @@ def test_intervals_are_of_documents_where_these_are_given() -> None:
     assert plain.scores.token_set_f1_ci95.low == pytest.approx(50)
 
 
+def test_words_that_the_encoder_never_read_are_in_no_score() -> None:
+    class Short(RowEncoder):
+        """Reads the first three tokens of a text."""
+
+        def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+            ids = [[len(word) for word in text.split()] for text in texts]
+            return ids if is_whole else [row[:3] for row in ids]
+
+    texts = ["The pear, the apple!", "A fig for Zanzibar", "the pear", "The the"]
+    attack = ScriptedAttack(ANSWERS, KNOWN)
+    result = evaluate(attack, Short(texts), texts)
+    # Read: {pear}, {fig, for}, {pear}, nothing; unread: apple, zanzibar.
+    assert (result.n_words, result.n_unread, result.n_texts_cut) == (6, 2, 2)
+    assert result.vocabulary_coverage == pytest.approx(3 / 4)
+    # {pear, fig} on {pear}: P 1/2, R 1; {fig} on {fig}; {pear} on {pear}.
+    assert result.scores.recall == 100 and result.scores.precision == pytest.approx(100 * 2.5 / 3)
+    # All words: {pear, fig} on {pear} 2/3; {fig, mango} on {fig, for} 1/2; {pear} 1.
+    assert result.unrestricted_f1 == pytest.approx(100 * (2 / 3 + 1 / 2 + 1) / 3)
+    whole = evaluate(ScriptedAttack(ANSWERS, KNOWN), RowEncoder(texts), texts)
+    assert (whole.n_unread, whole.n_texts_cut, whole.scores.recall) == (
+        0,
+        0,
+        pytest.approx(250 / 3),
+    )
+
+
+def test_copies_of_texts_narrow_no_interval_of_an_evaluation() -> None:
+    texts, n = [text for text in TEXTS for _ in range(9)], 9
+    answers = [answer for answer in ANSWERS for _ in range(9)]
+    encoder = RowEncoder(texts)
+    vectors = np.arange(4 * n, dtype=np.float32)[:, None]
+    many = evaluate(ScriptedAttack(answers, KNOWN), encoder, texts, vectors=vectors)
+    once = evaluate(*scripted(), TEXTS)  # type: ignore[arg-type]
+    assert (many.scores.n, many.scores.n_distinct, once.scores.n_distinct) == (27, 3, 3)
+    for name in ("precision", "recall", "token_set_f1", "weighted_f1"):
+        assert many.scores.score(name).said(6) == once.scores.score(name).said(6)
+    assert many.unrestricted.said(6) == once.unrestricted.said(6)
+
+
 def test_second_vocabulary_restricts_targets_answers_and_baseline() -> None:
     other = Vocabulary(("fig", "pear", "kiwi"), (9, 1, 1), 10)
     result = evaluate(*scripted(), TEXTS, vocabulary=other)  # type: ignore[arg-type]

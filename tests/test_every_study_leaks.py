@@ -56,6 +56,11 @@ LEAK_TESTS = {
         "test_who_knows_by_heart_reads_no_more_than_a_guess",
         "test_texts_that_are_nearly_known_would_be_read",
     ),
+    "listed": (
+        "test_listed",
+        "test_who_knows_by_heart_finds_no_candidate",
+        "test_texts_that_are_nearly_known_would_be_found",
+    ),
     "adversarial": (
         "test_adversarial_leaks",
         "test_who_knows_texts_by_heart_guesses",

@@ -10,11 +10,20 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = (
     ("core.errors", "core.assets", "core.glossary"),
-    ("core.vectors", "core.results", "core.said", "core.ranges", "core.units", "core.places"),
+    (
+        "core.vectors",
+        "core.results",
+        "core.said",
+        "core.ranges",
+        "core.units",
+        "core.places",
+        "core.spreadsheets",
+    ),
     (
         "core.protocols",
         "core.specs",
         "core.text",
+        "core.language",
         "core.cache_folder",
         "core.store",
         "core.durable",
@@ -32,6 +41,7 @@ FLOORS = (
     ("core.names", "core.defences"),
     ("core.projection",),
     ("core.studies",),
+    ("core.browser",),
     ("core.figures",),
     ("core.story",),
     ("core.jobs",),

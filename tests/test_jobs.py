@@ -351,9 +351,38 @@ def test_one_visitor_cannot_fill_the_queue(make_jobs: Callable[..., Jobs], tmp_p
     (tmp_path / "go").touch()
 
 
-def test_who_waits_is_told_how_long_once_that_is_known(
+def test_who_comes_back_by_another_name_gets_no_other_turn(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
+    jobs = make_jobs(max_waiting=8, max_waiting_each=2)
+    started(jobs, tmp_path, owner="first", share="there")
+    more = [jobs.start(job_work.answer, i, owner=f"name {i}", share="there") for i in range(5)]
+    other = jobs.start(job_work.answer, 9, owner="other", share="elsewhere")
+    order = [seen(jobs, job_id).n_before for job_id in (*more, other)]
+    assert order == [2, 3, 4, 5, 6, 1], "one turn for all of them, as they came"
+    jobs.start(job_work.answer, 6, owner="name 6", share="there")
+    with pytest.raises(InvalidInputError, match="6 slow jobs are waiting already, of all who come"):
+        jobs.start(job_work.answer, 7, owner="name 7", share="there")
+    assert jobs.start(job_work.answer, 8, owner="another", share="third"), (
+        "there is room for others"
+    )
+    (tmp_path / "go").touch()
+
+
+def test_those_of_one_share_take_turns_among_themselves() -> None:
+    turns: Turns[str] = Turns()
+    for owner, share in ("ax", "ax", "bx", "cy", "cy"):
+        turns.add(owner, owner, share=share)
+    turns.add("d", "d")
+    order = turns.in_order()
+    assert order == ["a", "c", "d", "b", "c", "a"]
+    assert [turns.take() for _ in range(len(turns))] == order and turns.count_of_share("x") == 0
+
+
+def test_who_waits_is_told_how_long_once_that_is_known(
+    make_jobs: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.jobs.entry._LEAST_SECONDS", 1e9)  # how far it is tells nothing here
     jobs = make_jobs()
     (tmp_path / "go").touch()
     taken = final(jobs, started(jobs, tmp_path)).seconds
@@ -491,6 +520,21 @@ def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits(
     second = jobs.start(job_work.answer, "its turn")
     assert final(jobs, second).result == "its turn"
     assert seen(jobs, first).state is JobState.STOPPED
+
+
+def test_no_work_runs_for_ever_and_less_long_where_another_waits(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    jobs = make_jobs(patience=Patience(longest_seconds=6.0))
+    alone = final(jobs, jobs.start(job_work.gate, tmp_path))  # a full machine may not even begin it
+    assert alone.state is JobState.FAILED and "longest that one job may take, so" in alone.error
+    jobs, folder = make_jobs(patience=Patience(crowded_longest_seconds=0.2)), tmp_path / "second"
+    folder.mkdir()
+    first = started(jobs, folder)
+    time.sleep(0.6)
+    assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
+    assert final(jobs, jobs.start(job_work.answer, "its turn")).result == "its turn"
+    assert "may take while others wait" in seen(jobs, first).error
 
 
 def test_work_that_is_silent_for_ages_gives_way_where_another_waits(

@@ -90,6 +90,10 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
                      "private_head:epsilon=1"),
         "attributes": f"who={s.news}", "label_column": "label", "n_labels": 2, "membership": "news",
     },
+    "listed": lambda s: {
+        "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news), "seeds": (0,),
+        "defences": ("none", "gaussian", "truncation"),
+    },
     "adversarial": lambda s: {
         "target": str(s.news), "label_column": "label", "tasks": (f"news={s.news}",),
         "encoders": (f"mlm:{s.encoder}", "dual_lstm"), "seeds": (0,),
@@ -264,7 +268,7 @@ PRIVATE = "private-training"
 UNDER_NOISE = ("constrained", "adaptive")
 """They train networks that read what the noise leaves, and attack nothing."""
 
-OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes", *UNDER_NOISE)
+OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes", "listed", *UNDER_NOISE)
 """Studies that put no attack of inversion to the test."""
 
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
@@ -288,7 +292,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     ),
     "the version of an attack on an attribute": (
         raise_versions("attribute_attack"),
-        {*STUDIES, "tuning"} - {"attributes", "adversarial", "tradeoff"},
+        {*STUDIES, "tuning"} - {"attributes", "adversarial", "listed", "tradeoff"},
     ),
     "the version of a network under noise": (
         raise_versions("reader"),
@@ -302,7 +306,8 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "the version of a defence": (
         raise_versions("defence"),
         {*STUDIES, "tuning"}
-        - {"reconstruct", "deniability", "audit", "replacements", "tradeoff", *UNDER_NOISE},
+        - {"reconstruct", "deniability", "audit", "replacements", "listed", "tradeoff"}
+        - {*UNDER_NOISE},
     ),
     "the version of a trained defence": (
         raise_versions("trained_defence"),
@@ -334,6 +339,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
             "audit",
             "replacements",
             "memorisation",
+            "listed",
             "tradeoff",
             "tuning",
             OURS,

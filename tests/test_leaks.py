@@ -34,6 +34,18 @@ from core.studies.tuning import TuningStudy
 from core.studies.tuning import run as search
 
 
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(autouse=True)
+def leakscope_home(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the vectors of the articles from test to test: all encode the same."""
+    monkeypatch.setenv("LEAKSCOPE_HOME", str(shared_home))
+    return shared_home
+
+
 @pytest.fixture(autouse=True, scope="module")
 def memory() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -14,8 +14,8 @@ from core.attacks.membership.classifiers.evaluation import Plan, evaluate
 from core.attacks.membership.classifiers.outputs import Outputs
 from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
-from core.attacks.membership.rates import clopper_pearson
 from core.errors import InvalidInputError
+from core.intervals import clopper_pearson
 from core.results import Interval, Score
 from core.specs import settings_of
 from core.studies import (

@@ -200,6 +200,34 @@ def test_a_is_tuned_on_shadow_models_and_a_single_one_leaves_it() -> None:
     assert fitted.a_ == tuned_a(confidences, shadows.members)
 
 
+def oracle_a(p: Any, members: Any) -> float:
+    """The `a` of the highest mean AUC, by the models other than the one that plays the target."""
+    totals = dict.fromkeys(np.round(np.arange(11) / 10, 1).tolist(), 0.0)
+    for played in range(min(len(p), 4)):
+        others = [k for k in range(len(p)) if k != played]
+        known = [i for i in range(p.shape[1]) if not all(members[k][i] for k in others)]
+        for a in totals:
+            told: dict[bool, list[float]] = {True: [], False: []}
+            for i in known:
+                outside = statistics.mean(p[k][i] for k in others if not members[k][i])
+                told[bool(members[played][i])].append(
+                    p[played][i] / (0.5 * ((1 + a) * outside + (1 - a)))
+                )
+            pairs = [(x > y) + (x == y) / 2 for x in told[True] for y in told[False]]
+            totals[a] += statistics.mean(pairs)
+    best = max(totals.values())
+    return min(a for a, total in totals.items() if total > best - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_is_tuned_without_what_the_played_model_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    members = rng.random((3, 40)) < 0.5
+    level = rng.uniform(0.02, 0.9, 40)
+    p = np.clip(level * np.where(members, 1.15, 1.0) * rng.uniform(0.7, 1.3, (3, 40)), 0.01, 0.99)
+    assert tuned_a(p, members) == oracle_a(p, members)
+
+
 def test_settings_out_of_range_are_refused() -> None:
     _, shadows = world(0, n=50)
     for attack in (RMIA(gamma=0.5), RMIA(is_online=False, a=2.0), SummedLikelihood("rmia")):

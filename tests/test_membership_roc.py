@@ -6,22 +6,24 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom, norm, t
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from core.attacks.membership.rates import melded_curve_interval, melded_interval
 from core.attacks.membership.roc import (
     Ranking,
+    _Draws,
     advantage,
     auc,
     auc_difference,
     best_threshold,
-    clopper_pearson,
     curve,
     predictive_value,
     shuffled,
     tpr_at_fpr,
 )
 from core.errors import InvalidInputError
+from core.intervals import clopper_pearson
 
 MEMBERS = np.array([True, True, True, False, False, False])
 
@@ -115,13 +117,73 @@ def test_the_rate_at_a_small_false_positive_rate() -> None:
     ranking = Ranking(np.concatenate([outside, inside]), members)
     at = tpr_at_fpr(ranking, 0.01)  # ten of the thousand may lie above: 990 to 999
     assert at.threshold == 989.0 and at.tpr.value == 0.75
-    assert at.tpr.ci95 == clopper_pearson(3, 4) and at.tpr.chance == 0.01
-    assert at.is_resolvable and at.said().startswith("0.750 [0.194")
-    assert at.to_dict()["value"] == 0.75  # type: ignore[index]
-    assert tpr_at_fpr(ranking, 0.001).is_resolvable
+    exact = clopper_pearson(3, 4)
+    assert at.tpr.ci95.low < exact.low and at.tpr.ci95.high == pytest.approx(exact.high, abs=0.01)
+    assert at.tpr.chance == 0.01
+    assert at.resolution == "resolvable" and at.said().startswith("0.750 [0.")
+    coarse = tpr_at_fpr(Ranking(ranking.scores[1:], members[1:]), 0.01)
+    assert coarse.resolution == "coarse" and coarse.is_shown
+    assert coarse.said().endswith("] (coarse)")
+    assert tpr_at_fpr(ranking, 0.001).resolution == "coarse"
     few = tpr_at_fpr(Ranking(ranking.scores[2:], members[2:]), 0.001)
-    assert not few.is_resolvable and few.said() == "not resolvable with 998 non-members"
-    assert few.to_dict() == few.said()
+    assert few.resolution == "not resolvable" and not few.is_shown
+    assert few.said() == "not resolvable with 998 non-members"
+
+
+def by_hand(inside: list[float], outside: list[float], fpr: float, rate: float) -> list[float]:
+    """Return the two mixtures of a melded interval at a rate, summed one by one."""
+    n, m = len(outside), len(inside)
+    ranked = [math.inf, *sorted(outside, reverse=True), -math.inf]
+    low = high = 0.0
+    for above in range(n + 1):
+        weight = binom.pmf(above, n, fpr)
+        fewest = sum(score > ranked[above] for score in inside)
+        most = sum(score > ranked[above + 1] for score in inside)
+        low += weight * (beta.cdf(rate, fewest, m - fewest + 1) if fewest else 1.0)
+        high += weight * (beta.cdf(rate, most + 1, m - most) if most < m else 0.0)
+    return [low, high]
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.25])
+def test_the_interval_melds_the_rank_of_the_threshold_with_clopper_pearson(fpr: float) -> None:
+    rng = np.random.default_rng(3)
+    inside, outside = rng.normal(1, 1, 12), rng.normal(0, 1, 20)
+    found = melded_interval(inside, outside, fpr)
+    below = by_hand(inside.tolist(), outside.tolist(), fpr, found.low)[0]
+    is_free = found.low == 0 and below > 0.025  # no non-member may lie above the threshold
+    assert is_free or below == pytest.approx(0.025)
+    assert is_free == (fpr == 0.1)
+    assert by_hand(inside.tolist(), outside.tolist(), fpr, found.high)[1] == pytest.approx(0.975)
+
+
+def test_samples_of_one_unit_count_by_their_effective_number() -> None:
+    rng = np.random.default_rng(4)
+    inside, outside = rng.normal(1, 1, 200), rng.normal(0, 1, 200)
+    alone = melded_interval(inside, outside, 0.1)
+    each = np.arange(200)
+    assert melded_interval(inside, outside, 0.1, units=(each, each + 200)) == alone
+    copies = np.repeat(inside[:40], 5), np.repeat(outside[:40], 5)
+    units = np.repeat(np.arange(40), 5)
+    copied = melded_interval(*copies, 0.1, units=(units, units + 40))
+    once = melded_interval(inside[:40], outside[:40], 0.1)
+    assert copied.low <= once.low + 0.02 and copied.high >= once.high - 0.02, "copies add nothing"
+    one = melded_interval(inside, outside, 0.1, units=(each * 0, each + 200))
+    assert (one.low, one.high) == (0.0, 1.0), "a single user says nothing of others"
+    found = melded_interval(inside, outside, 0.1, units=(each // 2, each // 2 + 100))
+    assert found.low < alone.low + 0.02 and found.high > alone.high - 0.02
+
+
+def test_a_stored_curve_has_about_the_interval_of_its_scores() -> None:
+    rng = np.random.default_rng(5)
+    inside, outside = rng.normal(1, 1, 400), rng.normal(0, 1, 400)
+    false, true = curve(Ranking(np.r_[inside, outside], np.arange(800) < 400))
+    points = list(zip(false.tolist(), true.tolist(), strict=True))[1:]
+    found = melded_curve_interval(points, 0.1, 400, 400)
+    exact = melded_interval(inside, outside, 0.1)
+    assert found.low == pytest.approx(exact.low, abs=0.01)
+    assert found.high == pytest.approx(exact.high, abs=0.01)
+    coarse = melded_curve_interval([*points[::20], points[-1]], 0.1, 400, 400)
+    assert coarse.low <= found.low and coarse.high >= found.high
 
 
 def test_tied_non_members_are_not_accused_beyond_the_rate() -> None:
@@ -133,8 +195,8 @@ def test_tied_non_members_are_not_accused_beyond_the_rate() -> None:
 def test_rates_are_resolved_by_users_where_they_are_the_unit() -> None:
     users = np.repeat(np.arange(20), 100)
     ranking = Ranking(np.random.default_rng(1).standard_normal(2000), users < 10, users.tolist())
-    assert tpr_at_fpr(ranking, 0.1).is_resolvable
-    assert not tpr_at_fpr(ranking, 0.01).is_resolvable
+    assert tpr_at_fpr(ranking, 0.1).resolution == "coarse", "ten users, of whom one is expected"
+    assert tpr_at_fpr(ranking, 0.01).resolution == "not resolvable"
 
 
 def test_the_best_threshold_is_the_largest_gain_and_lies_between_scores() -> None:
@@ -210,3 +272,11 @@ def test_intervals_are_the_seeds() -> None:
     ranking = normal(80, 0.5, 8)
     assert auc(ranking, seed=1) == auc(ranking, seed=1)
     assert auc(ranking, seed=1).ci95 != auc(ranking, seed=2).ci95
+
+
+@pytest.mark.parametrize("n_units", [2, 5, 40])
+def test_the_ends_of_an_auc_stand_as_far_as_students_t_by_hand(n_units: int) -> None:
+    draws = _Draws(np.arange(4), np.ones((1, 4)), n_units)
+    found = np.linspace(0.4, 0.6, 1001)  # its quantiles lie .095 from the middle
+    half = 0.095 * t.ppf(0.975, n_units - 1) / norm.ppf(0.975)
+    assert draws.ends(found, 0.5) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-4)

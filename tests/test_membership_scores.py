@@ -159,7 +159,7 @@ def test_rows_measured_before_are_drawn_by_the_others_scores(opened: Open, tmp_p
     page = opened(folder)
     assert not page.error
     lines = table_of(page)
-    assert len(lines) >= 5 and "above, of non-members" in lines[0]
+    assert len(lines) >= 5 and "above, of non-members, %: from" in lines[0]
     assert sum(float(line["members, %"]) for line in lines) == pytest.approx(100, abs=0.5)
     assert "At least half of the members score above" in said(page)
     assert len(page.get("plotly_chart")) >= 2

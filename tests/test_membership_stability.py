@@ -11,7 +11,8 @@ import pytest
 from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan, evaluate
 from core.attacks.membership.classifiers.example import simulated_outputs
 from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import AtRate, clopper_pearson
+from core.attacks.membership.rates import AtRate
+from core.intervals import clopper_pearson
 from core.results import Interval, Score
 from core.studies.membership_classifier_tables import markdown
 from core.studies.membership_stability import (

@@ -378,5 +378,5 @@ def test_privacy_needs_opacus_and_a_transformer(
     with pytest.raises(InvalidInputError, match="takes 'transformer'"):
         audit_model(texts, SMALL, plan, 0)
     monkeypatch.setitem(sys.modules, "opacus", None)
-    with pytest.raises(MissingDependencyError, match=r"leakscope\[private\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install opacus=="):
         audit_model(texts, replace(SMALL, model="transformer"), plan, 0)

@@ -73,7 +73,7 @@ def test_a_failed_cell_says_why_and_loses_nothing(
     monkeypatch.setitem(sys.modules, "opacus", None)
     rows = run_study("memorisation", study(corpus, insertions=(1,), seeds=(0,),
                                            audit_epsilons=(4.0,)), tmp_path)  # fmt: skip
-    assert ["leakscope[private]" in row.error for row in rows] == [False] * 2 + [True] * 4
+    assert ["pip install opacus==" in row.error for row in rows] == [False] * 2 + [True] * 4
     assert "## Failed" in markdown(rows)
 
 

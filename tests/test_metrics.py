@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval, ratio_interval, student_interval
+from core.intervals import (
+    bootstrap_interval,
+    constant_interval,
+    ratio_interval,
+    student_interval,
+)
 from core.metrics import idf_weights, mean_over_seeds, score_words, token_set_scores
 from core.rank_correlation import spearman_correlation
 from core.results import Interval, Score
@@ -96,13 +101,14 @@ def test_given_weights_replace_the_idf() -> None:
     assert scores.weighted_recall == pytest.approx(75)
 
 
-def test_perfect_and_useless_answers_have_degenerate_intervals() -> None:
+def test_perfect_and_useless_answers_have_intervals_that_end_at_their_bound() -> None:
     targets = [{"a", str(i)} for i in range(20)]
     perfect = score_words(targets, targets)
     assert (perfect.token_set_f1, perfect.weighted_f1, perfect.exact_set_rate) == (100, 100, 100)
-    assert (perfect.token_set_f1_ci95.low, perfect.token_set_f1_ci95.high) == (100, 100)
+    assert perfect.token_set_f1_ci95 == constant_interval(100.0, 20, 0.0, 100.0)
     useless = score_words([set()] * 20, targets)
-    assert (useless.token_set_f1, useless.token_set_f1_ci95.high) == (0, 0)
+    assert (useless.token_set_f1, useless.token_set_f1_ci95.low) == (0, 0)
+    assert useless.token_set_f1_ci95 == constant_interval(0.0, 20, 0.0, 100.0)
     assert math.isnan(useless.name_recall)
 
 

@@ -183,19 +183,24 @@ def test_candidates_are_plain_data():
     assert Candidates(torch.arange(2), torch.zeros(2)).ids.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "targets",
+    [TARGETS, [np.array([0]), np.array([1, 2, 5]), np.array([0, 3])]],
+    ids=["padding beside other words", "padding beside the first word"],
+)
 def test_a_drawn_words_logit_is_corrected_by_how_likely_it_was_and_an_own_words_is_not(
-    network, vectors
+    network, vectors, targets
 ):
     """At the first step Z is Σ_own exp z_w + Σ_others exp z_w / P(w is drawn)."""
     ids, p = [0, 1, 2, 3, 5, 7, 9], [0.9, 0.4, 0.5, 0.8, 0.6, 0.7, 0.25]
     drawn = Candidates(torch.tensor(ids), torch.tensor(p).log())
-    loss = msp_loss(network, vectors, TARGETS, drawn, n_steps=1)
+    loss = msp_loss(network, vectors, targets, drawn, n_steps=1)
     u, h, c = network.start(vectors)
     h, _ = network.advance(u, h, c)
     logits = (h @ network.words.T + network.bias).detach().double().numpy()
     expected = [
         np.log(sum(np.exp(row[w]) / (1.0 if w in t else q) for w, q in zip(ids, p, strict=True)))
         - np.mean([row[w] for w in t])
-        for row, t in zip(logits, TARGETS, strict=True)
+        for row, t in zip(logits, targets, strict=True)
     ]
     assert loss.item() == pytest.approx(np.mean(expected), rel=1e-5)

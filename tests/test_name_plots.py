@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from core.figures.names import _INK, _SHADES, name_map
+from core.figures.names import _INK, _SHADES, name_attackers, name_map
+from core.names.experiment import NOT_TESTABLE, NameAttacker
 from core.rates import rate_of
 
 BACKGROUND = ("#FFFFFF", "#12161B")
@@ -39,3 +41,24 @@ def test_the_frame_is_as_wide_as_its_cell_and_within_the_axes() -> None:
     (frame,) = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, -0.5, 0.5)
     assert figure.layout.xaxis.range[0] < frame.x0 and figure.layout.yaxis.range[1] < frame.y0
+
+
+def test_a_name_that_cannot_be_answered_has_no_number_and_is_hatched() -> None:
+    cells = [[rate_of(0, 2), rate_of(1, 2), rate_of(0, 2)]]
+    figure = name_map(["Quell"], ["Quell", "Orrin", "Lind"], cells, testable=[False, True, True])
+    heat, hatched, points = figure.data
+    assert list(heat.z[0]) == [None, 50, 0]
+    assert list(hatched.x) == [0] and hatched.marker.pattern.shape == "/"
+    assert NOT_TESTABLE in points.text[0] and NOT_TESTABLE not in points.text[2]
+    assert len(name_map(["Quell"], ["Quell"], [[rate_of(0, 2)]]).data) == 2
+
+
+def test_an_attacker_that_could_not_be_tested_has_no_bar_of_zero() -> None:
+    found = [
+        NameAttacker(knows="", rate=replace(rate_of(0, 0), chance=0.0), n_found=0, n_asked=0),
+        NameAttacker(knows="alone", rate=replace(rate_of(2, 4), chance=25.0), n_found=2, n_asked=4),
+    ]
+    tested, hatched, guessing = name_attackers(found).data
+    assert list(tested.x) == [50] and "2 of 4" in tested.text[0]
+    assert list(hatched.text) == [NOT_TESTABLE] and hatched.marker.pattern.shape == "/"
+    assert list(guessing.x) == [25]

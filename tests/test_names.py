@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,16 @@ import pytest
 from core.encoders.transformer import TransformerEncoder
 from core.errors import ArtifactError, InvalidInputError
 from core.names.augmentation import sentences_with_names
-from core.names.discovery import find_names, names_of_column
-from core.names.experiment import MOST_NAMES, run_experiment
+from core.names.discovery import find_names, likely_names, names_of_column
+from core.names.experiment import MOST_NAMES, NOT_TESTABLE, run_experiment
 from core.names.matching import holds_name, put_name
 from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
 from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.sentences import NamedSentence, documents_of, read_sentences, sentences_of
+from core.names.sentences import NamedSentence, read_sentences, sentences_of, units_of_sentences
 from core.names.substitution import first_candidate, substitute_names
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.rates import mean_rate, rate_by_document, rate_of
-from core.results import Interval, RecoveredWord, Recovery
+from core.results import RecoveredWord, Recovery
 from core.store import write_json
 from core.studies.domains import Domain
 from core.studies.names_parts import matrix_row
@@ -53,7 +54,9 @@ def test_a_name_is_read_as_first_name_and_surname(written: str, first: str, surn
 @pytest.mark.parametrize(
     ("written", "told"),
     [("", "empty"), ("🙂", "no surname"), ("Ada Q", "no surname"), ("x" * 100_000, "characters"),
-     ("x" * 81, "at most 80"), ("a\0b", "null byte"), (",", "no surname")],
+     ("x" * 81, "at most 80"), ("a\0b", "null byte"), (",", "no surname"),
+     ("+39 02 5550142", "not a person's name"), ("Ada Quell 555 0142", "not a person's name"),
+     ("IT60X0542811101000000123456", "not a person's name"), ("ada@quell.org", "not a person's")],
 )  # fmt: skip
 def test_what_is_no_name_is_told(written: str, told: str) -> None:
     with pytest.raises(InvalidInputError, match=told):
@@ -170,6 +173,36 @@ def test_people_are_found_and_places_and_posts_are_not() -> None:
     assert find_names([*NEWS, *shared], 10) == (ADA,), "Orrin is nobody's own"
 
 
+@pytest.mark.parametrize(
+    ("text", "unknown", "names"),
+    [
+        ("Call Ada Quell on 555 0142.", "quell 0142", ["Ada Quell"]),
+        ("Mr Orrin's dog bit Ada van der Quell; she cried.", "orrin quell",
+         ["Orrin", "Ada van der Quell"]),
+        ("Pay IBAN DE89 3704, BIC QUELLX.", "iban de89 3704 bic quellx", []),
+        ("Write to quell@orrin.org or see quell.org/Orrin1.", "quell orrin org orrin1", []),
+        ("Ring 0039 02 5550142 before noon.", "0039 5550142", []),
+        ("Yesterday Quell left.", "quell", ["Quell"]),
+        ("Quell left.", "quell", ["Quell"]),
+        ("The factory in Leeds closed.", "quell", []),
+        ("ada quell rang from 555 0142", "quell 0142", ["quell"]),
+        ("We met Quell. Quell, Ada Quell's aunt, left.", "quell", ["Quell"]),
+        ("Please call John Smith on 555-0142 about the refund.", "", ["John Smith"]),
+        ("Please call John on Friday, 2 March.", "friday march", []),
+        ("We were in Hamburg and in New York at the Grand Hotel.", "hamburg", []),
+        ("Pay the rent in Ada Quell's flat.", "quell", ["Ada Quell"]),
+        ("Please wait.", "", []),
+        ("Bitte rufen Sie Frau Ada Quell an.", "bitte rufen quell", ["Ada Quell"]),
+    ],
+)  # fmt: skip
+def test_likely_names_are_words_with_a_capital_and_no_numbers(
+    text: str, unknown: str, names: list[str]
+) -> None:
+    found = likely_names(text, set(unknown.split()))
+    assert [name.full for name in found] == names
+    assert all(holds_name(text, name) for name in found)
+
+
 def test_a_column_of_names_is_used(tmp_path: Path) -> None:
     path = tmp_path / "named.parquet"
     people = [["Ada Quell", "Ada"], [], ["Tom Orrin", "Ada Quell"], ["🙂 🙂"], None]
@@ -204,7 +237,7 @@ def test_trials_of_one_document_are_not_independent() -> None:
     assert width > 1.5 * (apart.ci95.high - apart.ci95.low), "ten documents, each of one kind"
     assert rate_by_document(hits, None) == rate_by_document(hits, [*map(str, range(40))]) == apart
     assert rate_by_document(hits[:20], documents[:20]).ci95 == rate_of(5, 5).ci95
-    assert rate_by_document(hits, ["d"] * 40).ci95 == Interval(0.0, 100.0), "of one: anything"
+    assert not rate_by_document(hits, ["d"] * 40).has_interval, "one document shows no spread"
     shares = np.linspace(0, 1, 40)
     assert mean_rate(shares, documents=documents).ci95 != mean_rate(shares).ci95
 
@@ -212,8 +245,11 @@ def test_trials_of_one_document_are_not_independent() -> None:
 def test_sentences_know_their_documents() -> None:
     texts = ["Quell left.", "Orrin and Quell met."]
     found = sentences_of(texts, [TOM, ADA], ["a", "b"])
-    assert documents_of(found) == ["b", "a", "b"]
-    assert documents_of(sentences_of(texts, [ADA])) is None
+    met, left = "orrin and quell met.", "quell left."
+    assert units_of_sentences(found) == [met, left, met], "documents of one text are that text"
+    assert units_of_sentences(sentences_of(texts, [ADA])) == [left, met]
+    many = sentences_of([*texts, "Quell sang."], [ADA], ["a", "b", "b"])
+    assert units_of_sentences(many) == ["a", "b", "b"]
 
 
 class Listing:
@@ -286,8 +322,11 @@ def test_the_studys_intervals_are_of_documents(tmp_path: Path) -> None:
         domain = Domain((), texts, documents)
         row = matrix_row(Reader(set()), Listing(), domain, [ADA], cell)  # type: ignore[arg-type]
         assert (row.scores["diagonal"].value, row.scores["diagonal"].n) == (100, 2)
-        assert row.scores["diagonal"].ci95 == rate_of(n, n).ci95
-        assert matrix_of(row)[0][0].ci95 == rate_of(n, n).ci95
+        found = row.scores["diagonal"], matrix_of(row)[0][0]
+        if n == 1:
+            assert not any(score.has_interval for score in found), "of one document"
+        else:
+            assert all(score.ci95 == rate_of(n, n).ci95 for score in found)
 
 
 def test_a_multi_word_surname_is_read_in_whole_alone() -> None:
@@ -378,7 +417,27 @@ def test_an_experiment_knows_counts_and_refuses_too_much() -> None:
     found = run_experiment(First(set()), Axes(), SENTENCES, [ADA, TOM])  # type: ignore[arg-type]
     assert found.training_counts == (7, 0) and len(found.probed) == 6
     assert set(found.probes) == set(KNOWLEDGE)
-    assert [row["read, %"] for row in found.table()] == [100.0] * 4
+    assert [row["read, %"] for row in found.table()] == [100.0, None, 100.0, None]
+    assert [row["note"] for row in found.table()] == ["", NOT_TESTABLE, "", NOT_TESTABLE]
+    words = found.attackers()[0]
+    assert (words.knows, words.n_found, words.n_asked) == ("", 2, 2), "Orrin is not counted"
+    none = replace(found, training_counts=(0, 0)).attackers()[0]
+    assert not none.is_testable and not none.beats_guessing and np.isnan(none.rate.value)
+
+    def with_scores(**scores: float) -> str:
+        """Return who is strongest where the probes score the right name so much higher."""
+        probes = {
+            knows: Probing(
+                np.where(np.eye(2)[probe.truth] > 0, scores.get(knows, -1.0), 0.0).astype("f4"),
+                probe.truth,
+            )
+            for knows, probe in found.probes.items()
+        }
+        other = replace(found, probes=probes, training_counts=(0, 0))
+        return other.strongest().knows
+
+    assert with_scores(sentence=1.0) == "sentence"
+    assert with_scores(sentence=1.0, alone=1.0) == "alone", "of equals, the one that knows least"
     for sentences, names, told in (
         (SENTENCES, [ADA], "one name"),
         (SENTENCES, [PersonName(f"Quell{i}x") for i in range(MOST_NAMES + 1)], "at most 12"),

@@ -26,7 +26,7 @@ from core.errors import ArtifactError
 from core.specs import DefenceSpec
 from core.story.views import told
 from core.studies.deniability_tables import markdown as deniability_markdown
-from core.studies.odds import ODDS, kept_odds, odds_note, odds_of, odds_told
+from core.studies.odds import COMPOSED, ODDS, kept_odds, odds_note, odds_of
 from core.studies.privacy_tables import constrained_markdown
 from core.studies.reconstruct import markdown as reconstruct_markdown
 from core.studies.tables import read_rows
@@ -104,6 +104,15 @@ def test_a_chain_and_a_network_promise_what_stands_first() -> None:
     assert kept_odds(chain, "minilm") == kept_odds(network, "minilm") == alone
 
 
+def test_a_sentence_is_promised_what_its_farthest_tokens_are() -> None:
+    spec = DefenceSpec.of("text_to_text", {"eta": 75.0})
+    assert kept_odds(spec, "minilm").endswith(" · 10^675 to 1")
+    found = odds_of(spec, "minilm")
+    assert found is not None and found.whole is not None
+    farthest = load_distances(SHIPPED).tokens.to_farthest
+    assert found.whole.epsilon == pytest.approx(75 * farthest.sum())
+
+
 def test_a_damaged_file_of_distances_is_refused(tmp_path: Path) -> None:
     whole = json.loads(SHIPPED.read_text("utf-8"))
     path = tmp_path / "distances.json"
@@ -140,7 +149,8 @@ def test_slides_that_name_an_eta_tell_its_odds() -> None:
     best = told("defences", {"task": "SST-2", "keep": "90"})
     (eta,) = re.findall(r"Text to text, η (\d+)", best.body)
     spec = DefenceSpec.of("text_to_text", {"eta": float(eta)})
-    assert odds_told(spec, "minilm") in best.body
+    found = odds_of(spec, "minilm")
+    assert found is not None and found.of_nearest in best.body, "all of them stand in the table"
     assert best.table is not None
     row = next(row for row in best.table.rows if row[0] == f"Text to text, η {eta}")
     assert f"odds up to {kept_odds(spec, 'minilm')}" in row[4]
@@ -156,13 +166,17 @@ def test_tables_of_networks_tell_the_odds_of_what_users_send() -> None:
     rows = read_rows(RESULTS / "constrained.json", "constrained")
     page = constrained_markdown(rows)
     head, *lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    place = head.index(ODDS.lower())
+    place, times = head.index(ODDS.lower()), head.index("releases of a text")
     for line in (each for each in lines if each != head):  # there is a table for each task
         name = next((n for n, entry in DEFENCES.items() if entry.title == line[1]), "")
         eta = {"eta": float(line[2])} if line[2].strip() else {}
-        assert line[place].strip() == kept_odds(DefenceSpec.of(name, eta), "minilm")
+        releases = {"Sequence representation": 20}.get(line[1], 3) if eta else 0
+        assert line[times].strip() == (str(releases) if eta else "")
+        said = kept_odds(DefenceSpec.of(name, eta), "minilm", releases) if eta else ""
+        assert line[place].strip() == said
         assert ("10^" in line[place]) == bool(eta)
-    assert f"Odds: {odds_note(SETTINGS[:2], 'minilm')}" in page
+    assert f"Odds: {odds_note(SETTINGS[:2], 'minilm').partition(' They cover')[0]}" in page
+    assert COMPOSED in page and "They cover one release" not in page
     elsewhere = [replace(row, facts={**row.facts, "encoder": "another"}) for row in rows]
     assert "10^" not in constrained_markdown(elsewhere), "of another encoder nothing is known"
 

@@ -17,7 +17,7 @@ from core.protocols import Vectors
 from core.specs import EncoderSpec
 
 pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="openvino is not installed: pip install leakscope[openvino]"
+    not is_installed(), reason="openvino is not installed: see README.md"
 )
 
 ROOT = Path(__file__).parent.parent

@@ -9,20 +9,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from tradeoff_rows import write
 
 from core.errors import ArtifactError
 from core.results import Interval, Score
 from core.studies.own_encoder import OwnLeak, article_search, measure_encoders
+from core.studies.representation_order import judge_own
 from core.studies.representation_summary import (
     FILES,
     SHIPPED,
     YOURS,
+    Leak,
+    Point,
     beside_own,
     load_representations,
 )
+from core.studies.tradeoff_choice import choose
 from core.studies.tradeoff_files import SHIPPED as TRADEOFF
 from core.studies.tradeoff_files import load_tradeoff, tradeoff_of
+from core.studies.tradeoff_told import point_said
 from core.tasks.outcomes import Hits
+from dashboard.representations.finding import measured_title, own_title
 from dashboard.representations.own import _told_apart
 
 ROWS = (TRADEOFF / "minilm.json").read_bytes()
@@ -92,6 +99,52 @@ def test_what_these_texts_do_not_bear_out_is_said() -> None:
     assert "leaks, not told apart by what is found" in _told_apart(one, measured(30.0, 201))
 
 
+def point(name: str, leak: float, useful: float | None) -> Point:
+    """Return an encoder under one attack, with intervals of two points to either side."""
+    f1 = Score(leak, Interval(leak - 2, leak + 2), 100, 4.0)
+    own = Leak(encoder=name, attack="msp", domain="cross", f1=f1, n_fitted_on=9, precision=1.0,
+               weighted_f1=1.0, own_vocabulary_f1=1.0, recall=float(leak))  # fmt: skip
+    use = None if useful is None else Score(useful, Interval(useful - 2, useful + 2), 50)
+    return Point(own, use)
+
+
+@pytest.mark.parametrize(
+    ("leak", "useful", "rival", "title"),
+    [
+        (50, 80, "minilm", "leaks more than"),
+        (30, 80, "minilm", "leaks less than every other that is as useful"),
+        (41, 80, "minilm", "does not leak significantly more or less than"),
+        (50, 70, "tfidf", "leaks more than"),
+        (50, 99, None, "is the most useful; no other shown is as useful"),
+        (50, None, None, "leaks about 5 of 10 words"),
+    ],
+)
+def test_an_encoder_of_ones_own_has_a_verdict_at_equal_usefulness(
+    leak: float, useful: float | None, rival: str | None, title: str
+) -> None:
+    shipped = [point("minilm", 40, 80), point("tfidf", 20, 70), point("hashing", 60, 80)]
+    (found,) = judge_own([*shipped, point(f"{YOURS}mine", leak, useful)])
+    assert (found.rival and found.rival.leak.encoder) == rival
+    assert own_title(found).replace("\\", "").startswith(f"{YOURS}mine {title}")
+    assert judge_own(shipped) == []
+    (alone,) = judge_own([point(f"{YOURS}mine", leak, useful)])
+    assert " of 10 words" in own_title(alone), "nothing to compare it with"
+
+
+def test_a_measured_encoder_has_a_verdict_beside_the_bundled_one() -> None:
+    def leak(name: str, f1: float) -> OwnLeak:
+        score = Score(f1, Interval(f1 - 2, f1 + 2), 300, 3.0)
+        hits = Hits(np.zeros(4, bool), 0.1)
+        return OwnLeak(encoder=name, dimension=32, f1=score, recall=f1, found=hits)
+
+    bundled = leak("minilm", 20)
+    assert measured_title(leak("mine", 30), bundled) == "mine leaks more than minilm"
+    assert measured_title(leak("mine", 10), bundled) == "mine leaks less than minilm"
+    alike = measured_title(leak("mine", 21), bundled)
+    assert alike == "mine does not leak significantly more or less than minilm"
+    assert "to a quick attack" in measured_title(bundled, bundled)
+
+
 def on(app: AppTest, page: str) -> AppTest:
     app.run()
     return app.switch_page(f"../pages/{page}.py").run()
@@ -107,12 +160,45 @@ def test_the_trade_off_shows_rows_of_ones_own_and_refuses_others(small_app: AppT
     assert not page.exception and page.error
 
 
+def test_after_an_upload_the_trade_off_is_about_the_visitors_rows(
+    small_app: AppTest, tmp_path: Path
+) -> None:
+    page = on(small_app, "tradeoff")
+    assert not page.title[0].value.startswith("In your study")
+    own = write(tmp_path).read_bytes()
+    page.file_uploader(key="own-tradeoff").upload("mine.json", own, "application/json").run()
+    assert not page.exception and not page.error
+    found = tradeoff_of(json.loads(own), "mine.json")
+    choice = choose(found, "SST-2")
+    assert choice.best is not None and choice.helps
+    title = (
+        f"In your study, for film reviews, whole sentences: liked or not (SST-2): "
+        f"{point_said(choice.best)} leaks the fewest words of settings that lose at most 4.0 points"
+    )
+    assert page.title[0].value.startswith(title)
+    assert choice.best.utility["SST-2"].said(0) in " ".join(m.value for m in page.markdown)
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    drawn = [x for t in figure["data"] if t.get("mode") == "lines+markers" for x in t["x"]]
+    assert sorted(drawn) == sorted(p.utility["SST-2"].value for p in found.points)
+    assert list(page.dataframe[1].value["useful"]) == [p.utility["SST-2"].value
+                                                       for p in found.points]  # fmt: skip
+    page.session_state["_story_asked"] = ("tradeoff", False)
+    page.run()
+    (placed,) = page.session_state["_story_pins"]
+    slide = placed.pin.slide
+    assert slide.title.startswith("In your study, ") and not placed.pin.is_live
+    assert any(choice.best.utility["SST-2"].said(0) in row for row in slide.table.rows)
+
+
 def test_representations_show_rows_of_ones_own(small_app: AppTest) -> None:
     page = on(small_app, "representations")
     own = (SHIPPED / FILES["encoders"]).read_bytes()
     page.file_uploader(key="own-representations").upload("mine.json", own, "application/json").run()
     assert not page.exception and not page.error
     assert f"{YOURS}minilm" in page.multiselect(key="rep_encoder").value
+    title = page.title[0].value.replace("\\", "")
+    assert title.startswith(YOURS) and " leaks " in title and "of 10 words" in title, title
+    assert "Its usefulness is not in your file" in " ".join(m.value for m in page.markdown)
     page.text_input(key="rep_own_encoder").set_value("mlm:nowhere").run()
     assert not page.exception and page.button(key="measure-own").label == "Measure this encoder"
 
@@ -137,3 +223,6 @@ def test_an_encoder_of_ones_own_is_measured_beside_the_bundled_one_when_asked(
     assert "minilm" in bundled and "(384 numbers a text)" in bundled
     assert all("of 100 articles, n = " in line for line in (own, bundled))
     assert any("told apart by what" in c.value for c in page.caption)
+    title = page.title[0].value.replace("\\", "")
+    assert title.startswith(name) and "than minilm" in title
+    assert "The word probe recovers" in " ".join(m.value for m in page.markdown)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,11 +16,13 @@ from core.defences.metric_dp.eta_grid import eta_steps
 from core.defences.registry import DEFENCES
 from core.errors import InvalidInputError
 from core.jobs import JobState
+from core.results import Interval, Score
 from core.specs import EncoderSpec
 from core.studies import replacements
 from core.studies.audit import BY_NOISE
+from core.studies.tradeoff_files import shipped_tradeoff
 from dashboard import cache, policy, state
-from dashboard.deniability import explain
+from dashboard.deniability import explain, views
 from dashboard.deniability import state as defence_state
 from dashboard.deniability.own_text import OWN
 
@@ -69,10 +73,54 @@ def slider(page: AppTest):
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert page.title[0].value.startswith("At η = 75, ")
+    assert any("η = " in part.value and "by the rule" in part.value for part in page.subheader)
+    assert "**Why.**" in " ".join(part.value for part in page.markdown)
+    (folded,) = [e for e in page.expander if "Two other rules" in e.label]
+    assert {button.key for button in folded.button} == {"use-worst", "use-most"}
     assert 20 < share(page) < 90
     assert "95 % interval" in page.markdown[0].value
     assert "came back unchanged" in html(page) and not page.error
     assert len(page.dataframe[0].value) > 5
+
+
+def sentence_of(value: float) -> Any:
+    """Return a sentence of six tokens, of which so many per cent come back at any η."""
+    score = Score(value, Interval(max(value - 1, 0), min(value + 1, 100)), 1000)
+    return SimpleNamespace(unchanged=lambda eta: score, ids=range(6))
+
+
+@pytest.mark.parametrize(
+    ("eta", "value", "verdict", "told"),
+    [
+        (200, 100.0, "your text is published unchanged: 100 %", "Already at η = 120"),
+        (120, 96.0, "your text is published unchanged: 96 %", "Still read"),
+        (90, 80.0, "most of your text is published unchanged: 80 %", "Still read"),
+        (75, 52.0, "52 % of your text's tokens come back", ""),
+        (45, 8.0, "hardly anything of your text is left: 8 %", "**What that costs.** At η = 45"),
+        (15, 0.1, "hardly anything of your text is left: 0", "Already at η = 45"),
+    ],
+)
+def test_the_verdict_changes_with_eta(eta: float, value: float, verdict: str, told: str) -> None:
+    title, beside = views.finding(sentence_of(value), eta, shipped_tradeoff("minilm"))
+    assert title.startswith(f"At η = {eta}, {verdict}") and told in beside
+    assert ("What that costs" in beside) is (value <= 10)
+    assert ("This protects almost nothing" in beside) is (value >= 95)
+    assert ("more than from vectors without a defence" in beside) is (eta >= 90)
+    assert ("**Useful**" in beside) is (value <= 10), "the cost is that of the measured tasks"
+
+
+def test_a_verdict_without_measured_costs_says_so() -> None:
+    _, beside = views.finding(sentence_of(1), 20, None)
+    assert "was not measured for this encoder" in beside
+    assert "Still read" not in views.finding(sentence_of(99), 200, None)[1]
+
+
+@pytest.mark.parametrize("value", [0.02, 0.2, 3.4, 99.4, 99.96, 100.0])
+def test_the_share_of_a_verdict_lies_within_its_interval(value: float) -> None:
+    title, beside = views.finding(sentence_of(value), 75, None)
+    shown = re.search(r"([\d.]+) % of", title)
+    ends = re.search(r"interval ([\d.]+) to ([\d.]+) %", beside)
+    assert shown and ends and float(ends[1]) <= float(shown[1]) <= float(ends[2]), title
 
 
 def test_the_rule_of_real_text_takes_a_file_of_ones_own(opened: Open) -> None:
@@ -217,7 +265,7 @@ def measured(page: AppTest) -> None:
 
 def test_another_encoder_answers_at_once_and_is_measured_when_asked(on_tiny: AppTest) -> None:
     page = on_tiny
-    assert slider(page).options[0] == "1.25" and "% of these tokens" in page.title[0].value
+    assert slider(page).options[0] == "1.25" and "tokens come back" in page.title[0].value
     assert not [b for b in page.button if b.key == "use-most"]
     assert any(c.value.startswith("Encoder: mlm") for c in page.caption)
     measured(page)
@@ -339,7 +387,7 @@ def exponent(told: str) -> int:
 
 def test_a_recommendation_names_its_mechanism_and_what_was_measured_near(opened: Open) -> None:
     page = opened(text=TEXT)
-    told = " ".join(m.value for m in page.markdown)
+    told = " ".join(m.value for m in [*page.markdown, *page.caption])
     assert "Every η here is for **Text to text**" in told
     assert "Sequence representation was measured from" in told
     assert told.count("Text to text at η = ") == 3

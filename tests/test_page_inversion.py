@@ -19,6 +19,7 @@ from dashboard import cache, state
 from dashboard.inversion import answers
 from dashboard.inversion import state as inversion_state
 from dashboard.inversion.settings import adjustable_settings
+from dashboard.names import state as names_state
 
 TEXT = "The government said the river is near the city of London."
 Open = Callable[..., AppTest]
@@ -114,12 +115,32 @@ def test_the_headline_the_card_and_the_scores_count_the_words_that_can_be_named(
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> None:
     page = opened(text="The zweigling visited Quendor with 48151 Łódźers.", attack="mlc")
     assert "no evidence of safety" in page.title[0].value
-    links = [link.proto for link in page.get("page_link")]
-    assert any("names" in link.page and "Ask the encoder" in link.label for link in links)
+    assert page.button(key="test-names").label == "Test 2 names"  # Quendor and Łódźers
     known = opened(text="The government said the river.", attack="mlc")
     assert "no evidence" not in known.title[0].value
-    assert not any("Ask the encoder" in link.proto.label for link in known.get("page_link"))
+    assert "test-names" not in {button.key for button in known.button}
     assert any("Read of words with a capital" in caption.value for caption in known.caption)
+
+
+def test_an_untested_name_is_carried_to_the_page_of_names(opened: Open) -> None:
+    text = "Please ring Dana Quendorf [home]\nunder 555 0142."
+    page = opened(text=text, attack="mlc")
+    page.button(key="test-names").click().run()
+    assert not page.exception
+    sentences = page.session_state[names_state.SENTENCES_KEY]
+    assert sentences == "Please ring Dana Quendorf (home) under 555 0142."
+    names = page.session_state[names_state.NAMES_KEY].split("\n")
+    assert names[0] == "Dana Quendorf" and len(names) == 5
+    numbers = opened(text="The code of the door is 48151623 and 42108.", attack="mlc")
+    assert "test-names" not in {button.key for button in numbers.button}, "numbers are no names"
+
+
+def test_a_name_that_was_missed_is_carried_to_the_page_of_names_too(opened: Open) -> None:
+    words = cache.opened("mlc", answers.ENCODER).vocabulary_.words
+    rare = [word for word in words[len(words) // 2 :] if word.isascii() and word.isalpha()]
+    name = next(word for word in rare if len(word) > 4).capitalize()
+    page = opened(text=f"On the phone the widow asked why {name} had paid.", attack="mlc")
+    assert page.button(key="test-names").label == f"Test {name} as a name"
 
 
 def test_typing_changes_the_answer(opened: Open) -> None:

@@ -162,7 +162,7 @@ def test_a_classifier_is_shown_with_its_curve_and_a_rate_that_cannot_be_told(
     assert votes.n_draws == 2 and "means over 2 draws" in told(page)
     assert votes.null is not None and "Of a model that was trained on neither it is" in told(page)
     assert votes.curve[0][0] * votes.n_outsiders >= 1 - 1e-9 and votes.curve[-1][0] == 1
-    assert not votes.at[-1].is_resolvable and "not resolvable" in told(page)
+    assert not votes.at[-1].is_shown and "not resolvable" in told(page)
     assert all(s.ci95.low <= s.value <= s.ci95.high for _, s in votes.curve)
     assert "chance alone says" in told(page)
 
@@ -248,12 +248,35 @@ def test_an_upload_is_attacked_as_by_the_command_and_stays_in_the_session(
     assert not page.error
     (table,) = [f.value for f in page.dataframe if "by lot" in f.value.columns]
     record = attack_upload(MemoryFile("answers.csv", content)).record
+    design = table[table["attack"].str.startswith("Shadow design alone")]
+    assert len(design) == 1 and "not above chance" in design["AUC"].iloc[0]
+    table = table.drop(design.index)
     assert len(table) == len(record["sample"]) + len(record["user"])
     aucs = {each["auc"] for level in ("sample", "user") for each in record[level].values()}
     assert {cell.split()[0] for cell in table["AUC"]} == {f"{100 * auc:.1f}" for auc in aucs}
     assert (table["found at 0.1 %"] == "not resolvable").all()
     assert "Simulated" not in told(page)
+    first = record["verdict"].partition(". ")[0].removesuffix(".")
+    assert f"Your classifier: {first}" in told(page)
     assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []
+
+
+def test_after_an_upload_the_page_is_about_the_file(opened: Open, rows_of_studies: Path) -> None:
+    page = upload(opened(rows_of_studies), as_csv())
+    assert not page.error and not page.exception
+    record = attack_upload(MemoryFile("answers.csv", as_csv())).record
+    first = record["verdict"].partition(". ")[0].removesuffix(".")
+    assert page.title[0].value.replace("\\", "") == f"Your classifier: {first}"
+    assert len(page.title) == 1, "what was measured here is no title any more"
+    assert any("What was measured here" in part.value for part in page.header)
+    page.button(key="add-to-story-membership").click().run()
+    assert not page.exception
+    (placed,) = page.session_state["_story_pins"]
+    slide = placed.pin.slide
+    assert slide.title == f"Your classifier: {first}" and slide.figure is not None
+    facts = dict(slide.facts)
+    assert "a file of one's own" in facts["Data"] and f"{record['n']:,} samples" in facts["n"]
+    assert not placed.pin.is_live and placed.pin.parameters == ()
 
 
 @pytest.mark.parametrize(
@@ -284,6 +307,46 @@ def test_an_upload_has_fewer_probabilities_than_a_file_of_the_command(
         match=r"beyond 100 probab.*: 33 rows of 3 classes",
     ):
         attack_upload(MemoryFile("a.csv", as_csv()))
+
+
+def warnings_of(page: AppTest) -> str:
+    return " ".join(warning.value for warning in page.warning).replace("\\", "")
+
+
+def test_shadow_models_of_members_alone_are_a_warning_in_the_headline_and_no_leak(
+    opened: Open,
+) -> None:
+    case = Path(__file__).parent / "cases" / "membership" / "shadows_of_members_no_leak.csv"
+    page = upload(opened(), case.read_bytes())
+    assert not page.error
+    assert page.title[0].value.startswith("Your classifier: The shadow models cannot be used")
+    assert "no evidence of a leak" in page.warning[0].value
+    assert "None of 10 attacks finds members" in told(page)
+    (table,) = [f.value for f in page.dataframe if "by lot" in f.value.columns]
+    lira = table[table["attack"].str.startswith("LiRA")]
+    rates = [name for name in table.columns if name.startswith("found at")]
+    assert len(lira) == 2 and set(lira[rates].to_numpy().ravel()) == {"not valid"}
+    assert "above chance" in table["AUC"].iloc[-1]
+    assert "of those whom it calls members" in told(page), "of an attack that is valid"
+    page.selectbox(key=state.OWN_ATTACK_KEY).set_value("lira_online").run()
+    assert "Not valid here" in warnings_of(page)
+    assert "of those whom it calls members" not in told(page)
+    assert "not valid with these shadow models" in told(page)
+    assert "this attack is not valid here" in told(page), "nor is there a verdict on a sample"
+
+
+def test_texts_that_tell_members_alone_are_a_warning_in_the_headline(opened: Open) -> None:
+    frame = answers()
+    own = frame["shadow"].astype(str) == ""
+    of_member = frame[own].set_index("sample")["member"].astype(int)
+    frame["text"] = [f"{'old' if of_member[s] else 'new'} letter" for s in frame["sample"]]
+    page = upload(opened(), frame.to_csv(index=False).encode())
+    assert not page.error
+    assert "Members and non-members differ" in page.title[0].value.replace("\\", "")
+    assert "no evidence of a leak" in page.warning[0].value
+    (table,) = [f.value for f in page.dataframe if "by lot" in f.value.columns]
+    blind = table[table["attack"].str.startswith("Blind baseline")]
+    assert blind["AUC"].iloc[0].startswith("100.0")
 
 
 def test_the_example_says_that_it_is_made_up(opened: Open) -> None:

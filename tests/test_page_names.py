@@ -3,16 +3,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.names.experiment import NOT_TESTABLE
 from core.studies.names_tables import SHIPPED, load_rows
 from dashboard.names import state as names_state
-from dashboard.names import views
 from dashboard.names.views import QUESTION
 
 SENTENCES = "Ada Quell sold the boat to a museum.\nThe court fined Orrin for the boat."
@@ -46,38 +43,53 @@ def told(page: AppTest) -> str:
     return " ".join(m.value for m in page.markdown).replace("\\", "")
 
 
-def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
+def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None:
     page = opened()
-    assert "The vector alone gives away the surname in" in page.title[0].value and not page.error
-    assert "95 % interval" in told(page) and "of the 5 surnames" in told(page)
-    in_title = re.search(r"in (\d+) of (\d+) sentences \((\d+) %\)", page.title[0].value)
+    assert not page.error
+    in_title = re.fullmatch(
+        r"The right name was found in (\d+) of (\d+) vectors \((\d+) %\)", page.title[0].value
+    )
     assert in_title
-    n_read, n, percent = in_title.groups()
-    assert f"the surname of **{n_read} of {n} sentences** ({percent} %, 95 % interval" in told(page)
-    assert percent == f"{100 * int(n_read) / int(n):.0f}"
+    n_found, n, percent = in_title.groups()
     matrix, probes = (frame.value for frame in page.dataframe[:2])
     assert len(matrix) == 25 and len(probes) == 3
+    shares = [float(re.match(r"[\d.]+", cell)[0]) for cell in probes["found, %"]]  # type: ignore[index]
+    assert percent == f"{100 * int(n_found) / int(n):.0f}" == f"{max(shares):.0f}"
+    said = told(page).replace("*", "")
+    assert "has a list of the 5 candidate names and knows nothing about the sentence" in said
+    assert "The strongest attacker has a list" in said
+    assert re.search(rf"{n_found} of {n} vectors \({percent} %, 95 % interval", said)
+    assert "guessing finds 20 %" in said
 
 
-def test_names_that_no_answer_holds_are_said_to_be_there_by_design() -> None:
-    own = np.array([[True, False], [True, False], [False, True]])
-    read = np.array([[True, True], [False, True], [False, False]])
-    matrix = SimpleNamespace(is_own=own, read=read)
-    said = views._of_known(cast(Any, SimpleNamespace(training_counts=(3, 0), substitution=matrix)))
-    assert said.endswith("by design: where it holds the surname, it read it from 1 of 2 sentences")
-    for counts in ((0, 0), (3, 1)):
-        found = SimpleNamespace(training_counts=counts, substitution=matrix)
-        assert views._of_known(cast(Any, found)) == ""
+def test_a_name_that_no_answer_holds_is_not_testable_and_never_zero(opened: Open) -> None:
+    page = opened(text="[Xqzorb] sold the boat to Vrblk.", names="Xqzorb\nVrblk")
+    said = told(page)
+    assert "Without a list of names: **not testable by this attack**" in said
+    assert "no evidence of safety" in said
+    assert not re.search(r"\b0 %", page.title[0].value) and "0 of 0" not in said
+    cells = page.dataframe[0].value
+    assert cells["read, %"].isna().all() and set(cells["note"]) == {NOT_TESTABLE}
+    assert "**Xqzorb** is not testable by this attack" in said
+    assert any("▨ surname not testable" in caption.value for caption in page.caption)
+    assert not any("○ surname not read" in caption.value for caption in page.caption)
 
 
 def test_every_rate_says_what_its_interval_is_of(opened: Open) -> None:
+    page = opened(
+        text="River sold the money to a garden.\nThe doctor met London in the garden.",
+        names="Ada River\nTom London",
+    )
+    said = told(page).replace("*", "")
+    put_in = re.search(r"read the surname in (\d+) of (\d+) vectors \((\d+) %, 95 % interval", said)
+    assert put_in and put_in[3] == f"{100 * int(put_in[1]) / int(put_in[2]):.0f}"
+    assert re.search(r"not in the sentence in \d+\.\d % of \d+ chances \(95 % interval", said)
+
+
+def test_the_example_says_that_its_invented_names_are_not_testable(opened: Open) -> None:
     page = opened()
     said = told(page).replace("*", "")
-    put_in = re.search(
-        r"(\d+) of 60 vectors \((\d+) %, 95 % interval \d+ to \d+, over the 15 sent", said
-    )
-    assert put_in and put_in[2] == f"{100 * int(put_in[1]) / 60:.0f}"
-    assert re.search(r"answered in \d+\.\d % of 300 chances \(95 % interval", said)
+    assert "Without a list of names: not testable by this attack" in said
     assert "An easy example: 5 invented names" in " ".join(c.value for c in page.caption)
     assert list(page.dataframe[1].value.columns) == ["also known", "found, %"], "five of five"
 
@@ -112,7 +124,7 @@ def test_a_cell_shows_its_sentences_with_the_name_put_in(opened: Open) -> None:
     page.selectbox(key=names_state.COLUMN_KEY).set_value(0).run()
     shown = "\n".join(part.value for part in page.html)
     assert "fined" in shown and "Quell" in shown and "Orrin" not in shown
-    assert "**Quell** was read from" in told(page)
+    assert "**Quell** is not testable by this attack" in told(page)
 
 
 def test_names_in_brackets_and_the_placeholder_are_taken(opened: Open) -> None:
@@ -135,7 +147,9 @@ def test_names_in_brackets_and_the_placeholder_are_taken(opened: Open) -> None:
         ("x" * 100_000, NAMES, "at most 20,000"),
         (SENTENCES, "x" * 100_000, "at most 20,000"),
         (SENTENCES, f"{NAMES}\n🙂", "no surname"),
-        (SENTENCES, f"{NAMES}\n<b>*Xan*</b>", ""),
+        (SENTENCES, f"{NAMES}\n+39 02 5550142", "not a person's name"),
+        ("[555 0142] is Quell's number.", NAMES, "not a person's name"),
+        (SENTENCES, f"{NAMES}\n<b>*Xan*</b>", "not a person's name"),
         ("אמר קוול אתמול שהסירה נמכרה.", "קוול\nTom Orrin", ""),
         (f"{SENTENCES}\n🙂🙂🙂", NAMES, "Sentence 3"),
         ("Quell left \0 town.", NAMES, "null byte"),

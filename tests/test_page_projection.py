@@ -352,6 +352,21 @@ def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
     assert [w.value for w in page.warning if "is forgotten" in w.value]
 
 
+@pytest.fixture
+def few_characters(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what has this process read files, with a limit that another would not know of."""
+
+    def read(reader: Callable[..., object], *arguments: object, **options: object) -> object:
+        return reader(*arguments, **options)
+
+    def limit(n: int) -> None:
+        monkeypatch.setattr(uploads, "MAX_CHARACTERS_READ", n)
+        for module in (map_state, map_controls):
+            monkeypatch.setattr(module, "parsed", read)
+
+    return limit
+
+
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
@@ -361,9 +376,9 @@ def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
     ids=["a broken row further down", "too much text"],
 )
 def test_a_file_that_is_refused_while_its_texts_are_read_is_cleared(
-    opened: Open, content: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+    opened: Open, content: str, wrong: str, few_characters: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(uploads, "MAX_CHARACTERS_READ", 800)
+    few_characters(800)
     page = opened()
     control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
     page.file_uploader(key=key_of("file")).upload("sent.csv", content.encode(), "text/csv").run()
@@ -373,9 +388,9 @@ def test_a_file_that_is_refused_while_its_texts_are_read_is_cleared(
 
 
 def test_a_file_with_another_column_that_can_be_drawn_stays(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
+    opened: Open, few_characters: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(uploads, "MAX_CHARACTERS_READ", 300)
+    few_characters(300)
     page = opened()
     control(page, "selectbox", "corpus").set_value(map_state.UPLOAD).run()
     control(page, "file_uploader", "file").upload("p.csv", TABLE.encode(), "text/csv").run()

@@ -183,7 +183,7 @@ def test_a_sentence_is_read_from_all_encoders_and_stays_in_memory(
     assert list(scores["attack"])[-1] == "Guessing without any vector"
     most = load_representations(SHIPPED).most_read("tfidf", "cross")
     assert most is not None
-    assert scores["most read, measured above"][0].startswith(f"{most.f1.value:.0f} [")
+    assert scores["most read, measured above"][0].startswith(most.f1.said(0))
     assert any("does not mean that nothing leaks" in i.value for i in page.info)
     # One of the words is in no text of the collection.
     n_words = len(word_set(TEXT) - STOP_WORDS)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.results import RecoveredWord
@@ -18,6 +19,7 @@ from core.story.format import Pin, Slide, Story
 from core.story.html import html_report
 from core.story.reading import story_of
 from core.story.shipped import shipped_stories
+from core.story.views import VIEWS
 from dashboard.calm import plain
 from dashboard.story import serving, state
 from dashboard.story.pinning import Noted, Seen, note_figure
@@ -71,6 +73,20 @@ def test_slides_are_taken_over_put_in_order_and_annotated(small_app: AppTest) ->
     page.button(key="story-anew").click().run()
     assert pins(page) == []
     assert not page.exception
+
+
+@pytest.mark.parametrize("name", ["safe-to-store", "which-eta"])
+def test_what_follows_stays_last_when_a_slide_of_ones_own_is_added(
+    small_app: AppTest, name: str
+) -> None:
+    page = opened(small_app, "story")
+    page.button(key=f"story-use-{name}").click().run()
+    *others, last = pins(page)
+    assert VIEWS[last.shows].closes
+    with_own = opened(page, "tradeoff", task="MR", keep="80")
+    with_own.button(key="add-to-story-tradeoff").click().run()
+    found = pins(with_own)
+    assert found[:-2] == others and found[-1] == last and found[-2].slide is not None
 
 
 def test_a_view_is_pinned_as_the_page_shows_it(small_app: AppTest) -> None:

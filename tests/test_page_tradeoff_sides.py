@@ -83,7 +83,7 @@ def words_alone(visit: Open, monkeypatch: pytest.MonkeyPatch) -> Open:
 
 def test_rows_of_words_alone_offer_no_choice_and_say_what_is_missing(words_alone: Open) -> None:
     page = words_alone()
-    assert not page.segmented_control
+    assert [each.key for each in page.segmented_control] == [state.USE_KEY]
     assert "Measured behind each defence: words recovered, F1. Not measured: an attribute" in told(
         page
     )
@@ -95,7 +95,7 @@ def test_rows_of_words_alone_offer_no_choice_and_say_what_is_missing(words_alone
 def test_headline_tables_and_costs_follow_what_the_attacker_is_after(all_kinds: Open) -> None:
     page = all_kinds(text=TEXT, keep="80")
     assert reader(page).options == ["Words", "An attribute", "Membership"]  # type: ignore[attr-defined]
-    assert page.title[0].value.startswith("Gaussian noise, σ 0.05")
+    assert "Gaussian noise, σ 0.05" in page.title[0].value
     said = "reads words with a score of **20** [19, 21] instead of **60**"
     assert said in told(page)
     assert "Not measured" not in told(page)
@@ -103,9 +103,9 @@ def test_headline_tables_and_costs_follow_what_the_attacker_is_after(all_kinds: 
     assert list(numbers["leaks"])[:2] == [60, 20] and numbers["training"][4] == "23 min"
     assert numbers["a text"][0] == "4.2 ms" and numbers["a text"][1] == "not timed"
     reader(page).set_value("attribute").run()  # type: ignore[attr-defined]
-    assert not page.exception and page.title[0].value.startswith("LEACE leaks least")
+    assert not page.exception and "LEACE leaks the attribute least" in page.title[0].value
     assert "names the attribute of **11 [10, 12]** % of texts instead of **40" in told(page)
-    assert "LEACE: 11 [10, 12]" in page.dataframe[0].value["measured"][1]
+    assert "LEACE: 11 [10, 12]" in page.dataframe[0].value["best"][1]
     assert list(page.dataframe[1].value["leaks"])[:2] == [40, 39]
     assert page.selectbox(key=state.POINT_KEY).value == "leace", "A follows the headline"
 
@@ -116,7 +116,7 @@ def test_an_address_asks_for_members_and_those_not_attacked_are_left_out(all_kin
     assert len(page.dataframe[1].value) == 3 and "4 settings were not measured for this" in told(
         page
     )
-    assert page.title[0].value.startswith("Text to text, then 8-bit quantising, η 60")
+    assert "Text to text, then 8-bit quantising, η 60" in page.title[0].value
 
 
 def test_a_plus_that_was_typed_into_an_address_joins_a_chain(visit: Open) -> None:
@@ -134,8 +134,9 @@ def test_two_settings_stand_side_by_side_and_the_words_are_parted(all_kinds: Ope
     assert page.selectbox(key=state.POINT_KEY).value == "gaussian:sigma=0.05"
     assert page.selectbox(key=state.AGAINST_KEY).value == "none"
     shown = html(page)
-    assert "What an attacker reads who knows this defence, and led the vector back" in shown
-    assert "learnt from 2,000 sentences" in shown and "What an attacker reads</p>" in shown
+    assert "What an attacker reads who knows this defence, and undoes it" in shown
+    assert "as well as 2,000 defended sentences teach" in shown
+    assert "What an attacker reads</p>" in shown
     for title in ("Both give away", "Only A gives away", "Only B gives away"):
         assert title in shown
     page.selectbox(key=state.AGAINST_KEY).set_value("gaussian:sigma=0.05").run()
@@ -158,7 +159,7 @@ def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds:
     page = all_kinds(text=TEXT, point="adversarial:weight=1", against="adversarial+int8")
     assert not page.error and "none ships" not in told(page)
     shown = html(page)
-    assert shown.count("who knows this defence, and led the vector back by a map") == 2
+    assert shown.count("who knows this defence, and undoes it as well as") == 2
     assert "trained on 20,000 sentences with seed 0" in told(page)
     assert "who wrote a sentence" not in told(page)
     hides = "adversarial:against=attribute,weight=1"
@@ -166,7 +167,7 @@ def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds:
     assert not page.error and "none ships" not in told(page)
     assert told(page).count("It was trained to hide who wrote a sentence") == 2
     assert "trained on 20,000 sentences; what" in told(page), "a closed form has no seed"
-    assert html(page).count("who knows this defence, and led the vector back by a map") == 2
+    assert html(page).count("who knows this defence, and undoes it as well as") == 2
     page = all_kinds(text=TEXT, point="text_to_text:eta=60+adversarial")
     assert "cannot stand with Text to text" in " ".join(each.value for each in page.warning)
 
@@ -181,7 +182,7 @@ def test_one_that_is_damaged_costs_its_side_alone(
         monkeypatch.setattr(module, "find_shipped", lambda spec, on: find(spec, on, tmp_path))
     page = all_kinds(text=TEXT, point="adversarial", against="int8")
     assert "is truncated or was altered" in told(page)
-    assert "led the vector back by a map" in html(page), "the other side is drawn"
+    assert "undoes it as well as" in html(page), "the other side is drawn"
 
 
 def test_a_trained_defence_says_how_to_train_it(all_kinds: Open) -> None:
@@ -283,7 +284,8 @@ def test_what_is_released_as_tokens_is_read_off_them(
     assert f"What an attacker reads off the released {released}" in shown and how in told(page)
     parts = (shown.split(f"{title}</p>")[1] for title in ("Both give away", "Only A gives away"))
     read = {w for part in parts for w in re.findall(r'ls-read"[^>]*>([^<]+)<', part.split("<p")[0])}
-    assert {"harbour", "master", "counted", "twelve", "ships"} <= read, "all of it"
+    lost = {"harbour", "master", "counted", "twelve", "ships"} - read
+    assert len(lost) <= point.startswith("tem:"), "which draws any token once in a thousand"
 
 
 def test_behind_chosen_tokens_the_likeliest_are_read(visit: Open, few_known: None) -> None:
@@ -329,13 +331,13 @@ def test_a_limit_of_time_leaves_out_what_is_slower_and_marks_what_was_not_timed(
     monkeypatch.setattr(cache, "tradeoff", lambda on: found)
     page = all_kinds(text=TEXT, keep="80")
     assert page.select_slider(key=state.LIMIT_KEY).value == "any"
-    assert page.title[0].value.startswith("Gaussian noise, σ 0.05") and len(table(page)) == 7
+    assert "Gaussian noise, σ 0.05" in page.title[0].value and len(table(page)) == 7
     assert "not timed: kept" not in told(page)
     page.select_slider(key=state.LIMIT_KEY).set_value("10").run()
     assert not page.exception
     said = told(page)
     assert "1 of 7 settings takes more than 10 ms a text and is left out. 3 were not timed" in said
-    assert page.title[0].value.startswith("Adversarial training"), "the best of what is left"
+    assert "Adversarial training" in page.title[0].value, "the best of what is left"
     assert "marked “not timed”. The one in the headline is among them." in said
     shown = table(page)
     assert "Gaussian noise" not in set(shown["defence"]) and len(shown) == 6

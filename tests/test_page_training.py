@@ -15,9 +15,11 @@ from core.cli import build_parser
 from core.cli.spec_file import with_spec
 from core.defences.registry import DEFENCES
 from core.results import Interval, Score
+from core.specs import DefenceSpec
 from core.store import write_json
 from core.story.format import RESTS_ON
 from core.studies import read_under_noise, training_summary
+from core.studies.odds import ODDS, kept_odds
 from core.studies.read_under_noise import load_read_under_noise
 from core.studies.tables import table_of
 from core.studies.training_points import TrialRequest
@@ -205,9 +207,24 @@ def test_what_is_read_of_what_is_sent_stands_beside_what_the_network_is_worth(
             in told(page))  # fmt: skip
     (frame,) = (frame.value for frame in page.dataframe)
     by = dict(zip(zip(frame["sends"], frame["η"], strict=True),
-                  frame["words read of what is sent, F1"], strict=True))  # fmt: skip
+                  frame["words read of one release, F1"], strict=True))  # fmt: skip
     assert by["Token representation", "65"] == low.said()
     assert by["Token representation", "50"] == by["No defence", "none"] == "–"
+    assert "Each training text is released once." in told(page)
+
+
+def test_releases_are_printed_wherever_odds_are(opened: Open, tmp_path: Path) -> None:
+    fresh = constrained_rows(releases=("every_epoch",))
+    folder = ship(tmp_path / "fresh", "constrained", rows=fresh)
+    page = opened(folder, part="noise", task="sst2", network="bilstm")
+    said = told(page).replace("\\", "")
+    assert "A training text is released once per epoch" in said and "8 times" in said
+    assert "Text to text, after 8 releases of a text, promises odds of" in said
+    (frame,) = (frame.value for frame in page.dataframe)
+    odds = dict(zip(zip(frame["sends"], frame["η"], strict=True), frame[ODDS.lower()], strict=True))
+    spec = DefenceSpec.of("text_to_text", {"eta": 65.0})
+    assert odds["Text to text", "65"] == kept_odds(spec, "minilm", 8)
+    assert set(frame["releases of a text"]) == {0, 8}
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"study": "audit", "rows": []}'])
@@ -272,8 +289,10 @@ def test_privacy_says_what_it_costs_what_it_leaves_and_what_was_spent(
     assert "No promise: accuracy" in said and "ε = 8.0 where it is 1 of one text" in said
     assert "they differ by at most **0.3 %**" in said or "**0.4 %**" in said
     heads, models, spent = (frame.value for frame in page.dataframe)
-    assert len(heads) == 6 and list(models["ε"]) == ["1", "8", "∞"] and len(spent) == 18
-    assert {"opacus", "dp-accounting", "privacy loss"} <= set(spent.columns)
+    assert len(heads) == 6 and list(models["ε of one text"]) == ["1", "8", "∞"] and len(spent) == 18
+    assert {"opacus", "dp-accounting", "privacy loss", "of 10 texts"} <= set(spent.columns)
+    assert "The unit of ε is a text, which is a row of the file" in said
+    assert "names of the classes are public" in said and "of 10 texts together)" in said
 
 
 def test_language_models_alone_are_shown(opened: Open, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def study_of_defences(app: AppTest) -> AppTest:
     rows = rows.replace(": TREC", f": {MARK} task").replace('"AMD', f'"{MARK}')
     page = opened(app, "tradeoff", text=SENTENCE)
     page.file_uploader(key="own-tradeoff").upload(f"{MARK}.json", rows.encode(), "a/json").run()
+    page.session_state["vectors_used_for"] = "classification"
     page.session_state["task"] = f"{MARK} task"
     return page.run()
 

@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from releases import release_in_float32
 
 from core.attacks.inversion import posterior
+from core.attacks.inversion.noisy_tokens import NoisyTokenReader, Release, ReleasedTokenVectors
 from core.attacks.inversion.posterior import (
-    Candidates,
     PosteriorReader,
     candidates,
     decode,
@@ -19,7 +20,7 @@ from core.attacks.inversion.released import ReleasedTokens
 from core.attacks.inversion.token_prior import TokenPrior
 from core.defences.metric_dp.audit.choice_laws import LAWS
 from core.defences.metric_dp.audit.choices import choice_plan, settings_at
-from core.defences.metric_dp.likeliest import LikeliestTokens
+from core.defences.metric_dp.release import release_under_noise
 from core.defences.registry import make_defence
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
@@ -76,7 +77,7 @@ def test_the_likeliest_token_is_not_the_released_one_by_hand() -> None:
     found = candidates(Told(), np.array([1, 1, 2]), prior)
     assert found.released.tolist() == [1, 2]
     # Of 1: .8 × .5 from 0, .1 × .8 from 1, .1 × .3 from 2. Of 2: from 2 alone.
-    read = decode(np.array([1, 2]), found, prior, in_sequence=False)
+    read = decode(found.tokens, found.log_law, prior, in_sequence=False)
     assert read.tolist() == [0, 2]
     chances = {int(t): np.exp(w) for t, w in zip(found.tokens[0], found.log_law[0], strict=True)}
     assert chances == pytest.approx({0: 0.5, 1: 0.8, 2: 0.3})
@@ -87,8 +88,7 @@ def test_the_likeliest_sequence_is_that_of_an_enumeration() -> None:
     rows = [rng.integers(0, 4, 9).tolist() for _ in range(30)]
     prior = TokenPrior.of(rows, 4)
     law = rng.dirichlet(np.ones(4), 4)
-    released = np.arange(4)
-    found = Candidates(released, np.tile(released, (4, 1)), np.log(law.T))
+    tokens = np.tile(np.arange(4), (5, 1))
     for row in rng.integers(0, 4, (20, 5)):
 
         def chance(told: tuple[int, ...], row: NDArray[np.int64] = row) -> float:
@@ -102,8 +102,9 @@ def test_the_likeliest_sequence_is_that_of_an_enumeration() -> None:
             return float(total)
 
         best = max(product(range(4), repeat=5), key=chance)
-        assert decode(row, found, prior, in_sequence=True).tolist() == list(best)
-    assert decode(np.empty(0, np.int64), found, prior, in_sequence=True).tolist() == []
+        assert decode(tokens, np.log(law.T)[row], prior, in_sequence=True).tolist() == list(best)
+    none = np.empty((0, 4), np.int64)
+    assert decode(none, none.astype(float), prior, in_sequence=True).tolist() == []
 
 
 def test_a_law_that_is_not_told_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +137,23 @@ def test_a_mechanism_tells_the_law_that_is_counted_out(name: str, strength: floa
     assert not told.chances(tokens, np.array([none])).any(), "what cannot be released never is"
 
 
+def noisy_reader(
+    encoder: TransformerEncoder,
+    eta: float,
+    prior: TokenPrior,
+    reading: str,
+    *,
+    uses_grid: bool = False,
+) -> NoisyTokenReader:
+    """Return a reader of noisy vectors with a reading that is given, not chosen."""
+    vectors = ReleasedTokenVectors(
+        encoder, eta, np.random.default_rng(0), identity="test", release=release_under_noise
+    )
+    reader = NoisyTokenReader(Vocabulary.count(["a word"])).fit(vectors, (), (), prior)
+    reader.reading_ = reading
+    return reader
+
+
 def test_the_likeliest_token_under_a_noisy_vector_by_hand(
     tiny_encoder: TransformerEncoder,
 ) -> None:
@@ -149,25 +167,72 @@ def test_the_likeliest_token_under_a_noisy_vector_by_hand(
     # Three quarters of the way to the other: log 9 outweighs η·apart/2 where that is less.
     noisy = (vectors[one] + 0.75 * (vectors[other] - vectors[one]))[None]
     for eta, told in ((2 * np.log(9) / apart * 0.9, one), (2 * np.log(9) / apart * 1.1, other)):
-        read = LikeliestTokens(tiny_encoder, float(eta), prior.log, np.random.default_rng(0))
-        assert read.likeliest(noisy).tolist() == [told]
+        reader = noisy_reader(tiny_encoder, float(eta), prior, "token")
+        assert [row.tolist() for row in reader.read([noisy])] == [[told]]
+
+
+def test_pairs_of_tokens_decide_between_noisy_vectors_by_hand(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    n = len(tiny_encoder.tokens)
+    before, one, other = 10, 11, 12
+    rows = [[before, one]] * 5 + [[other]] * 5
+    vectors = tiny_encoder.token_vectors.detach().float().numpy()
+    between = (vectors[one] + vectors[other]) / 2 + 0.01 * (vectors[other] - vectors[one])
+    noisy = np.stack([vectors[before], between])
+    prior = TokenPrior.of(rows, n)
+    for reading, told in (("token", other), ("sequence", one)):
+        reader = noisy_reader(tiny_encoder, 20.0, prior, reading)
+        assert reader.read([noisy])[0].tolist() == [before, told], reading
+
+
+def recovered_share(
+    encoder: TransformerEncoder,
+    sides: tuple[list[str], ...],
+    release: Release,
+    eta: float,
+    *,
+    uses_grid: bool,
+) -> float:
+    """Return the share of the targets' tokens that a reader of noisy vectors recovers."""
+    known, held, targets = sides
+    own, theirs = (
+        ReleasedTokenVectors(encoder, eta, np.random.default_rng(seed), identity="test",
+                             release=release)
+        for seed in (1, 2)
+    )  # fmt: skip
+    reader = NoisyTokenReader(Vocabulary.count(known), uses_grid=uses_grid)
+    reader.fit(own, known, held)
+    reader.encoder_fingerprint_ = theirs.fingerprint
+    read = np.concatenate(reader.tokens(theirs, theirs.encode(targets)))
+    truth = np.concatenate([np.array(row) for row in encoder.token_ids(targets)])
+    return float((read == truth).mean())
 
 
 def test_who_knows_the_density_reads_more_of_vectors(
     tiny_encoder: TransformerEncoder, sides: tuple[list[str], ...]
 ) -> None:
-    known, _, targets = sides
-    prior = TokenPrior.of(tiny_encoder.token_ids(known), len(tiny_encoder.tokens))
+    targets = sides[2]
     truth = np.array([i for row in tiny_encoder.token_ids(targets) for i in row])
     kind = make_defence(DefenceSpec.of("text_to_text", {"eta": 40.0}))
-    shares = {}
-    for name, change in (
-        ("nearest", kind.privatizer(tiny_encoder, np.random.default_rng(1))),
-        ("likeliest", LikeliestTokens(tiny_encoder, 40.0, prior.log, np.random.default_rng(2))),
-    ):
-        shares[name] = float((change.tokens(truth) == truth).mean())
-    assert 0.02 < shares["nearest"] < 0.9, "neither lost nor plain"
-    assert shares["likeliest"] > 1.5 * shares["nearest"], shares
+    nearest = kind.privatizer(tiny_encoder, np.random.default_rng(1)).tokens(truth)
+    share = float((nearest == truth).mean())
+    assert 0.02 < share < 0.9, "neither lost nor plain"
+    found = recovered_share(tiny_encoder, sides, release_under_noise, 40.0, uses_grid=False)
+    assert found > 1.5 * share
+
+
+def test_the_grid_recovers_float32_sums_and_nothing_of_what_is_released(
+    minilm: TransformerEncoder, sides: tuple[list[str], ...]
+) -> None:
+    small = (sides[0], sides[1][:5], sides[2][:12])
+    shares = {
+        (name, uses_grid): 100 * recovered_share(minilm, small, made, 38.0, uses_grid=uses_grid)
+        for name, made in (("old", release_in_float32), ("new", release_under_noise))
+        for uses_grid in (False, True)
+    }
+    assert shares["old", True] > shares["old", False] + 25, shares
+    assert abs(shares["new", True] - shares["new", False]) <= 2, shares
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,9 @@ def test_constrained_rows_tell_all_that_they_are_held_against(
     assert (change.value, change.n, change.has_interval) == (pytest.approx(apart), 40, True)
     assert [row["defence"] for row in rows if "beside" in row] == ["text_to_text"] * 2
     said = constrained.markdown(rows)
-    assert "text to text is surely above token representation at" in said and "| 65 |" in said
+    assert (
+        "text to text is significantly above token representation at" in said and "| 65 |" in said
+    )
     fitted: list[int] = []
     monkeypatch.setattr(tuned_networks, "_tune", lambda *given: fitted.append(1))
     assert run_study("constrained", study, tmp_path) == rows and not fitted
@@ -227,7 +229,7 @@ def test_the_share_won_back_by_hand_and_its_extremes() -> None:
     right = np.arange(200)
     none, cost = right < 180, right < 100
     assert won_back(none, cost, right < 140).value == pytest.approx(50)
-    assert won_back(none, cost, none).said(0) == "100 [100, 100]"
+    assert won_back(none, cost, none).said(0) == "100", "all alike: no interval is printed"
     same = won_back(none, cost, cost)
     assert same.value == 0 and same.ci95 == Interval(0.0, 0.0)
     assert np.isnan(won_back(cost, cost, none).value), "nothing was lost"

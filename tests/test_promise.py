@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
+from core.defences.metric_dp.choice_promise import promises_by
 from core.defences.metric_dp.distances import TokenDistances, median_distance, text_distances
-from core.defences.metric_dp.promise import Promise, odds_said, verdict
+from core.defences.metric_dp.promise import COMPOSITION, Promise, odds_said, verdict
+from core.defences.registry import make_defence
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
+from core.specs import DefenceSpec
 
 
 @pytest.mark.parametrize(
@@ -75,17 +79,61 @@ def test_a_text_is_promised_the_sum_over_its_tokens() -> None:
     promises = found.promises(0.5)
     assert promises.nearest.epsilon == 1.5 and promises.nearest.odds == "4.5 to 1"
     assert promises.median.epsilon == 0.5 * found.median_pair == 2.0
-    assert promises.whole is not None and promises.whole.epsilon == 0.5 * (4 + 4 + 4)
+    assert promises.whole is not None and promises.whole.epsilon == 0.5 * (5 + 5 + 5)
     assert promises.widest.epsilon == 2.5
     assert promises.headline == (
         "At η = 0.5 the output can tell “a” from “b” (its nearest neighbour) by odds of up to "
         "4.5 to 1: a promise of some worth."
     )
     assert "it would be 2.5 or more (“a” from “d”)" in promises.comparison
-    assert len(promises.sentences) == 4 and promises.to_dict()["whole"]["epsilon"] == 6
+    assert len(promises.sentences) == 5 and promises.to_dict()["whole"]["epsilon"] == 7.5
+    assert COMPOSITION in promises.sentences
     assert TokenDistances.of(Corners(), [1]).promises(1.0).whole is None  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="needs a token"):
         TokenDistances.of(Corners(), [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        DefenceSpec.of("text_to_text", {"eta": 0.7}),
+        DefenceSpec.of("santext", {"epsilon": 0.7}),
+        DefenceSpec.of("santext_plus", {"epsilon": 0.7, "p": 0.4}),
+        DefenceSpec.of("tem", {"epsilon": 0.7}),
+    ],
+    ids=lambda spec: spec.name,
+)
+def test_no_other_text_has_greater_odds_than_the_whole_is_promised(spec: DefenceSpec) -> None:
+    """By brute force over all texts of as many tokens: the bound is reached and never broken."""
+    text = [0, 3, 1]
+    promises = promises_by(spec, TokenDistances.of(Corners(), text))  # type: ignore[arg-type]
+    corners = Corners().token_vectors.numpy()
+    settings = dict(spec.settings)
+    eta = settings.get("eta", settings.get("epsilon"))
+    more = math.log(1 / settings["p"]) if "p" in settings else 0.0
+    cut = make_defence(spec).gamma(4) if spec.name == "tem" else math.inf
+    sums = [
+        sum(eta * min(float(np.linalg.norm(corners[a] - corners[b])), cut) + more
+            for a, b in zip(text, other, strict=True))
+        for other in itertools.product(range(4), repeat=3)
+    ]  # fmt: skip
+    assert promises.whole is not None
+    assert promises.whole.epsilon == pytest.approx(max(sums), rel=1e-6)
+
+
+@pytest.mark.parametrize("releases", [1, 2, 7])
+def test_the_odds_of_several_releases_are_to_their_power(releases: int) -> None:
+    one = TokenDistances.of(Corners(), [0, 3, 0]).promises(0.5)  # type: ignore[arg-type]
+    found = one.after(releases)
+    for each in ("nearest", "median", "whole", "widest"):
+        assert getattr(found, each).epsilon == releases * getattr(one, each).epsilon
+    assert found.releases == found.to_dict()["whole"]["releases"] == releases
+    assert (f"after {releases} releases" in found.brief) == (releases > 1)
+    assert (f"after {releases} releases" in found.headline) == (releases > 1)
+    more = Promise("x from y", 1.0, 2.0, more=0.5, releases=releases)
+    assert more.epsilon == releases * 2.5, "SanText+'s ln(1/p) is of each release"
+    with pytest.raises(InvalidInputError, match="releases must be at least 1"):
+        one.after(0)
 
 
 def test_texts_are_measured_by_their_own_vectors() -> None:

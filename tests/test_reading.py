@@ -1,18 +1,30 @@
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.attacks.inversion.lifted import Lift, LiftedEncoder
 from core.attacks.inversion.prior import PriorAttack
 from core.attacks.inversion.reading import Mark, Reading, TokenScores, prior_words, read_vector
+from core.attacks.inversion.released import ReleasedTokens
 from core.attacks.inversion.sentence import check_sentence
+from core.cli.defended import _Recalled
+from core.defences.registry import make_defence
+from core.encoders.cache import CachedEncoder
 from core.encoders.transformer import TransformerEncoder
-from core.encoders.white_box import part_read
+from core.encoders.white_box import parts_read, read_and_unread
 from core.errors import InvalidInputError
+from core.projection.moves import _KnownVectors
 from core.protocols import Encoder, OnProgress, Vectors, no_progress
 from core.results import RecoveredWord, Recovery
+from core.specs import DefenceSpec
+from core.studies.tradeoff_tried import _Known
+from core.studies.trained_defences import Remembered
 from core.text import STOP_WORDS, Vocabulary
 
 VOCABULARY = Vocabulary(
@@ -167,12 +179,47 @@ def test_what_the_encoder_cuts_off_is_neither_missed_nor_scored(
     assert [w.word for w in reading.wrong] == ["garden"], "a guess that the vector cannot tell"
     assert reading.marked(Mark.UNREAD) == ["garden", "doctor"]
     assert reading.marked(Mark.MISSED) == ["minister"]
-    kept = part_read(tiny_encoder, text)
+    (kept,) = parts_read(tiny_encoder, [text])
     assert text.startswith(kept) and len(tiny_encoder.token_ids([kept], is_whole=True)[0]) <= 62
     np.testing.assert_array_equal(*map(tiny_encoder.encode, ([text], [kept])))
     assert read("The river and the garden.").unread == frozenset()
 
 
+def test_what_wraps_an_encoder_reads_as_far_as_it_does(tiny_encoder: TransformerEncoder) -> None:
+    text = "The river. " + "minister " * 80 + "garden doctor"
+    read, unread = read_and_unread(tiny_encoder, text)
+    vectors, lift = np.eye(2, tiny_encoder.dimension, dtype=np.float32), Lift(*np.zeros((3, 1)))
+    wrapped = [
+        make_defence(DefenceSpec.of("rounding")).protect(tiny_encoder),
+        make_defence(DefenceSpec.of("gaussian+int8")).protect(tiny_encoder),
+        CachedEncoder(make_defence(DefenceSpec.of("rounding")).protect(tiny_encoder)),
+        LiftedEncoder(tiny_encoder, tiny_encoder, lift),
+        ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same"),
+        Remembered(tiny_encoder),
+        _Recalled(tiny_encoder, ["a"], vectors),
+        _KnownVectors(tiny_encoder, ["a"], vectors),
+        _Known(tiny_encoder, vectors),
+    ]
+    assert unread == {"garden", "doctor"}
+    for encoder in wrapped:
+        assert read_and_unread(encoder, text) == (read, unread), type(encoder).__name__
+
+
+def test_no_encoder_that_wraps_another_hides_how_far_that_reads() -> None:
+    for path in Path("core").rglob("*.py"):
+        for kind in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(kind, ast.ClassDef) or not _encodes(kind):
+                continue
+            source = ast.unparse(kind)
+            wraps = "encoder.fingerprint" in source or "own.fingerprint" in source
+            tells = "self.base" in source or "base: Encoder" in source or "__getattr__" in source
+            assert tells or not wraps, f"{path}: {kind.name} must name what it wraps `base`"
+
+
+def _encodes(kind: ast.ClassDef) -> bool:
+    return any(isinstance(each, ast.FunctionDef) and each.name == "encode" for each in kind.body)
+
+
 def test_an_encoder_that_does_not_tell_its_tokens_is_taken_to_read_all() -> None:
     text = "word " * 5000
-    assert part_read(object(), text) == text  # type: ignore[arg-type]
+    assert parts_read(object(), [text]) == [text]  # type: ignore[arg-type]

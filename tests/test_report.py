@@ -90,8 +90,12 @@ def test_a_report_tells_date_version_facts_limits_questions_and_commands(
     text = Document(document).text
     for told in ("2026-03-01", board.version, *board.limits, *board.commands):
         assert told in text
-    for clause in ("Article 32", "Articles 33 and 34", "Article 35", "28/2024", "LLM08", "AISVS"):
+    for clause in ("Article 32", "Articles 33 and 34", "Article 35", "28/2024", "AML.T0024.001",
+                   "LLM08 in the 2025", "LLM09 in the 2026", "11.2.1 to 11.2.5"):  # fmt: skip
         assert clause in text
+    for clause in board.clauses:
+        assert clause.source in text
+        assert re.search(r"\b20\d\d\b", clause.source), f"{clause.source} has no date"
     for name in ("Data", "n", "Interval", "Attacker", "Access", "Cost", "Measured", "Versions"):
         assert name in dict(board.facts)
     for name in ("torch", "transformers"):

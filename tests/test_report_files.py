@@ -6,20 +6,22 @@ import asyncio
 import io
 import re
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pptx import Presentation
 
+from core import browser
+from core.browser import draw_pictures, has_browser, print_document
 from core.errors import MissingDependencyError
-from core.story import browser
-from core.story.browser import draw_pictures, has_browser, print_document
 from core.story.deck import Deck, make_deck
 from core.story.files import report_bytes
 from core.story.format import Pin, Slide, Story, Table
 from core.story.html import html_report
 from core.story.pptx import pptx_report
 from core.story.pptx_fit import height, lines
+from core.story.reading import read_story
 from core.story.shipped import open_story, shipped_stories
 
 needs_browser = pytest.mark.skipif(not has_browser(), reason="no Chromium or Chrome is installed")
@@ -68,6 +70,53 @@ def test_a_pdf_is_small_and_holds_a_slide_a_page(name: str) -> None:
     assert len(found) <= 5_000_000
     assert b"/StructTreeRoot" in _whole(found)  # tagged: a screen reader finds its way
     assert b"/MarkInfo" in _whole(found)
+
+
+CASES = Path(__file__).parent / "cases"
+ODD = "שלום ﷽ 👩‍👩‍👧 e\u0301\u0301\u0301 \u2028\u2029 </script><!-- ]]> \ufffd\u200b🇦🇹 "
+FIGURES: list[Any] = [
+    {"data": [], "layout": {}},
+    {"data": [{"type": "bar", "x": [None], "y": ["nothing"]}], "layout": {"height": 1}},
+    {"data": [{"type": "scatter", "x": [], "y": []}], "layout": {"height": 10**6}},
+    {"data": [{"type": "heatmap", "z": [[]]}], "layout": {"title": {"text": ODD * 50}}},
+]
+SLIDES: dict[str, list[Slide]] = {
+    "no slide": [],
+    "a title alone": [Slide(title="A title")],
+    "nothing": [Slide(title="")],
+    "long words": [Slide(title="word" * 75, body="word" * 5000, caveat="word" * 1000,
+                         facts=(("fact", "word" * 500),) * 20)],
+    "odd letters": [Slide(title=ODD * 3, body=ODD * 99, caveat=ODD, alt=ODD, commands=(ODD,),
+                          facts=((ODD, ODD),), sentence=((ODD, "recovered"), ("", "none")))],
+    "wide table": [Slide(title="T", table=Table(columns=("a",) * 12,
+                                                rows=(("cell of words",) * 12,) * 200))],
+    "empty table": [Slide(title="T", table=Table(columns=(), rows=()))],
+    "odd figures": [Slide(title="F", figure=each, alt="A figure") for each in FIGURES],
+}  # fmt: skip
+
+
+@pytest.mark.browser
+@needs_browser
+@pytest.mark.parametrize("case", SLIDES)
+def test_a_report_comes_out_whatever_the_slides_hold(case: str) -> None:
+    pins = tuple(Pin(page="inversion", slide=slide) for slide in SLIDES[case])
+    deck = make_deck(Story(title="Odd", pins=pins), "2026-03-01")
+    found = report_bytes(deck, ".pdf")
+    assert found.startswith(b"%PDF-") and _n_pages(found) >= 1 + len(pins)
+    slides = Presentation(io.BytesIO(report_bytes(deck, ".pptx"))).slides
+    assert len(slides) >= 1 + len(pins)
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_story_without_a_figure_is_written_in_every_form() -> None:
+    story = read_story(CASES / "stories" / "story_one_sentence.json")
+    deck = make_deck(story, "2026-03-01")
+    assert all(page.figure is None for page in deck.pages) and not deck.lacks
+    pdf, pptx, html = (report_bytes(deck, suffix) for suffix in (".pdf", ".pptx", ".html"))
+    assert pdf.startswith(b"%PDF-") and _n_pages(pdf) >= 2
+    assert deck.pages[0].heading in html.decode()
+    assert len(Presentation(io.BytesIO(pptx)).slides) >= 2
 
 
 def _whole(pdf: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,7 +138,15 @@ LISTED = Policy(hosts=("localhost", "leak.example.org", "*.lab.example"))
         ("https://leak.example.org", "leak.example.org", True),
         ("https://leak.example.org:8443", "leak.example.org", True),
         ("https://leak.example.org", "127.0.0.1:8501", True),
-        ("https://a.lab.example", "localhost:8501", True),
+        ("https://a.lab.example", "a.lab.example", True),
+        ("https://a.lab.example:8443", "a.lab.example", True),
+        ("https://a.lab.example", "b.lab.example", False),
+        ("https://a.lab.example", "localhost:8501", False),
+        ("http://leak.example.org", "leak.example.org", False),
+        ("http://leak.example.org:8501", "leak.example.org:8501", True),
+        ("http://leak.example.org:9000", "leak.example.org:9000", False),
+        ("http://leak.example.org", "127.0.0.1:8501", False),
+        ("http://localhost:9000", "localhost:9000", True),
         ("https://leak.example.org:8443", "leak.example.org:8501", False),
         ("http://localhost:3000", "localhost", False),
         ("file://localhost:8501", "localhost:8501", False),
@@ -147,7 +156,32 @@ LISTED = Policy(hosts=("localhost", "leak.example.org", "*.lab.example"))
     ],
 )
 def test_which_pages_may_talk_to_the_server(origin: str, host: str, is_trusted: bool) -> None:
-    assert LISTED.trusts(origin, host) is is_trusted
+    assert LISTED.trusts(origin, host, port=8501) is is_trusted
+
+
+def test_a_page_of_plain_http_is_trusted_where_no_tls_is_spoken_or_it_is_listed() -> None:
+    plain = ("http://leak.example.org:8501", "leak.example.org:8501")
+    assert LISTED.trusts(*plain, port=8501)
+    assert not LISTED.trusts(*plain, port=8501, is_tls=True) and not LISTED.trusts(*plain)
+    listed = Policy(hosts=("leak.example.org",), origins=("http://leak.example.org",))
+    assert listed.trusts("http://leak.example.org", "leak.example.org", port=8501)
+    everything = Policy(hosts=("*",))
+    assert everything.trusts("https://a.test", "a.test", port=8501)
+    assert not everything.trusts("https://evil.test", "a.test", port=8501)
+
+
+def test_behind_the_documented_proxy_plain_http_is_refused_and_the_cookie_is_secure(
+    tmp_path: Path,
+) -> None:
+    name = "leak.example.org"
+    with serving(tmp_path, "--allow-host", name) as server:
+        passed = {"Host": name, "X-Forwarded-Proto": "https", **HTML}
+        status, told, _ = server.ask("/", headers=passed)
+        assert status == 200 and told["set-cookie"].endswith("; Secure")
+        assert server.ask("/", headers={**passed, "Origin": f"https://{name}"})[0] == 200
+        assert server.ask("/", headers={**passed, "Origin": f"http://{name}"})[0] == 403
+        _, told, _ = server.ask("/", headers=HTML)
+        assert not told["set-cookie"].endswith("; Secure"), "on this computer there is no TLS"
 
 
 @pytest.fixture
@@ -159,7 +193,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "server.maxUploadSize": 200,
     }
     monkeypatch.setattr(policy.config, "get_option", chosen.__getitem__)
-    for variable in (policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS):
+    for variable in (policy.ENCODERS, policy.MAX_SESSIONS, policy.MAX_UPLOADS, policy.PROXY):
         monkeypatch.delenv(variable, raising=False)
     return chosen
 

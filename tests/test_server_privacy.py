@@ -9,6 +9,8 @@ import pytest
 from served import Server, serving, session_of
 from websockets.exceptions import InvalidStatus
 
+from dashboard.visitor import COOKIE
+
 SECRET = b"The violinist hid the ledger behind the organ."
 LARGE = SECRET + b"\n" + b"x" * 3 * 2**20
 """Three times what Starlette keeps in memory by itself."""
@@ -24,8 +26,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+MINE = f"{COOKIE}={'m' * 22}"
+ANOTHERS = f"{COOKIE}={'a' * 22}"
+
+
 def upload(
-    server: Server, session: str, content: bytes, token: str, name: str = "file-1"
+    server: Server,
+    session: str,
+    content: bytes,
+    token: str,
+    name: str = "file-1",
+    cookie: str = MINE,
 ) -> tuple[int, bytes]:
     edge = b"----part"
     head = b'Content-Disposition: form-data; name="file"; filename="letters.txt"\r\n'
@@ -33,7 +44,7 @@ def upload(
     body += content + b"\r\n--" + edge + b"--\r\n"
     headers = {
         "Content-Type": f"multipart/form-data; boundary={edge.decode()}",
-        "Cookie": f"_streamlit_xsrf={token}",
+        "Cookie": f"_streamlit_xsrf={token}; {cookie}",
         "X-Xsrftoken": token,
     }
     path = f"/_stcore/upload_file/{session}/{name}"
@@ -53,7 +64,7 @@ def xsrf(server: Server) -> str:
 
 
 def test_an_upload_is_kept_in_memory_alone(server: Server) -> None:
-    with server.connect() as visitor:
+    with server.connect(cookie=MINE) as visitor:
         session, before = session_of(visitor), set(server.done("open"))
         status, told = upload(server, session, LARGE, xsrf(server))
         assert status == 204, told
@@ -110,6 +121,41 @@ def test_no_websocket_makes_the_server_ask_an_outside_host(
     assert outside(server) == []
 
 
+@pytest.mark.parametrize("cookie", [ANOTHERS, "", MINE.swapcase(), f"{MINE}; {ANOTHERS}"])
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_a_session_is_given_to_its_visitor_alone(
+    server: Server, cookie: str, is_connected: bool
+) -> None:
+    token = xsrf(server)
+    with server.connect(cookie=MINE) as owner:
+        mine = session_of(owner)
+        assert upload(server, mine, SECRET, token)[0] == 204
+        if is_connected:
+            _is_not_given(server, mine, cookie)
+            assert session_of(owner) == mine, "its owner lost the session"
+        status, told = upload(server, mine, b"theirs", token, cookie=cookie)
+        assert status == 403 and b"not your session" in told
+        head = {"Cookie": f"_streamlit_xsrf={token}; {cookie}", "X-Xsrftoken": token}
+        assert server.ask(f"/_stcore/upload_file/{mine}/file-1", "DELETE", head)[0] == 403
+    if not is_connected:
+        _is_not_given(server, mine, cookie)
+    with server.connect(cookie=MINE, session=mine) as owner:
+        assert session_of(owner) == mine, "its owner does not get it back"
+
+
+def _is_not_given(server: Server, session: str, cookie: str) -> None:
+    with server.connect(cookie=cookie, session=session) as other:
+        assert session_of(other) != session
+
+
+def test_who_a_visitor_is_cannot_be_said_by_a_request(server: Server) -> None:
+    named = {"x-leakscope-visitor": "me"}
+    with server.connect(more=named) as owner:
+        mine = session_of(owner)
+    with server.connect(more=named, session=mine) as other:
+        assert session_of(other) != mine
+
+
 def test_starting_for_other_computers_asks_no_outside_host(server: Server) -> None:
     assert outside(server) == []
     assert "http://leak.example.org:" in server.output.read_text()
@@ -119,7 +165,11 @@ def test_starting_for_other_computers_asks_no_outside_host(server: Server) -> No
 def test_what_is_held_of_uploads_is_bounded(tmp_path: Path) -> None:
     sizes = {"STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "2", "LEAKSCOPE_MAX_UPLOADS_MB": "5"}
     part = b"x" * (2**21 - 2**12)
-    with serving(tmp_path, **sizes) as server, server.connect() as one, server.connect() as two:
+    with (
+        serving(tmp_path, **sizes) as server,
+        server.connect(cookie=MINE) as one,
+        server.connect(cookie=MINE) as two,
+    ):
         first, second, token = session_of(one), session_of(two), xsrf(server)
         assert upload(server, first, b"x" * 3 * 2**20, token)[0] == 413, "one file"
         assert upload(server, first, part, token, "a")[0] == 204
@@ -128,10 +178,11 @@ def test_what_is_held_of_uploads_is_bounded(tmp_path: Path) -> None:
         assert status == 413 and b"At most 4 MB are held for one visitor" in told
         status, told = upload(server, second, part, token, "a")
         assert status == 503 and b"holds as many files as it may" in told
-        head = {"Cookie": f"_streamlit_xsrf={token}", "X-Xsrftoken": token}
+        head = {"Cookie": f"_streamlit_xsrf={token}; {MINE}", "X-Xsrftoken": token}
         path = f"/_stcore/upload_file/{first}/a"
         assert server.ask(path, "DELETE", head)[0] == 204
         assert upload(server, second, part, token, "a")[0] == 204, "there is room again"
         chunked = head | {"Transfer-Encoding": "chunked"}
         assert server.ask(path, "PUT", chunked)[0] == 411
+        assert server.ask(path, "PUT", chunked | {"Content-Length": "1"})[0] == 411
         assert server.done("tempfile.mkstemp") == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
 import benchmarks
-from benchmarks.sessions import is_mixed, measure, name, rows, sentence
+from benchmarks.sessions import Wave, held_gigabytes, is_mixed, measure, name, rows, sentence
 
 
 def test_every_visitor_has_a_sentence_of_its_own() -> None:
@@ -35,16 +37,31 @@ def test_waiting_is_held_against_one_visitor_and_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    answers = [(8.0, f"{sentence(i)} ls-hit") for i in range(8)]
-    first, second = answers[:4], answers[4:]
-    waiting, mixed, memory, more = rows(0.5, first, second, (1.25, 1.5, 2.0))
-    assert waiting.value == 8.0 * 2 / (4 * 0.5) and waiting.is_met is False
-    assert mixed.value == 0 and mixed.is_met and (memory.value, more.value) == (1.5, 0.5)
-    assert memory.is_met and more.is_met is False and "+0.25 GB" in memory.note
-    assert rows(2.0, first, [first[0], *second[1:]], (1.0, 1.0, 1.0))[1].value == 1
+    answers = [(8.0, f"{sentence(i)} ls-hit") for i in range(10)]
+    waves = [Wave(answers[:2], 1.25), Wave(answers[2:6], 1.5), Wave(answers[6:], 2.0)]
+    few, held, waiting, more_held, mixed, more = rows(0.5, waves)
+    assert few.value == 8.0 * 2 / (2 * 0.5) and waiting.value == 8.0 * 2 / (4 * 0.5)
+    assert few.is_met is waiting.is_met is False and "longest 8.00 s" in few.note
+    assert (held.value, more_held.value, more.value) == (1.25, 1.5, 0.5)
+    assert held.is_met and more_held.is_met and more.is_met is False
+    assert mixed.value == 0 and mixed.is_met and mixed.n == 10
+    waves[1] = Wave([answers[2], answers[2], *answers[4:6]], 1.5)
+    assert rows(2.0, waves)[4].value == 1
+    assert rows(2.0, [Wave(answers[:2], 1.6), *waves[1:]])[1].is_met is False
 
 
-def test_thirty_come_at_once_unless_told_otherwise() -> None:
-    assert inspect.signature(measure).parameters["n_sessions"].default == 30
+def test_memory_counts_the_processes_that_were_started() -> None:
+    alone = held_gigabytes(os.getpid())
+    block = "import sys; held = b'x' * 200_000_000; print(flush=True); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", block], stdin=pipe, stdout=pipe) as other:
+        assert other.stdout and other.stdout.readline()
+        assert held_gigabytes(os.getpid()) > alone + 0.15
+        other.communicate()
+
+
+def test_twelve_and_thirty_come_at_once_unless_told_otherwise() -> None:
+    asked = inspect.signature(measure).parameters
+    assert (asked["n_few"].default, asked["n_sessions"].default) == (12, 30)
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
     assert "sessions" in names  # what `python -m benchmarks` finds

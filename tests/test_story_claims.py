@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from core.attacks.membership.rates import PRIORS, predictive_value
+from core.errors import InvalidInputError
 from core.story import files
-from core.story.deck import make_deck
+from core.story.deck import live_address, make_deck
 from core.story.format import Slide
 from core.story.html import html_report
-from core.story.shipped import shipped_stories
+from core.story.shipped import open_story, shipped_stories, with_use
 from core.story.views import told
 from core.story.views_read import held_out_records
 from core.studies import more_texts, representation_summary
@@ -23,9 +24,11 @@ from core.studies.eta_outlook import measured_etas
 from core.studies.leak_figures import leak_figures
 from core.studies.membership_shipped import load_measured, strongest
 from core.studies.tables import read_rows
-from core.studies.tradeoff_choice import choose
+from core.studies.tradeoff_choice import LEAKS_LEAST, NAMES_NOT_TESTED, choose, listed_said
 from core.studies.tradeoff_files import shipped_tradeoff
+from core.studies.tradeoff_point import READS
 from core.studies.tradeoff_texts import draw_texts
+from core.studies.tradeoff_told import lost_said
 from core.tasks.names import task_said
 
 MECHANISMS = ("text_to_text", "token_representation", "sequence_representation")
@@ -139,16 +142,38 @@ def test_where_no_defence_helps_the_headline_names_none_and_gives_both_figures()
     assert choice.best is not None
     slide = told("defences", {"task": task, "keep": "90"})
     own, none = (choice.leak(point).value for point in (choice.best, choice.base))
-    assert slide.title.startswith("No defence that keeps 90 % of the usefulness surely leaks less")
-    assert f"F1 {own:.0f} at the least, {none:.0f} without" in slide.title
-    assert "leaks least" not in slide.title and "best setting" not in slide.body
+    assert slide.title.startswith(
+        f"For {task_said(task)}: no defence that is shown to lose at most "
+        f"{lost_said(choice.base, task, 0.9)} "
+        "leaks significantly less"
+    )
+    assert f"F1 {own:.0f} at the least, F1 {none:.0f} without" in slide.title
+    assert not any(least in slide.title for least in ("leaks least", *LEAKS_LEAST.values()))
+    assert "best setting" not in slide.body
     assert marks(slide) == []
 
 
 def test_a_mark_and_a_line_of_a_figure_are_explained_on_its_slide() -> None:
     slide = told("defences", {"task": "TREC", "keep": "80"})
     assert marks(slide) == ["<b>A</b>"] and "(A in the figure)" in slide.body
-    assert slide.figure is not None and "surely reached" not in str(slide.figure["layout"])
+    assert slide.figure is not None and "reached by some setting" not in str(slide.figure["layout"])
+
+
+def test_the_headline_of_a_defence_names_what_it_leaks_and_what_a_list_finds() -> None:
+    assert set(LEAKS_LEAST) == set(READS)
+    slide = told("defences", {"task": "TREC", "keep": "80"})
+    assert slide.title.endswith("leaks the fewest words of settings that lose at most 11.5 points")
+    found = shipped_tradeoff("minilm")
+    best = choose(found, "TREC", 0.8).best
+    assert best is not None and listed_said("minilm", best, is_brief=True) in slide.body
+
+
+def test_what_a_list_finds_is_told_where_it_was_measured_and_else_that_it_was_not() -> None:
+    points = shipped_tradeoff("minilm").points
+    told = {point.defence: listed_said("minilm", point) for point in points}
+    assert "of names" in told["truncation"] and "guessing: 2.5 %" in told["truncation"]
+    assert told["text_to_text"] == NAMES_NOT_TESTED
+    assert {listed_said("elsewhere", point) for point in points} == {NAMES_NOT_TESTED}
 
 
 def marks(slide: Slide) -> list[str]:
@@ -168,7 +193,9 @@ def test_more_read_than_without_a_defence_is_explained() -> None:
         ]
         said = re.search(r"From η (\S+) on that is \*\*more than without", body)
         assert (said and float(said[1])) == (min(more) if more else None), name
-        assert ("the tokens themselves are released" in body) == bool(more)
+        is_of_vectors = name == "token_representation"
+        what = "noisy vectors of the tokens" if is_of_vectors else "the tokens themselves"
+        assert re.findall(r"stored, here (.*?) are released", body) == [what] * bool(more)
 
 
 def test_mechanisms_have_one_scale_of_usefulness_which_holds_every_interval() -> None:
@@ -189,15 +216,13 @@ def test_what_stays_useful_is_said_of_a_task() -> None:
         useful = [p.utility["TREC"].value for p in measured_etas(found, name).values()]
         least, most = f"{useful[0]:.0f}", f"{useful[-1]:.0f}"
         assert f"Usefulness for {said} is {least} to {most} at these η" in slide.body
-        if "useful" in slide.title:
-            assert f"{least} to {most} of 90 stays useful" in slide.title
 
 
 def test_seeds_and_dashes_of_the_attackers_are_explained() -> None:
     slide = told("attackers", {})
     assert slide.table is not None and "–" in {row[2] for row in slide.table.rows}
     assert "–: who reads what a mechanism releases" in slide.body
-    assert "drawn anew by each" in dict(slide.facts)["n"]
+    assert "others for each of" in dict(slide.facts)["n"]
     texts = [" ".join(f"w{i}x{j}" for j in range(6)) for i in range(300)]
     first, second = (draw_texts(texts, 50, 30, seed).targets for seed in (0, 1))
     assert set(first) != set(second), "so it is"
@@ -235,3 +260,25 @@ def test_the_command_says_whether_the_notes_are_in_the_file(
     n = len(shipped_stories()["safe-to-store"].pins)
     assert f"{n} slides and a title" in said
     assert ("with the speaker's notes" in said) == (suffix != ".pdf")
+
+
+def test_the_boards_story_is_about_what_the_vectors_are_for() -> None:
+    board = open_story("safe-to-store")
+    (place,) = [i for i, pin in enumerate(board.pins) if pin.shows == "defences"]
+    assert dict(board.pins[place].parameters)["use"] == "search", "as the page opens"
+    found = shipped_tradeoff("minilm")
+    for use in found.uses:
+        pin = with_use(board, use).pins[place]
+        slide = told(pin.shows, dict(pin.parameters))
+        task = found.opening_task(use)
+        choice = choose(found, task, 0.9)
+        assert task_said(task).removeprefix("search: ") in slide.title
+        assert f"?use={use}&keep=90" in live_address(pin, slide.live)
+        if choice.n_compared > 1:
+            assert f"choosing among {choice.n_compared} settings" in dict(slide.facts)["Interval"]
+        assert slide.table is not None and choice.best is not None
+        assert any(choice.leak(choice.best).said(0) in row for row in slide.table.rows)
+    others = [pin for i, pin in enumerate(board.pins) if i != place]
+    assert [p for i, p in enumerate(with_use(board, "similarity").pins) if i != place] == others
+    with pytest.raises(InvalidInputError, match="use must be one of search"):
+        told("defences", {"use": "nonsense"})

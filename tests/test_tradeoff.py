@@ -11,19 +11,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.errors import InvalidInputError, StoppedError
-from core.results import Score
-from core.studies import tradeoff, tradeoff_texts
+from core.errors import ArtifactError, InvalidInputError, StoppedError
+from core.results import Interval, Score
+from core.studies import tradeoff, tradeoff_texts, tradeoff_use
 from core.studies.defence_grid import GRID, chosen_defences
 from core.studies.registry import run_study
 from core.studies.rows import Cell, Row
+from core.studies.tables import write_rows
 from core.studies.tradeoff import TradeoffStudy
 from core.studies.tradeoff_files import load_tradeoff
 from core.studies.tradeoff_summary import summarise
 from core.tasks.labelled import LabelledTask, read_labelled
 from core.tasks.outcomes import Hits, Ranks
 from core.tasks.pairs import PairTask, read_pairs
-from core.tasks.searches import SearchTask, read_searches
+from core.tasks.searches import LabelSearchTask, SearchTask, read_searches
 
 
 class ByNumber:
@@ -327,6 +328,69 @@ def test_a_text_is_found_again_by_its_twin_alone(tmp_path: Path) -> None:
         task.score(ByNumber(), n_test=9, seed=0)
     with pytest.raises(InvalidInputError, match="style is 'none'"):
         read_searches("Q", tmp_path / "q.parquet", "style", "none")
+
+
+def banking(folder: Path, n: int = 40) -> Path:
+    """Write messages of two intents, even and odd numbers of degrees, with an official split."""
+    texts = [f"{x:.12f}" for x in np.linspace(0, np.pi, n)]
+    labels = ["near" if float(t) < np.pi / 2 else "far" for t in texts]
+    splits = ["test" if i % 4 == 0 else "train" for i in range(n)]
+    frame = pd.DataFrame({"text": texts, "label": labels, "split": splits})
+    frame.to_parquet(folder / "bank.parquet")
+    return folder / "bank.parquet"
+
+
+def test_a_search_by_label_counts_the_label_of_the_nearest_training_text(tmp_path: Path) -> None:
+    task = read_searches("bank", banking(tmp_path))
+    assert isinstance(task, LabelSearchTask) and task.has_official_split
+    known, held = task.labelled.parts(seed=0)
+    full = task.score(ByNumber(), seed=0)
+    assert (full.value, full.n) == (100, len(held)) and task.measure == "precision@1"
+    # A stored text drawn at random has the label of a query in the share of its label.
+    labels = np.array(task.labelled.labels)
+    by_hand = np.mean([np.mean(labels[known] == labels[i]) for i in held])
+    assert full.chance == pytest.approx(100 * by_hand)
+    swapped = replace(task.labelled, labels=tuple(
+        ("far" if label == "near" else "near") if i in set(held) else label
+        for i, label in enumerate(task.labelled.labels)))  # fmt: skip
+    assert replace(task, labelled=swapped).score(ByNumber(), seed=0).value == 0
+    few = task.score(ByNumber(), n_train=20, n_test=6, seed=0)
+    assert few.n == 6
+    with pytest.raises(InvalidInputError, match=r"chooses pairs of questions\. Give bank=FILE"):
+        read_searches("bank", tmp_path / "bank.parquet", "split", "test")
+
+
+def test_two_tasks_of_the_same_texts_share_one_release(tmp_path: Path) -> None:
+    path = banking(tmp_path)
+    asked: list[tuple[str, ...]] = []
+
+    class Noisy(ByNumber):
+        def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
+            asked.append(tuple(texts))
+            return super().encode(texts)
+
+    cell = {"tasks": [f"B={path}#text"], "pairs": [], "searches": [f"S={path}"], "n_train": 0,
+            "n_test": 0, "n_searched": 9, "seed": 0}  # fmt: skip
+    scores, facts = tradeoff_use.use_scores(cell, ByNumber(), Noisy(noise=0.1))
+    assert {"accuracy: B", "precision@1: S", "change of precision@1: S"} <= scores.keys()
+    assert len(asked) == 1, "the second task reads what the first released"
+    assert facts["label_searches"] == ["S"] and facts["same_texts"] == ["B", "S"]
+
+
+def test_usefulness_alone_is_measured_where_nobody_attacks(
+    study: TradeoffStudy, tmp_path: Path
+) -> None:
+    cells = replace(study, attackers=("none",)).cells()
+    assert {cell["part"] for cell in cells} == {"use"}
+    scored = {"accuracy: minister": Score(80.0, Interval(79.0, 81.0), 9, 50.0)}
+    rows = [Row(cell, scored, {"machine": "m"}, seconds=60.0) for cell in cells]
+    table = tradeoff.markdown(rows)
+    assert "| none |  | 80.0 [79.0, 81.0] |" in table and "Words recovered" not in table
+    write_rows(tmp_path / "t.json", "tradeoff", rows, table)
+    with pytest.raises(ArtifactError, match=r"t\.json is not the result"):
+        load_tradeoff(tmp_path / "t.json")
+    with pytest.raises(InvalidInputError, match="got 'none'"):
+        replace(study, attackers=("none", "tuned")).cells()
 
 
 def test_an_official_split_is_honoured(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from core.defences.registry import guarantee_of
 from core.errors import InvalidInputError
@@ -80,14 +82,24 @@ def test_what_was_not_timed_is_hollow_where_a_limit_is_set() -> None:
     assert symbols(is_timed=True)["No defence"] == "star"
 
 
+def wider(n: int) -> float:
+    """Return by how much an interval of leakage is wider where n settings are compared."""
+    return float(ndtri(1 - 0.025 / n) / ndtri(0.975))
+
+
 def test_the_frontier_is_that_worked_by_hand() -> None:
     edge = frontier(study(WEAK, WORSE, GOOD, UNSURE), "MR")
-    # WORSE is useful to 67 and leaks 28 at best: GOOD, at worst, is to 68 and leaks 22.
+    # WORSE is useful to 67 and leaks 27.4 at best: GOOD, at worst, is to 68 and leaks 22.6.
     assert edge.members == (GOOD, UNSURE, WEAK, BASE)
-    # At worst: 68 and 22, 79 and 42, 89 and 61; WORSE 65 and 32, UNSURE 74 and 42 add nothing.
-    assert edge.surely == ((65, 22), (68, 22), (68, 42), (79, 42), (79, 61), (89, 61))
-    # At best: GOOD 72 and 18, UNSURE 82 and 34, BASE 91 and 59; WEAK 81 and 38 adds nothing.
-    assert edge.perhaps == ((65, 18), (72, 18), (72, 34), (82, 34), (82, 59), (91, 59))
+    # At worst GOOD, WEAK and BASE, with leaks corrected for five; WORSE and UNSURE add nothing.
+    w = wider(5)
+    good, weak, base = 20 + 2 * w, 40 + 2 * w, 60 + w
+    assert np.allclose(edge.surely, [(65, good), (68, good), (68, weak), (79, weak), (79, base),
+                                     (89, base)])  # fmt: skip
+    # At best GOOD, UNSURE and BASE; WEAK adds nothing.
+    good, unsure, base = 20 - 2 * w, 38 - 4 * w, 60 - w
+    assert np.allclose(edge.perhaps, [(65, good), (72, good), (72, unsure), (82, unsure),
+                                      (82, base), (91, base)])  # fmt: skip
 
 
 def test_equals_beat_nobody_and_without_an_interval_the_value_counts() -> None:
@@ -106,6 +118,7 @@ def test_steps_take_the_least_that_is_reached_from_each_usefulness_on() -> None:
 
 def test_the_frontier_of_what_ships_lies_within_its_band() -> None:
     found = shipped_tradeoff("minilm")
+    n_beaten = {}
     for task in found.tasks:
         edge = frontier(found, task)
         assert found.undefended in edge.members
@@ -119,7 +132,10 @@ def test_the_frontier_of_what_ships_lies_within_its_band() -> None:
         for point in measured:
             value, leak = point.utility[task].value, point.leakage.value
             assert least(edge.perhaps, value) <= leak
-        assert len(edge.members) < len(measured), "some are surely beaten"
+        n_beaten[task] = len(measured) - len(edge.members)
+    support = [task for task in found.tasks if "BANKING77" in task]
+    assert support, "measured for fewer settings than the other tasks"
+    assert all(n > 0 for task, n in n_beaten.items() if task not in support), n_beaten
 
 
 def test_the_figure_draws_the_frontier_below_and_rings_by_letter() -> None:
@@ -130,7 +146,9 @@ def test_the_figure_draws_the_frontier_below_and_rings_by_letter() -> None:
     added = [s for s in drawn.layout.shapes if s.type == "path"]
     assert not [s for s in plain.layout.shapes if s.type == "path"]
     assert [s.layer for s in added] == ["below", "below"]
-    assert added[1].path.startswith("M 68.0000,22.0000") and added[0].path.endswith("Z")
+    assert added[1].path.startswith(f"M 68.0000,{20 + 2 * wider(3):.4f}") and added[
+        0
+    ].path.endswith("Z")
     assert len(drawn.data) == len(plain.data) + 2
     assert [trace.text[0] for trace in drawn.data[-2:]] == ["<b>A</b>", "<b>B</b>"]
     assert "not timed" in str(drawn.data[1].customdata)

@@ -219,6 +219,24 @@ def test_who_reads_released_tokens_alone_encodes_and_trains_nothing(
         attack_scores({**cell, "attackers": ["tuned"]}, tiny_encoder, texts)
 
 
+@pytest.mark.parametrize(
+    ("defence", "settings", "n_copies"),
+    [("gaussian", {"sigma": 0.1}, tradeoff_attack.N_COPIES), ("int8", {}, 1)],
+)
+def test_who_learns_behind_noise_has_several_noisy_copies_of_each_text(
+    tiny_encoder: TransformerEncoder,
+    texts: AttackersTexts,
+    defence: str,
+    settings: Any,
+    n_copies: int,
+) -> None:
+    cell = cell_of(defence, ("tuned",), **settings)
+    scene = tradeoff_attack._Scene.of(Guard(cell), tiny_encoder, texts)
+    assert len(scene.copies) == n_copies
+    first = scene.copies[0]
+    assert all(np.abs(other - first).max() > 1e-3 for other in scene.copies[1:])
+
+
 class ByText:
     """Encodes each text as a random vector of its own: a classifier can only learn by heart."""
 

@@ -11,6 +11,7 @@ import pytest
 import tradeoff_scene
 from tradeoff_scene import cells_in, encoder_of
 
+from core.assets import ASSETS
 from core.errors import InvalidInputError
 from core.store import read_json
 from core.studies import (
@@ -21,11 +22,13 @@ from core.studies import (
     tradeoff_use,
     trained_defences,
 )
+from core.studies.odds import kept_odds
 from core.studies.registry import cells_of, run_study
 from core.studies.rows import Cell, Row
 from core.studies.runner import cell_key
 from core.studies.tradeoff import TradeoffStudy, measure
 from core.studies.tradeoff_attack import ATTACKERS
+from core.studies.tradeoff_files import load_rows
 from core.studies.tradeoff_guards import OwnTexts, guard_of, own_texts, sides_of
 from core.studies.tradeoff_setting import promises
 from core.studies.tradeoff_summary import markdown, summarise
@@ -112,8 +115,12 @@ def test_a_network_under_noise_is_a_point_whose_words_are_read_as_behind_what_it
 ) -> None:
     usual = tradeoff_cells._network
     more = {"epochs": 30, "learning_rate": 0.01}  # of 160 texts
-    monkeypatch.setattr(tradeoff_cells, "_network", lambda spec: {
-        **usual(spec), "reader_settings": {**usual(spec)["reader_settings"], **more}})  # fmt: skip
+
+    def longer(*given: Any) -> Cell:
+        cell = usual(*given)
+        return {**cell, "reader_settings": {**cell["reader_settings"], **more}}
+
+    monkeypatch.setattr(tradeoff_cells, "_network", longer)
     told = ("none", "text_to_text:eta=1", "text_to_text:eta=1000",
             "constrained:eta=1,network=bilstm", "constrained:eta=1000,network=bilstm")  # fmt: skip
     asked = replace(study, defences=told, membership="", pairs=())
@@ -153,6 +160,29 @@ def test_a_network_s_cell_does_not_change_those_of_what_it_is_sent(study: Tradeo
     assert new["reader_settings"]["learning_rate"] == 1e-4, "as its own study has it"
     assert new["defence_settings"] == {"eta": 1.0, "network": "transformer",
                                        "sends": "text_to_text"}  # fmt: skip
+    assert new["reader_settings"]["releases"] == "once", "one release is what attackers have"
+    (fresh,) = (c for c in cells_of("tradeoff", replace(more, releases="every_epoch"))
+                if cell_key(c) not in former)  # fmt: skip
+    assert "releases" not in fresh["reader_settings"], "as in rows of earlier versions"
+
+
+@pytest.mark.parametrize(("releases", "n"), [("once", 1), ("every_epoch", 3)])
+def test_a_network_s_odds_are_composed_over_the_releases_that_it_saw(releases: str, n: int) -> None:
+    rows = [row for row in load_rows(ASSETS / "tradeoff" / "minilm-all.json") if row["seed"] == 0]
+    told = {"releases": "once"} if releases == "once" else {}
+    changed = [
+        replace(row, facts={**row.facts, "reader_settings": {**row["reader_settings"], **told}})
+        if row["defence"] == "constrained"
+        else row
+        for row in rows
+    ]
+    (point,) = (p for p in summarise(changed).points if p.defence == "constrained")
+    assert point.releases == n
+    page = markdown(changed)
+    (line,) = (line for line in page.splitlines() if line.startswith("| constrained |"))
+    assert line.endswith(f" {kept_odds(point.spec, 'minilm', n)} |")
+    assert ("as many releases of a text as are given beside them" in page) == (n > 1)
+    assert ("the attackers here have one of them" in page) == (n > 1)
 
 
 # Whose texts are whose

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -143,6 +145,9 @@ def test_noisy_vectors_are_read_as_they_were_drawn(
     tiny_encoder: TransformerEncoder, own: OwnTexts, sides: tuple[list[str], list[str]]
 ) -> None:
     spec = read_setting("token_representation:eta=60")
+    law = law_of(own, spec, 0)
+    by_nearest = copy.copy(law)
+    by_nearest.reading_ = "token"
     level = TokenPrior(np.ones(len(tiny_encoder.tokens)), own.prior.follows)
     n_nearest = n_likeliest = n_same = n_tokens = 0
     for seed, text in enumerate(sides[1]):
@@ -154,10 +159,10 @@ def test_noisy_vectors_are_read_as_they_were_drawn(
         n_tokens += len(nearest)
         is_word = np.isin(nearest, candidate_ids(tiny_encoder))
         told = tiny_encoder.text_of(nearest[is_word].tolist())
-        assert likeliest_text(own, found, level, None) == told, "where all are used alike"
+        assert likeliest_text(own, found, level, by_nearest) == told
         n_nearest += words_back(tiny_encoder, text, found.told)
         n_likeliest += words_back(
-            tiny_encoder, text, likeliest_text(own, found, own.prior_beside(text), None)
+            tiny_encoder, text, likeliest_text(own, found, own.prior_beside(text), law)
         )
     assert n_same > 0.9 * n_tokens, "of the same noise; the nearest of all may be no candidate"
     assert n_likeliest > 1.2 * n_nearest > 0, (n_likeliest, n_nearest)
@@ -179,6 +184,7 @@ def test_those_that_tell_their_law_are_named(tiny_encoder: TransformerEncoder) -
         if entry.acts_on == "text":
             change = privatizer_of(make_defence(DefenceSpec.of(name, {})), tiny_encoder, rng)
             assert hasattr(change, "chances") == hasattr(change, "remember") == (name in TELLS)
+    assert tells_law(read_setting("token_representation:eta=60"))
     for told in ("text_to_text:eta=40", "custext+int8", "gaussian:sigma=0.1", "custext:k=200"):
         assert not tells_law(read_setting(told))
 
@@ -186,5 +192,5 @@ def test_those_that_tell_their_law_are_named(tiny_encoder: TransformerEncoder) -
 def test_special_tokens_are_no_words(tiny_encoder: TransformerEncoder, own: OwnTexts) -> None:
     spec = read_setting("token_representation:eta=1000000")
     found = defended(tiny_encoder, spec, f"{DOG} 🙂", 0)
-    read = likeliest_text(own, found, own.prior, None)
+    read = likeliest_text(own, found, own.prior, law_of(own, spec, 0))
     assert read and "[UNK]" not in read

@@ -10,8 +10,8 @@ import pytest
 from core.corpora.near_duplicates import THRESHOLD
 from core.studies.rows import Row
 from core.studies.tables import read_rows
-from core.studies.tradeoff_choice import choose, keeps
-from core.studies.tradeoff_files import load_rows, load_tradeoff
+from core.studies.tradeoff_choice import choose, keeps, unproven
+from core.studies.tradeoff_files import load_rows, load_tradeoff, shipped_tradeoff
 from core.studies.tradeoff_point import Point
 from core.studies.tradeoff_summary import Tradeoff, summarise, use_said
 
@@ -95,16 +95,22 @@ def test_all_that_is_of_one_kind_was_measured_alike(rows: list[Row]) -> None:
     assert versions and {key: v for key, v in versions.items() if len(v) > 1} == {}
 
 
-def test_what_the_results_say_of_tasks_is_so(shipped: Tradeoff) -> None:
+def test_what_the_results_say_of_tasks_is_so(rows: list[Row]) -> None:
     """The words of docs/results, whose figures alone are written from files."""
+    shipped = summarise([*rows, *load_rows(SHIPPED.with_name("minilm-banking.json"))])
     words = " ".join((RESULTS / "README.md").read_text(encoding="utf-8").split())
     chosen = {task: choose(shipped, task) for task in shipped.tasks}
     helpless = [task for task, choice in chosen.items() if not choice.helps]
-    told = f"no defence helps on three of the eight tasks ({', '.join(helpless[:2])} and "
-    assert len(helpless) == 3 and len(chosen) == 8 and f"{told}{helpless[2]})" in words
+    told = f"no defence is shown to help on three of the ten tasks ({', '.join(helpless[:2])} and "
+    assert len(helpless) == 3 and len(chosen) == 10 and f"{told}{helpless[2]}; rounding to" in words
+    maybe = {p.label for task in helpless if (p := unproven(shipped, task)) is not None}
+    assert maybe == {"to 1 decimal", "to 192 dimensions"}
     above = [task for task, choice in chosen.items()
              if choice.helps and choice.shown.leakage.value > 50]  # fmt: skip
-    assert f"on two more ({above[0]} and {above[1]}) the strongest" in words and len(above) == 2
+    assert f"on three more ({above[0]}, {above[1]} and {above[2]}) the strongest" in words
+    assert len(above) == 3
+    banking = chosen["BANKING77-search"].shown
+    assert (banking.defence, banking.label) == ("truncation", "to 96 dimensions")
     subj = chosen["SUBJ"]
     assert subj.measured is not None and subj.measured.defence == "binary"
     assert subj.promising is not None and subj.promising.label == "η 800"
@@ -119,5 +125,21 @@ def test_what_the_results_say_of_tasks_is_so(shipped: Tradeoff) -> None:
         )  # fmt: skip
     for point in shipped.points:
         if point.defence in ("text_to_text", "token_representation") and point.leaks:
-            kept = [t for t in shipped.tasks if keeps(point, shipped.undefended, t, 0.8)]
+            kept = [t for t in point.utility if keeps(point, shipped.undefended, t, 0.8)]
             assert not kept or point.leakage.value > shipped.undefended.leakage.value, point.label
+
+
+def test_support_messages_were_measured_on_a_sample_and_the_page_says_so() -> None:
+    found = shipped_tradeoff("minilm")
+    told = "BANKING77, BANKING77-search: 1,540 training and 770 test texts, drawn at random"
+    assert told in use_said(found.facts)
+    assert "BANKING77-search: the nearest training text has the label of the test text" in use_said(
+        found.facts
+    )
+    rows = load_rows(SHIPPED.with_name("minilm-banking.json"))
+    assert {row["part"] for row in rows} == {"use"} and {row["seed"] for row in rows} == {0, 1, 2}
+    for name in ("BANKING77", "BANKING77-search"):
+        scores = [p.utility[name] for p in found.points if name in p.utility]
+        assert len(scores) == len(rows) / 3 and {s.n_seeds for s in scores} == {3}
+    base = found.undefended.utility["BANKING77-search"]
+    assert base.value > 70 > base.chance, "the nearest message mostly has the same intent"

@@ -5,7 +5,7 @@ import pytest
 
 from core.attacks.inversion.lifted import Lift
 from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.noise import draw_noise
+from core.defences.metric_dp.release import release, release_under_noise
 from core.encoders.transformer import TransformerEncoder
 from core.errors import InvalidInputError
 from core.studies.tradeoff_setting import read_setting
@@ -46,10 +46,10 @@ def test_of_noisy_token_vectors_the_nearest_tokens_are_told_under_the_noise_that
 ) -> None:
     found = defended(tiny_encoder, read_setting(f"token_representation:eta={eta}"), TEXT, 3)
     (ids,) = tiny_encoder.token_ids([TEXT])
-    noise = draw_noise(len(ids), tiny_encoder.dimension, eta, rng=np.random.default_rng(3))
     table = tiny_encoder.token_vectors.numpy()
+    released = release_under_noise(table[ids], eta, np.random.default_rng(3))
     regular = candidate_ids(tiny_encoder)
-    far = np.linalg.norm((table[ids] + noise)[:, None] - table[regular][None], axis=2)
+    far = np.linalg.norm(released[:, None] - table[regular][None], axis=2)
     nearest = [tiny_encoder.tokens[i] for i in regular[far.argmin(1)]]
     assert [new for _, new in found.tokens] == nearest
     assert found.text is None and (found.told or "").replace(".", " .").split() == nearest
@@ -108,8 +108,8 @@ def test_an_attacker_draws_noise_of_their_own(
     assert back is not None
 
     def learnt_with(seed: int) -> np.ndarray:
-        noise = np.random.default_rng(seed).standard_normal(known.shape, np.float32)
-        return Lift.fit(known + 0.3 * noise, known).weight
+        noise = np.random.default_rng(seed).standard_normal(known.shape)
+        return Lift.fit(release(known, 0.3 * noise, 0.3), known).weight
 
     assert np.allclose(back.weight, learnt_with(6), atol=1e-6)
     assert not np.allclose(back.weight, learnt_with(5), atol=1e-6), "not the target's own"

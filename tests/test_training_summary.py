@@ -286,9 +286,8 @@ def test_the_curves_are_ours_filled_and_the_paper_s_hollow(constrained: UnderNoi
     traces = utility_figure(points).data
     ours = [t for t in traces if t.marker.symbol != "diamond-open"]
     theirs = [t for t in traces if t.marker.symbol == "diamond-open"]
-    assert [t.name for t in ours] == [
-        "Sequence representation", "Token representation", "Text to text"
-    ]  # fmt: skip
+    titles = ("Sequence representation", "Token representation", "Text to text")
+    assert [t.name for t in ours] == [f"{title}, one release" for title in titles]
     assert all(list(t.x) == [50.0, 65.0, 98.5] and t.error_y.array[0] > 0 for t in ours)
     assert len({t.marker.symbol for t in ours}) == 3
     assert len(theirs) == 2 and all(list(t.x) == list(MATCHED) for t in theirs)
@@ -297,6 +296,26 @@ def test_the_curves_are_ours_filled_and_the_paper_s_hollow(constrained: UnderNoi
     assert "the paper's 92.9" in told and "guessing 51" in told
     other = utility_figure(constrained.of("mrpc", "bilstm"))
     assert not [t for t in other.data if t.marker.symbol == "diamond-open"]
+
+
+def test_networks_that_saw_a_text_several_times_are_points_of_their_own(
+    constrained: UnderNoise, tmp_path: Path
+) -> None:
+    assert {p.releases for p in constrained.points if math.isfinite(p.eta)} == {1}
+    both = constrained_rows(releases=("once", "every_epoch"))
+    found = load_part("constrained", ship(tmp_path, "constrained", rows=both))
+    points = found.of("sst2", "transformer")
+    assert [(p.mechanism, p.releases) for p in points if p.eta in (math.inf, 65.0)] == [
+        ("none", 0), ("sequence_representation", 1), ("sequence_representation", 20),
+        ("token_representation", 1), ("token_representation", 3), ("text_to_text", 1),
+        ("text_to_text", 3),
+    ]  # fmt: skip
+    assert {p.releases for p in found.of("sst2", "bilstm")} == {0, 1, 8}
+    names = [trace.name for trace in utility_figure(points).data]
+    assert "Text to text, 3 releases" in names and "Text to text, one release" in names
+    alone = load_part("constrained", ship(tmp_path / "a", "constrained",
+                                          rows=constrained_rows(compares=False)))  # fmt: skip
+    assert all(p.change is None and p.by_noise is None for p in alone.points)
 
 
 def test_what_is_won_back_by_hand(adaptive: Pretrained) -> None:

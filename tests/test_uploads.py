@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.attacks.inversion.export import table_csv
-from core.corpora import uploads
+from core.corpora import json_table, uploads
 from core.corpora.memory_file import MemoryFile
 from core.corpora.uploads import read_upload, upload_facts
 from core.errors import InvalidInputError
 from core.projection import ProjectionSpec, project
 from core.projection.points import upload_points
 from core.projection.selection import folded, matching_rows, selection_rows
+from core.spreadsheets import table_csv
 
 ROWS = [
     {"sentence": f"The clerk filed form {i}.", "class": "ab"[i % 2], "score": i} for i in range(12)
@@ -187,3 +187,20 @@ def test_searching_ignores_case_and_width() -> None:
     assert matching_rows(texts, "strasse").tolist() == [0, 1]
     assert matching_rows(texts, " FULL ").tolist() == [2]
     assert matching_rows(texts, "  ").size == 0 and matching_rows(texts, "\\d+").size == 0
+
+
+def test_a_name_that_stands_twice_is_found_without_comparing_all_with_all() -> None:
+    class Name(str):
+        n_compared = 0
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            Name.n_compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    pairs = [(Name(i), i) for i in range(2000)]
+    with pytest.raises(json_table._TwiceError, match="1999"):
+        json_table._once([*pairs, (Name(1999), 0)])
+    assert Name.n_compared < 4 * len(pairs)

@@ -24,9 +24,10 @@ def test_whoever_follows_the_questions_sees_every_page() -> None:
     assert seen == PAGES - {"glossary"} and here == "overview"
 
 
-def test_every_page_is_of_one_role() -> None:
-    listed = [name for role in ROLES for name, _, _ in role.pages]
-    assert sorted(listed) == sorted(PAGES - {"overview"})
+def test_every_page_is_of_a_role_and_named_once_in_it() -> None:
+    listed = [[name for name, _, _ in role.pages] for role in ROLES]
+    assert {name for names in listed for name in names} == PAGES - {"overview"}
+    assert all(len(set(names)) == len(names) for names in listed)
 
 
 def test_terms_are_in_order_and_every_one_of_a_page_is_explained() -> None:

@@ -188,7 +188,9 @@ def private_rows(*, target: str = "letters.txt", **more: Any) -> list[Row]:
                              "epsilons": (0.0, 8.0, 1.0), "seeds": (0, 1), **more}  # fmt: skip
     module = private_training
     labels = np.arange(2000) % 2
-    task = SimpleNamespace(parts=lambda seed: (np.arange(1500), np.arange(1500, 2000)))
+    task = SimpleNamespace(
+        parts=lambda seed: (np.arange(1500), np.arange(1500, 2000)), units=lambda rows: rows
+    )
 
     def head(vectors: Any, ids: Any, n: int, settings: Any, seed: int) -> Any:
         n_right = 500 - 60 - (round(12 / settings.epsilon**0.5) if settings.epsilon else 0)

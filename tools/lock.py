@@ -1,8 +1,9 @@
 """Pin every package on every platform, and list them with their licences: `make lock`.
 
-Writes constraints.txt (by uv) and sbom.cdx.json (by CycloneDX's library, from what the packages
-say of themselves). Versions stay where they are unless a requirement moves them;
-`make lock ARGS=--upgrade` takes the newest. docs/decisions/0011-packaging.md says what was chosen.
+Writes constraints.txt and the hashes of what every index serves alike (by uv), and sbom.cdx.json
+(by CycloneDX's library, from what the packages say of themselves). Versions stay where they are
+unless a requirement moves them; `make lock ARGS=--upgrade` takes the newest.
+docs/decisions/0011-packaging.md says what was chosen.
 """
 
 from __future__ import annotations
@@ -13,20 +14,40 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tools.bill import bill_of_materials
-from tools.pins import CONSTRAINTS, ROOT, SBOM, lines_of, pins_of, requirements_of
+from tools.pins import (
+    CONSTRAINTS,
+    HASHES,
+    HASHES_OF_TOOLS,
+    ROOT,
+    SBOM,
+    is_by_index,
+    lines_of,
+    pins_of,
+    requirements_of,
+)
 
 HEADER = """\
 # Every package that Leakscope and its tools pull in, on Linux, macOS and Windows.
 # Made by `make lock` from requirements*.txt and pyproject.toml: not to be edited by hand.
 """
+HASHED_HEADER = """\
+# The SHA-256 of every file of {what}, but for PyTorch and its CUDA,
+# whose files differ from index to index. Made by `make lock`: not to be edited by hand.
+"""
 
 
 def resolve(wanted: list[str]) -> dict[str, str]:
     """Return the pins of everything that `wanted` pulls in, by uv; today's pins are preferred."""
+    return pins_of(_compiled(wanted))
+
+
+def _compiled(wanted: list[str], *more: str, where: Path = ROOT) -> str:
+    """Return what uv answers; in the checkout it keeps to the platforms that are named there."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder, "wanted.in"), Path(folder, "pins.txt")
         asked.write_text("\n".join(wanted), encoding="utf-8")
@@ -35,9 +56,24 @@ def resolve(wanted: list[str]) -> dict[str, str]:
         command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal"]
         # One version of a package for all: markers would only be needed to tell two apart.
         command += ["--python-version", "3.11", "--fork-strategy", "fewest", "--strip-extras"]
-        command += ["--no-header", "--no-annotate", "--output-file", str(answer), str(asked)]
-        subprocess.run(command, cwd=ROOT, check=True)
-        return pins_of(answer.read_text(encoding="utf-8"))
+        command += ["--no-header", "--no-annotate", *more, "--output-file", str(answer), str(asked)]
+        subprocess.run(command, cwd=where, check=True)
+        return answer.read_text(encoding="utf-8")
+
+
+def hashed(wanted: list[str]) -> dict[str, str]:
+    """Return name → its pin with the hashes of its files, of what every index serves alike.
+
+    For every platform: one that is not named would else install all of it, and check nothing.
+    """
+    given = ("--generate-hashes", "--constraints", str(CONSTRAINTS))
+    with tempfile.TemporaryDirectory() as elsewhere:
+        lines = _compiled(wanted, *given, where=Path(elsewhere)).splitlines()
+    known = pins_of(CONSTRAINTS.read_text(encoding="utf-8"))
+    starts = [i for i, line in enumerate(lines) if not line.startswith(" ")]
+    blocks = ["\n".join(lines[a:b]) for a, b in pairwise([*starts, len(lines)])]
+    named = {next(iter(pins_of(block.splitlines()[0]))): block for block in blocks}
+    return {name: block for name, block in named.items() if name in known and not is_by_index(name)}
 
 
 def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
@@ -55,6 +91,10 @@ def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
     return [entry["metadata"] for entry in found]
 
 
+def _beyond(blocks: dict[str, str], known: dict[str, str]) -> dict[str, str]:
+    return {name: block for name, block in blocks.items() if name not in known}
+
+
 def main() -> None:
     """Write both files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -66,7 +106,15 @@ def main() -> None:
         CONSTRAINTS.unlink(missing_ok=True)
     pins = resolve([*direct, *tools, *extras])
     CONSTRAINTS.write_text(HEADER + "\n".join(lines_of(pins)) + "\n", encoding="utf-8")
-    needed = resolve(direct)
+    needed, runs = resolve(direct), hashed(direct)
+    with_tools = hashed([*direct, *tools])
+    for path, what, blocks in (
+        (HASHES, "what Leakscope needs to run", runs),
+        (HASHES_OF_TOOLS, "what its tests and tools add", _beyond(with_tools, runs)),
+    ):
+        path.write_text(
+            HASHED_HEADER.format(what=what) + "\n".join(blocks.values()) + "\n", encoding="utf-8"
+        )
     shipped = resolve([*direct, *extras])
     bill = bill_of_materials(project, set(pins_of(runtime)), set(needed), describe(shipped))
     SBOM.write_text(bill, encoding="utf-8")

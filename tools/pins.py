@@ -7,16 +7,25 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["CONSTRAINTS", "ROOT", "SBOM", "lines_of", "pins_of", "requirements_of"]
+__all__ = ["CONSTRAINTS", "HASHES", "HASHES_OF_TOOLS", "ROOT", "SBOM", "is_by_index", "lines_of",
+           "pins_of", "requirements_of"]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTRAINTS = ROOT / "constraints.txt"
+HASHES, HASHES_OF_TOOLS = ROOT / "hashes.txt", ROOT / "hashes-dev.txt"
 SBOM = ROOT / "sbom.cdx.json"
+
+_BY_INDEX = ("torch", "triton", "nvidia-", "cuda-")
+
+
+def is_by_index(name: str) -> bool:
+    """Return whether indexes serve different files as one version: PyTorch and its CUDA."""
+    return canonicalize_name(name).startswith(_BY_INDEX)
 
 
 def requirements_of(text: str) -> list[str]:
     """Return what a requirements file asks for, without comments and references to others."""
-    words = (line.partition("#")[0].strip() for line in text.splitlines())
+    words = (line.partition("#")[0].rstrip("\\ ").strip() for line in text.splitlines())
     return [line for line in words if line and not line.startswith("-")]
 
 

@@ -12,7 +12,7 @@ from core.store import read_json
 from core.studies.registry import STUDIES
 from core.studies.tables import read_rows
 from core.studies.tradeoff_files import SHIPPED, load_rows
-from tools import data, mutate, repeats, settings
+from tools import data, mutate, rate_coverage, repeats, settings
 from tools.faults import table as faults
 from tools.figures.sources import ROOT
 from tools.fuzz import table as fuzz
@@ -23,6 +23,7 @@ __all__ = ["table_of", "whole"]
 _ELSEWHERE = {
     "tradeoff": SHIPPED / "minilm.json",
     "tradeoff-all": SHIPPED / "minilm-all.json",
+    "tradeoff-banking": SHIPPED / "minilm-banking.json",
 }
 """Tables whose rows ship with the pages."""
 
@@ -43,7 +44,7 @@ def whole() -> dict[Path, Callable[[], str]]:
     made: dict[Path, Callable[[], str]] = {path: partial(table_of, path) for path in tables}
     docs = ROOT / "docs"
     made |= {results / f"{name}.md": partial(_of_a_tool, name) for name in _OF_TOOLS}
-    made |= {repeats.OUT.with_suffix(".md"): repeats.markdown}
+    made |= {each.OUT.with_suffix(".md"): each.markdown for each in (repeats, rate_coverage)}
     return {**made, docs / "data.md": data.markdown, docs / "settings.md": settings.markdown}
 
 

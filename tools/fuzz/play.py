@@ -39,6 +39,11 @@ ENDS = ("done", "refused", "reached the work")
 PATIENCE = 30.0
 """Seconds for one case; nearly all take a hundredth of one."""
 
+DEAF = 120.0
+"""Seconds after which a case that hears no end takes this process with it, however short its own.
+
+With less, a computer that pauses for some seconds would look like such a case.
+"""
 
 MOST_MEMORY = 3 * 2**29
 """Bytes that one case may take: the libraries that the first one imports take a third of it."""
@@ -142,19 +147,23 @@ def _leftovers(folder: Path) -> list[str]:
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Raise `Hang` after some seconds; where even that is not heard, end the process."""
+    """Raise `Hang` after some seconds; where even that is not heard, end the process.
+
+    It is raised again each time that as long has passed: where garbage is collected, or a callback
+    runs, Python passes over what is raised.
+    """
 
     def bite(*_: Any) -> None:
         raise Hang
 
     before = signal.signal(signal.SIGALRM, bite)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(4 * seconds, exit=True, file=2)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    faulthandler.dump_traceback_later(max(4 * seconds, DEAF), exit=True, file=2)
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)
 
 
