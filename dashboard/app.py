@@ -33,7 +33,7 @@ PAGES = {
             "overview",
             "Overview",
             "visibility",
-            "What a text embedding gives away, with one live example.",
+            "What a text embedding leaks, with one live example.",
         ),
         _page(
             "story",

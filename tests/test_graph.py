@@ -38,7 +38,7 @@ FLOORS = (
     ("core.tasks",),
     ("core.encoders", "core.cached"),
     ("core.attacks",),
-    ("core.names", "core.defences"),
+    ("core.names", "core.defences", "core.audit"),
     ("core.projection",),
     ("core.studies",),
     ("core.browser",),

@@ -21,8 +21,9 @@ from core import __version__
 
 __all__ = ["bill_of_materials", "licence_of"]
 
-UNSAID = {"cuda-toolkit": "LicenseRef-NVIDIA-Proprietary"}
-"""Licences that packages leave out of their metadata; that of the packages it consists of."""
+UNSAID = {"cuda-toolkit": "LicenseRef-NVIDIA-Proprietary", "sarif-pydantic": "MIT"}
+"""Licences that packages leave out of their metadata: from the file LICENSE beside it, or those of
+the packages that it consists of."""
 
 _LINK = re.compile(r",?(?: see)? *\S+://\S+")
 """What a summary tells of an address elsewhere: the list names no host."""

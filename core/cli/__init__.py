@@ -3,8 +3,9 @@
 `python -m core --help` explains it.
 
 Results go to standard output, progress to standard error. The exit status is 0, or 2 after one
-line that says what is wrong, or 130 after Ctrl-C. One file a command; heavy libraries are
-imported when a command runs, so that help and mistakes in the arguments answer at once.
+line that says what is wrong, or 130 after Ctrl-C; `audit` ends with 1 where a threshold is not met.
+One file a command; heavy libraries are imported when a command runs, so that help and mistakes in
+the arguments answer at once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from core import __version__
 from core.cache_folder import NO_HOME, user_home
 from core.cli import (
     attributes,
+    audit,
     audit_mechanism,
     cache,
     defend,
@@ -50,6 +52,7 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 COMMANDS: Mapping[str, ModuleType] = {
     "invert": invert,
     "evaluate": evaluate,
+    "audit": audit,
     "attributes": attributes,
     "train": train,
     "fit": fit,
@@ -68,8 +71,8 @@ COMMANDS: Mapping[str, ModuleType] = {
 }
 """Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
 
-ENCODING = ("invert", "evaluate", "attributes", "train", "fit", "defend", "train-private",
-            "deniability", "privatize", "tune", "serve")  # fmt: skip
+ENCODING = ("invert", "evaluate", "audit", "attributes", "train", "fit", "defend",
+            "train-private", "deniability", "privatize", "tune", "serve")  # fmt: skip
 """Those that have --no-cache; the studies declare it with their other arguments."""
 
 
@@ -77,7 +80,7 @@ def build_parser(
     prog: str = "python -m core", commands: Mapping[str, ModuleType] = COMMANDS
 ) -> Parser:
     """Return the parser of all commands, under the name that people type."""
-    parser = Parser(prog=prog, description="What a text embedding gives away.")
+    parser = Parser(prog=prog, description="What a text embedding leaks.")
     parser.add_argument("--version", action="version", version=f"Leakscope {__version__}")
     choice = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in commands.items():
@@ -120,12 +123,13 @@ def main(
         return 2
     try:
         with private_umask(), _chosen_cache(arguments):
-            arguments.run(arguments)
+            status = arguments.run(arguments)
             sys.stdout.flush()
     except (KeyboardInterrupt, StoppedError):
         show_error(f"Stopped. {arguments.when_stopped}")
         return 130
     except BrokenPipeError:  # the reader of a pipe has seen enough
+        status = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CoreError as error:
         show_error(str(error))
@@ -135,7 +139,7 @@ def main(
             raise
         show_error(_unforeseen(error, arguments.when_stopped))
         return 2
-    return 0
+    return int(status or 0)
 
 
 @contextmanager

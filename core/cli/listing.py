@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
         "membership": _membership(),
         "under_noise": _under_noise(),
         "corpora": _corpora(),
+        "sources": _sources(),
         "stories": _stories(),
     }
     if arguments.json:
@@ -88,6 +89,15 @@ def _corpora() -> list[dict[str, Any]]:
     from core.corpora import CORPORA
 
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
+
+
+def _sources() -> list[dict[str, Any]]:
+    from core.audit.sources import SOURCES
+
+    return [
+        {"name": name, "summary": f"{entry.summary} {entry.example}"}
+        for name, entry in SOURCES.items()
+    ]
 
 
 def _stories() -> list[dict[str, Any]]:

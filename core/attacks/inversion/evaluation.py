@@ -31,6 +31,7 @@ __all__ = [
     "restrict",
     "sample_rows",
     "sample_texts",
+    "score_answers",
 ]
 
 
@@ -92,8 +93,8 @@ def evaluate(
     rows = sample_rows(len(checked), limit, seed)
     sample = [checked[i] for i in rows]
     groups = None if documents is None else [documents[i] for i in rows]
-    known = attack_vocabulary(attack, encoder)
-    scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
+    if vocabulary is not None:  # refused before the work
+        restrict(attack_vocabulary(attack, encoder), vocabulary.index.keys())
     if vectors is None:
         chosen = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
     else:
@@ -101,6 +102,43 @@ def evaluate(
     start = time.perf_counter()
     answers = attack.invert(encoder, chosen, _part(on_progress, 0.5, 1.0))
     seconds = time.perf_counter() - start
+    return score_answers(
+        attack, encoder, sample, answers,
+        seconds=seconds, seed=seed, vocabulary=vocabulary, documents=groups, name=name,
+    )  # fmt: skip
+
+
+def score_answers(
+    attack: InversionAttack,
+    encoder: Encoder,
+    texts: Sequence[str],
+    answers: Sequence[Recovery],
+    *,
+    seconds: float,
+    seed: int = 0,
+    vocabulary: Vocabulary | None = None,
+    documents: Sequence[Hashable] | None = None,
+    name: str = "texts",
+) -> EvaluationResult:
+    """Score the answers of an attack to the vectors of texts, as `evaluate` does.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Checked, one for each answer.
+    answers : sequence of Recovery
+    seconds : float
+        That the attack took.
+    seed, vocabulary, documents, name
+        As of `evaluate`.
+
+    Raises
+    ------
+    InvalidInputError
+        No text has a word to find.
+    """
+    known = attack_vocabulary(attack, encoder)
+    scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
     return EvaluationResult(
         attack=attack_name(attack),
         settings={key: getattr(attack, key) for key in settings_of(type(attack))},
@@ -109,11 +147,11 @@ def evaluate(
         texts=name,
         seed=seed,
         vocabulary_size=len(scope),
-        sentences_per_second=len(sample) / max(seconds, 1e-9),
+        sentences_per_second=len(texts) / max(seconds, 1e-9),
         **_machine(encoder),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
-        **_scored(encoder, sample, answers, (known, scope), groups, seed),
+        **_scored(encoder, texts, answers, (known, scope), documents, seed),
     )
 
 

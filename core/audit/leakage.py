@@ -1,0 +1,196 @@
+"""What leaks from a sample of vectors: the words that an attack recovers, and from which rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.attacks.inversion.evaluation import attack_vocabulary, score_answers
+from core.audit.sources import Sample
+from core.encoders.white_box import parts_read
+from core.errors import InvalidInputError
+from core.intervals import clopper_pearson, ratio_interval
+from core.metrics import token_set_scores
+from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from core.results import EvaluationResult, Interval, Recovery, Score
+from core.text import check_text, numbers_of, revealing_words
+from core.units import units_of
+
+
+@dataclass(frozen=True)
+class RowLeak:
+    """What leaked from one row whose text is known.
+
+    Attributes
+    ----------
+    row : str
+        How the source names it.
+    f1 : float
+        Of its words, in [0, 1].
+    recovered : tuple of str
+        Words of the text that the attack named, the surest first.
+    n_words : int
+        Words of the text that the attack can name.
+    """
+
+    row: str
+    f1: float
+    recovered: tuple[str, ...]
+    n_words: int
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What an attack recovered from the rows of a sample whose texts are known.
+
+    Attributes
+    ----------
+    result : EvaluationResult
+        F1, recall and the rest with their intervals, beside the prior-only attacker.
+    rows : tuple of RowLeak
+        Of each attacked row that has a word to find, the one that leaks most first.
+    recovered : mapping of str to Score
+        Per cent of the `names` and of the `numbers` on the attack's word list that it recovered;
+        n is the texts that hold any. The value is NaN where none does.
+    """
+
+    result: EvaluationResult
+    rows: tuple[RowLeak, ...]
+    recovered: Mapping[str, Score]
+
+
+def measure_leakage(
+    sample: Sample,
+    texts: Sequence[str | None],
+    encoder: Encoder,
+    attack: InversionAttack,
+    *,
+    name: str,
+    on_progress: OnProgress = no_progress,
+) -> Leakage:
+    """Attack the rows of a sample whose texts are known, and score the words.
+
+    Parameters
+    ----------
+    texts : sequence of (str or None)
+        One for each row of the sample.
+    encoder : Encoder
+        The one that made the vectors.
+    attack : InversionAttack
+        Fitted on `encoder`.
+    name : str
+        How the result calls the texts.
+
+    Raises
+    ------
+    InvalidInputError
+        No row has a text with a word to find.
+    """
+    held = [i for i, text in enumerate(texts) if _is_usable(text)]
+    if not held:
+        raise InvalidInputError(f"{name}: no row has a text, so nothing can be compared.")
+    known = [texts[i] or "" for i in held]
+    start = time.perf_counter()
+    answers = attack.invert(encoder, sample.vectors[held], on_progress)
+    seconds = time.perf_counter() - start
+    result = score_answers(
+        attack, encoder, known, answers, seconds=seconds, seed=sample.seed, name=name
+    )
+    vocabulary = attack_vocabulary(attack, encoder)
+    targets = [vocabulary.targets(part) for part in parts_read(encoder, known)]
+    said = [answer.word_set & vocabulary.index.keys() for answer in answers]
+    ids = [sample.ids[i] for i in held]
+    return Leakage(
+        result, _by_row(ids, targets, answers), _recovered(known, targets, said, sample.seed)
+    )
+
+
+def _is_usable(text: str | None) -> bool:
+    """Return whether there is a text that can be encoded."""
+    if text is None:
+        return False
+    try:
+        check_text(text)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _by_row(
+    ids: Sequence[str], targets: Sequence[frozenset[str]], answers: Sequence[Recovery]
+) -> tuple[RowLeak, ...]:
+    rows = []
+    for row, target, answer in zip(ids, targets, answers, strict=True):
+        if not target:
+            continue
+        _, _, f1 = token_set_scores(target, answer.word_set)
+        hits = tuple(found.word for found in answer.words if found.word in target)
+        rows.append(RowLeak(row, f1, hits, len(target)))
+    order = np.argsort([-row.f1 for row in rows], kind="stable")
+    return tuple(rows[i] for i in order)
+
+
+def _recovered(
+    texts: Sequence[str],
+    targets: Sequence[AbstractSet[str]],
+    said: Sequence[AbstractSet[str]],
+    seed: int,
+) -> dict[str, Score]:
+    """Return the share of names and of numbers recovered, with intervals over distinct texts."""
+    revealing = [
+        revealing_words(text) & target for text, target in zip(texts, targets, strict=True)
+    ]
+    numbers = [numbers_of(words) for words in revealing]
+    names = [words - digits for words, digits in zip(revealing, numbers, strict=True)]
+    return {
+        kind: _share(texts, sought, said, seed)
+        for kind, sought in (("names", names), ("numbers", numbers))
+    }
+
+
+def _share(
+    texts: Sequence[str],
+    sought: Sequence[AbstractSet[str]],
+    said: Sequence[AbstractSet[str]],
+    seed: int,
+) -> Score:
+    held = [i for i, words in enumerate(sought) if words]
+    if not held:
+        return Score(float("nan"))
+    over = np.array([len(sought[i]) for i in held], dtype=np.float64)
+    hits = np.array([len(sought[i] & said[i]) for i in held], dtype=np.float64)
+    units = units_of([texts[i] for i in held])
+    n, share = len(set(units)), float(hits.sum() / over.sum())
+    if share in (0.0, 1.0):  # a bootstrap of equal samples has no width
+        interval = clopper_pearson(round(share * n), n)
+    else:
+        found = ratio_interval(hits, over, groups=units, seed=seed)
+        interval = Interval(max(0.0, found.low), min(1.0, found.high))
+    return Score(share, interval, n).in_percent()
+
+
+def masked(word: str) -> str:
+    """Return a word that a report may show: its first letter and how long it is.
+
+    Examples
+    --------
+    >>> masked("harbour"), masked("4")
+    ('h••••••', '•')
+    """
+    return word[0] + "•" * (len(word) - 1) if len(word) > 1 else "•"
+
+
+def strongest_attack(encoder: Encoder) -> str:
+    """Return the name of the strongest attack that can be opened on an encoder without training.
+
+    In the order of the published tables: the re-embedding search, the probe-started classifier,
+    both where weights ship for the encoder; else the word probe, which needs none.
+    """
+    from core.attacks.inversion.shipped import shipped_digest
+
+    ranked = ("search", "probe_mlc")
+    return next((name for name in ranked if shipped_digest(encoder, name)), "probe")

@@ -1,0 +1,185 @@
+"""Vectors in PostgreSQL: a column of pgvector's types, or of arrays of numbers."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from core.audit.sources.protocol import ROWS, Batch, refusal, vector_of, widths_differ
+from core.audit.sources.stores import chosen, library, text_field
+from core.errors import CoreError
+
+_TYPES = {"vector": np.float32, "halfvec": np.float16, "_float4": np.float32, "_float8": np.float64}
+"""What PostgreSQL calls a column's type, and the numbers that it holds."""
+
+
+class PostgresSource:
+    """A table of a PostgreSQL database: `pgvector:postgresql://user@host/database#table.column`.
+
+    Read in one read-only transaction, which sees one state of the table. The password comes from
+    PGPASSWORD, from PostgreSQL's own files, or from a question; never from the address, which other
+    users of the computer see in the list of processes.
+    """
+
+    def __init__(self, location: str, collection: str = "") -> None:
+        library("sqlalchemy", "PostgreSQL databases", "psycopg", "psycopg-binary")
+        from sqlalchemy.engine import URL, make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            url = make_url(location)
+        except (ArgumentError, ValueError) as error:
+            raise refusal("pgvector", _FORM) from error
+        if url.get_backend_name() not in ("postgresql", "postgres"):
+            raise refusal("pgvector", _FORM)
+        bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
+        self.label = f"pgvector:{bare.render_as_string()}" + f"#{collection}" * bool(collection)
+        if url.password or "password" in url.query:
+            raise refusal(
+                self.label,
+                "leave the password out of the address, where other users see it in the list of "
+                "processes. Set PGPASSWORD, or you are asked for it.",
+            )
+        self.url, self.collection = url.set(drivername="postgresql+psycopg"), collection
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Batch]]:
+        """Give the vectors and texts of the table."""
+        sa = library("sqlalchemy", "PostgreSQL databases", "psycopg", "psycopg-binary")
+        library("psycopg", "PostgreSQL databases", "psycopg-binary")
+        from sqlalchemy.pool import NullPool
+
+        engine = sa.create_engine(
+            self.url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            connect_args={"connect_timeout": 20, "password": self._password(sa)},
+        )
+        try:
+            with self._told():
+                opened = engine.connect()
+            with opened as connection:
+                yield self._batches(
+                    sa,
+                    connection.execution_options(
+                        isolation_level="REPEATABLE READ",
+                        postgresql_readonly=True,
+                        stream_results=True,
+                        yield_per=ROWS,
+                    ),
+                )
+        finally:
+            engine.dispose()
+
+    def _password(self, sa: Any) -> str | None:
+        """Return a password that was typed, where the server wants one and none is known."""
+        if "PGPASSWORD" in os.environ or not sys.stdin.isatty():
+            return None
+        import psycopg
+
+        try:
+            psycopg.connect(
+                self.url.set(drivername="postgresql").render_as_string(), connect_timeout=20
+            ).close()
+        except psycopg.OperationalError as error:
+            if "password" in str(error).lower():
+                return getpass.getpass(f"Password of {self.url.username or 'the database'}: ")
+        return None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what the database answers into a message: its first line, without what it quotes."""
+        try:
+            yield
+        except CoreError:
+            raise
+        except Exception as error:
+            said = str(getattr(error, "orig", None) or type(error).__name__).strip()
+            line = next(iter(said.splitlines()), type(error).__name__)[:300]
+            raise refusal(
+                self.label,
+                f"the database answered: {line}. Check address, rights and PGPASSWORD.",
+            ) from error
+
+    def _batches(self, sa: Any, connection: Any) -> Iterator[Batch]:
+        with self._told():
+            schema, table, column = self._column(sa, connection)
+            names = _kinds(sa, connection, schema, table)
+            kind = _TYPES[names[column]]
+            keys = [n for n in ("id", "uuid", "key") if n in names]
+            texts = [n for n, kind in names.items() if kind in ("text", "varchar", "bpchar")]
+            texts = [n for n in texts if n not in keys]
+            asked = [sa.cast(sa.column(column), sa.Text).label("vector")]
+            asked += [sa.cast(sa.column(n), sa.Text).label(f"other_{n}") for n in keys[:1] + texts]
+            found = connection.execute(
+                sa.select(*asked)
+                .select_from(sa.table(table, schema=schema))
+                .where(sa.column(column).is_not(None))
+            )
+            number, text = 0, None
+            for rows in found.partitions(ROWS):
+                if not number:
+                    text = text_field(
+                        [{n: getattr(row, f"other_{n}") for n in texts} for row in rows[:100]]
+                    )
+                ids = [
+                    str(getattr(row, f"other_{keys[0]}")) if keys else str(number + i)
+                    for i, row in enumerate(rows)
+                ]
+                vectors = [
+                    vector_of(self.label, i, row.vector, kind)
+                    for i, row in zip(ids, rows, strict=True)
+                ]
+                for i, one in zip(ids, vectors, strict=True):
+                    if len(one) != len(vectors[0]):
+                        raise widths_differ(self.label, i, len(one), len(vectors[0]))
+                number += len(rows)
+                said = [getattr(row, f"other_{text}") for row in rows] if text else None
+                yield Batch(np.stack(vectors), ids, said)
+
+    def _column(self, sa: Any, connection: Any) -> tuple[str, str, str]:
+        """Return schema, table and column: those that were named, or the only ones."""
+        rows = connection.execute(
+            sa.text(
+                "SELECT table_schema, table_name, column_name, udt_name "
+                "FROM information_schema.columns WHERE udt_name = ANY(:kinds) "
+                "AND table_schema NOT IN ('pg_catalog', 'information_schema') "
+                "ORDER BY 1, 2, ordinal_position"
+            ),
+            {"kinds": list(_TYPES)},
+        ).all()
+        places = {f"{t}.{c}" if s == "public" else f"{s}.{t}.{c}": (s, t, c) for s, t, c, _ in rows}
+        named = self.collection.removeprefix("public.")
+        asked = [n for n in places if n == named or n.startswith(f"{named}.")]
+        if self.collection and len(asked) == 1:
+            return places[asked[0]]
+        return places[
+            chosen(
+                self.label,
+                self.collection,
+                asked if self.collection and asked else list(places),
+                "column of vectors",
+                "TABLE.COLUMN",
+            )
+        ]
+
+
+_FORM = "write pgvector:postgresql://USER@HOST/DATABASE#TABLE.COLUMN."
+
+
+def _kinds(sa: Any, connection: Any, schema: str, table: str) -> dict[str, str]:
+    """Return the type of every column of a table, in PostgreSQL's words."""
+    rows = connection.execute(
+        sa.text(
+            "SELECT column_name, udt_name FROM information_schema.columns "
+            "WHERE table_schema = :schema AND table_name = :table ORDER BY ordinal_position"
+        ),
+        {"schema": schema, "table": table},
+    )
+    return {row.column_name: row.udt_name for row in rows}

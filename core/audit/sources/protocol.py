@@ -1,0 +1,102 @@
+"""What every source of vectors offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidInputError
+
+ROWS = 4096
+"""Vectors in a batch, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Vectors that were stored one after another.
+
+    Attributes
+    ----------
+    vectors : ndarray of float16, float32 or float64, shape (n, d)
+        Bit-equal to what the source holds.
+    ids : sequence of str
+        How the source names its rows: its keys, or their numbers from 0.
+    texts : sequence of (str or None), or None
+        What the vectors were made from, where the source holds texts.
+    """
+
+    vectors: NDArray[Any]
+    ids: Sequence[str]
+    texts: Sequence[str | None] | None = None
+
+
+class VectorSource(Protocol):
+    """Vectors of one file or collection.
+
+    Attributes
+    ----------
+    label : str
+        How messages and reports call it; holds no credentials.
+    """
+
+    label: str
+
+    def opened(self) -> AbstractContextManager[Iterator[Batch]]:
+        """Open the source and give its batches, in the order in which it stores them.
+
+        Raises
+        ------
+        InvalidInputError
+            It cannot be read; the message names the place and a remedy.
+        MissingDependencyError
+            The library that reads it is not installed.
+        """
+        ...
+
+
+def refusal(label: str, problem: str) -> InvalidInputError:
+    """Return the error that says what is wrong with a source."""
+    return InvalidInputError(f"{label}: {problem}")
+
+
+def widths_differ(label: str, row: str, width: int, usual: int) -> InvalidInputError:
+    """Return the error for a vector of another length than the first."""
+    return refusal(
+        label,
+        f"the vector of row {row} has {width} dimensions, the first has {usual}. Vectors of one "
+        "encoder have one width: put the others in a file or collection of their own.",
+    )
+
+
+def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArray[Any]:
+    """Return one vector from a cell: a list of numbers, or one written as `[0.1, 0.2]`.
+
+    Parameters
+    ----------
+    row : str
+        The row's name, for messages.
+    kind : dtype
+        Of the vector; numbers in text are the nearest of this kind.
+
+    Raises
+    ------
+    InvalidInputError
+        It holds something else.
+    """
+    try:
+        if isinstance(cell, str):
+            inner = cell.strip().strip("[](){}").replace(",", " ").replace(";", " ")
+            return np.array(inner.split(), dtype=kind)
+        found = np.asarray(cell, dtype=kind)
+    except (TypeError, ValueError, OverflowError):
+        found = np.zeros((0, 0))
+    if found.ndim != 1:
+        raise refusal(
+            label, f"row {row} holds something other than a vector. Write each as [0.1, 0.2, …]."
+        )
+    return found

@@ -1,0 +1,272 @@
+"""Vector stores over the network, by their REST interfaces: Qdrant and Weaviate.
+
+Only calls that read are sent. No redirect is followed, so that a key reaches no other host.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from core.audit.sources.protocol import Batch, refusal, vector_of, widths_differ
+from core.audit.sources.stores import chosen, text_field
+from core.errors import InvalidInputError
+
+_PAGE = 256
+_SECONDS = 30.0
+_TRIES = 3
+_MOST_BYTES = 256 * 2**20
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+class _Server:
+    """A server that is asked for JSON, again where it drops the connection."""
+
+    def __init__(self, kind: str, location: str, key: Mapping[str, str]) -> None:
+        parts = urlsplit(location)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidInputError(f"{kind}: write {kind}:http://HOST:PORT#COLLECTION.")
+        if parts.username or parts.password or parts.query:
+            raise InvalidInputError(
+                f"{kind}:{parts.scheme}://{parts.hostname}: leave credentials out of the address, "
+                "where other users see them in the list of processes. Set "
+                f"{kind.upper()}_API_KEY."
+            )
+        if key and parts.scheme == "http" and parts.hostname not in _LOCAL:
+            raise InvalidInputError(
+                f"{kind}:{location}: a key would cross the network unencrypted. Use https, or "
+                f"unset {kind.upper()}_API_KEY if the server needs none."
+            )
+        self.base, self.key = location.rstrip("/"), dict(key)
+
+    def ask(self, label: str, method: str, path: str, **options: Any) -> Any:
+        """Return what the server answers, as JSON.
+
+        Raises
+        ------
+        InvalidInputError
+            It does not answer, refuses, redirects, or sends something else or too much.
+        """
+        import requests
+
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with requests.Session() as session:
+                    session.auth = _no_auth  # else a .netrc of the user would be read
+                    answer = session.request(
+                        method,
+                        f"{self.base}{path}",
+                        headers=self.key,
+                        timeout=_SECONDS,
+                        allow_redirects=False,
+                        stream=True,
+                        **options,
+                    )
+                    content = _limited(label, answer)
+                break
+            except requests.RequestException as error:
+                if attempt < _TRIES:
+                    continue
+                reason = (
+                    "did not answer in time"
+                    if isinstance(error, requests.Timeout)
+                    else ("cannot be reached, or dropped the connection")
+                )
+                raise refusal(
+                    label, f"the server {reason}, {_TRIES} times. Check the address and its load."
+                ) from error
+        if answer.status_code != 200:
+            raise refusal(label, _refused(answer.status_code))
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise refusal(
+                label, "the server answered something other than JSON. Check the address."
+            ) from error
+
+
+def _no_auth(request: Any) -> Any:
+    return request
+
+
+def _limited(label: str, answer: Any) -> bytes:
+    """Return the body, whose length a server may lie about."""
+    parts, n = [], 0
+    for part in answer.iter_content(2**20):
+        n += len(part)
+        if n > _MOST_BYTES:
+            raise refusal(label, f"the server sent over {_MOST_BYTES // 2**20} MB for one page.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _refused(status: int) -> str:
+    if status in (401, 403):
+        return "the server wants a key. Set QDRANT_API_KEY or WEAVIATE_API_KEY."
+    if 300 <= status < 400:
+        return "the server redirects elsewhere, which is not followed. Give its own address."
+    if status == 404:
+        return "the server has no such collection. Check the name after #."
+    return f"the server answered with status {status}. Check its log."
+
+
+def _key(name: str, header: str, form: str = "{}") -> dict[str, str]:
+    value = os.environ.get(name, "")
+    return {header: form.format(value)} if value else {}
+
+
+def _page(label: str, found: list[tuple[str, Any, str | None]]) -> Batch:
+    """Return a page of (id, vector, text) as a batch."""
+    vectors = [vector_of(label, i, vector) for i, vector, _ in found]
+    for (i, _, _), one in zip(found, vectors, strict=True):
+        if len(one) != len(vectors[0]):
+            raise widths_differ(label, i, len(one), len(vectors[0]))
+    texts = [text for *_, text in found]
+    return Batch(np.stack(vectors), [i for i, *_ in found], texts if any(texts) else None)
+
+
+def _named(label: str, vector: Any, asked: str) -> Any:
+    """Return one vector where a row may have several by name."""
+    if isinstance(vector, dict):
+        return vector.get(
+            chosen(label, asked, list(vector), "vector of a row", "COLLECTION.VECTOR")
+        )
+    return vector
+
+
+class QdrantSource:
+    """A collection of a Qdrant server; `#collection.vector` where rows have several vectors."""
+
+    def __init__(self, location: str, collection: str = "") -> None:
+        self.label = f"qdrant:{location}" + f"#{collection}" * bool(collection)
+        self.server = _Server("qdrant", location, _key("QDRANT_API_KEY", "api-key"))
+        self.collection, _, self.vector = collection.partition(".")
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Batch]]:
+        """Give the vectors and payloads of the collection, a page at a time."""
+        told = self.server.ask(self.label, "GET", "/collections")
+        names = [str(found["name"]) for found in _list_of(self.label, told, "collections")]
+        yield self._batches(chosen(self.label, self.collection, names))
+
+    def _batches(self, name: str) -> Iterator[Batch]:
+        path = f"/collections/{quote(name, safe='')}"
+        offset: Any = None
+        text: str | None = None
+        n_read, n_known = 0, self._count(path)
+        while True:
+            asked = {"limit": _PAGE, "with_vector": True, "with_payload": True}
+            if offset is not None:
+                asked["offset"] = offset
+            told = self.server.ask(self.label, "POST", f"{path}/points/scroll", json=asked)
+            points = _list_of(self.label, told, "points")
+            if points:
+                payloads = [point.get("payload") or {} for point in points]
+                text = text if n_read else text_field(payloads)
+                yield _page(
+                    self.label,
+                    [
+                        (
+                            str(p["id"]),
+                            _named(self.label, p.get("vector"), self.vector),
+                            payload.get(text) if text else None,
+                        )
+                        for p, payload in zip(points, payloads, strict=True)
+                    ],
+                )
+                n_read += len(points)
+            before, offset = offset, told["result"].get("next_page_offset")
+            if offset is None:
+                break
+            if offset == before or not points:
+                raise refusal(self.label, "the server repeats a page. Check its log.")
+        if n_known != n_read or self._count(path) != n_read:
+            raise refusal(self.label, _CHANGED)
+
+    def _count(self, path: str) -> int:
+        told = self.server.ask(self.label, "POST", f"{path}/points/count", json={"exact": True})
+        try:
+            return int(told["result"]["count"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unlike(self.label) from error
+
+
+_CHANGED = (
+    "changed while it was read, so the rows mix two states. Stop what writes to it, or audit a "
+    "snapshot."
+)
+
+
+def _list_of(label: str, told: Any, name: str) -> list[dict[str, Any]]:
+    """Return a list of objects of Qdrant's `result`."""
+    try:
+        found = told["result"][name]
+        if isinstance(found, list) and all(isinstance(one, dict) for one in found):
+            return found
+    except (KeyError, TypeError):
+        pass
+    raise _unlike(label)
+
+
+def _unlike(label: str) -> InvalidInputError:
+    kind = label.partition(":")[0].capitalize()
+    return refusal(label, f"the server does not answer as {kind} does. Check the address.")
+
+
+class WeaviateSource:
+    """A collection of a Weaviate server; `#collection.vector` where objects have several."""
+
+    def __init__(self, location: str, collection: str = "") -> None:
+        self.label = f"weaviate:{location}" + f"#{collection}" * bool(collection)
+        key = _key("WEAVIATE_API_KEY", "Authorization", "Bearer {}")
+        self.server = _Server("weaviate", location, key)
+        self.collection, _, self.vector = collection.partition(".")
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Batch]]:
+        """Give the vectors and properties of the collection, a page at a time."""
+        told = self.server.ask(self.label, "GET", "/v1/schema")
+        try:
+            names = [str(found["class"]) for found in told["classes"]]
+        except (KeyError, TypeError) as error:
+            raise _unlike(self.label) from error
+        yield self._batches(chosen(self.label, self.collection, names))
+
+    def _batches(self, name: str) -> Iterator[Batch]:
+        after = ""
+        text: str | None = None
+        while True:
+            asked: dict[str, Any] = {"class": name, "limit": _PAGE, "include": "vector"}
+            if after:  # an empty one gives the first page, too, but not of every version
+                asked["after"] = after
+            told = self.server.ask(self.label, "GET", "/v1/objects", params=asked)
+            objects = told.get("objects") if isinstance(told, dict) else None
+            if not isinstance(objects, list) or not all(isinstance(o, dict) for o in objects):
+                raise _unlike(self.label)
+            if not objects:
+                return
+            properties = [one.get("properties") or {} for one in objects]
+            text = text if after else text_field(properties)
+            try:
+                ids = [str(one["id"]) for one in objects]
+            except KeyError as error:
+                raise _unlike(self.label) from error
+            yield _page(
+                self.label,
+                [
+                    (i, self._vector_of(one), given.get(text) if text else None)
+                    for i, one, given in zip(ids, objects, properties, strict=True)
+                ],
+            )
+            if ids[-1] == after:
+                raise refusal(self.label, "the server repeats a page. Check its log.")
+            after = ids[-1]
+
+    def _vector_of(self, one: dict[str, Any]) -> Any:
+        return _named(self.label, one.get("vector") or one.get("vectors"), self.vector)
