@@ -35,7 +35,7 @@ def digest(path: Path) -> str:
 
 def make_chroma(folder: Path, rows: NDArray[Any]) -> str:
     chromadb = pytest.importorskip("chromadb")
-    from chromadb.api.client import SharedSystemClient
+    from chromadb.api.shared_system_client import SharedSystemClient
     from chromadb.config import Settings
 
     place = folder / "chroma"

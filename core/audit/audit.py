@@ -9,18 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core import __version__
+from core.audit.expected import ExpectedF1
 from core.audit.identification import (
-    N_REFERENCE,
+    LEAST_VECTORS,
     Identification,
-    KnownSpace,
     agreement_with_texts,
     identify,
+    known_space,
 )
-from core.audit.leakage import Leakage, masked, measure_leakage, strongest_attack
+from core.audit.leakage import (
+    Leakage,
+    expect_leakage,
+    masked,
+    measure_leakage,
+    strongest_attack,
+)
 from core.audit.sources import Batch, Sample, VectorSource, read_sample
 from core.errors import InvalidInputError
 from core.protocols import Encoder, OnProgress, no_progress
-from core.results import Score
+from core.results import EvaluationResult, Score
 from core.specs import EncoderSpec
 
 N_CHECKED_TEXTS = 50
@@ -84,25 +91,27 @@ class AuditReport:
     @property
     def f1(self) -> Score | None:
         """Token-set F1 with its interval, beside guessing; None where it could not be measured."""
-        if self.leakage is None:
-            return None
-        result = self.leakage.result
-        return result.scores.score("token_set_f1", result.baseline.token_set_f1)
+        return None if self.leakage is None else self.leakage.f1
 
     def recovered(self, kind: str) -> Score | None:
         """Return the per cent of `names` or `numbers` recovered; None where not measured."""
-        return None if self.leakage is None else self.leakage.recovered[kind]
+        return None if self.leakage is None else self.leakage.recovered.get(kind)
 
     @property
     def sentence(self) -> str:
         """The answer, in one sentence with its figures."""
-        if self.f1 is None or self.leakage is None:
-            return f"What leaks could not be measured: {self.not_tested[0]}"
-        result = self.leakage.result
+        if self.leakage is None:
+            return f"What leaks could not be measured. {self.not_tested[0]}"
+        f1, result = self.leakage.f1, self.leakage.result
+        if result is None:
+            return (
+                f"An attacker with the vectors is expected to recover their words with an F1 of "
+                f"{f1.said(0, with_n=True)}. No text is known, so this is an estimate."
+            )
         return (
             f"An attacker with the vectors recovers {result.scores.score('recall').said(0)} % of "
-            f"the words that the attack can name (F1 {self.f1.said(with_n=True)}; guessing gets "
-            f"{self.f1.chance:.0f})."
+            f"the words that the attack can name (F1 {f1.said(with_n=True)}; guessing gets "
+            f"{f1.chance:.0f})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,20 +133,15 @@ class AuditReport:
         }
         if self.leakage is None:
             return found | {"token_set_f1": None, "token_set_f1_ci95": None, "n": 0}
-        result = self.leakage.result
-        scores = result.scores
+        result, f1 = self.leakage.result, self.leakage.f1
         return found | {
-            "attacker": result.attack,
-            "access": _access_of(result.attack),
-            "n": scores.n,
-            "unit": scores.unit,
-            "n_distinct": scores.n_distinct,
-            **scores.score("token_set_f1").to_record("token_set_f1"),
-            **scores.score("recall").to_record("recall"),
-            **scores.score("precision").to_record("precision"),
-            "prior_f1": result.baseline.token_set_f1,
+            "attacker": self.leakage.attack,
+            "access": _access_of(self.leakage.attack),
+            "n": f1.n,
+            "is_estimate": result is None,
+            **f1.to_record("token_set_f1"),
+            **({} if result is None else _measured(result)),
             "recovered": {kind: score.to_dict() for kind, score in self.leakage.recovered.items()},
-            "vocabulary_coverage": result.vocabulary_coverage,
             "rows_that_leak_most": [
                 {
                     "row": row.row,
@@ -149,6 +153,19 @@ class AuditReport:
             ],
             "f1_by_row": {row_digest(row.row): round(row.f1, 4) for row in self.leakage.rows},
         }
+
+
+def _measured(result: EvaluationResult) -> dict[str, Any]:
+    """Return what is known beside F1 where texts are."""
+    scores = result.scores
+    return {
+        "unit": scores.unit,
+        "n_distinct": scores.n_distinct,
+        **scores.score("recall").to_record("recall"),
+        **scores.score("precision").to_record("precision"),
+        "prior_f1": result.baseline.token_set_f1,
+        "vocabulary_coverage": result.vocabulary_coverage,
+    }
 
 
 def row_digest(row: str) -> str:
@@ -188,11 +205,13 @@ def audit(
     Raises
     ------
     InvalidInputError
-        The source cannot be read, or there are not as many texts as vectors.
+        The source cannot be read, there are not as many texts as vectors, or `n` is below 30.
     MissingDependencyError
         The library that reads the source is not installed.
     """
     spec = spec or AuditSpec()
+    if spec.n < LEAST_VECTORS:
+        raise InvalidInputError(f"n must be at least {LEAST_VECTORS}, got {spec.n}.")
     numbered = source if texts is None else _WithTexts(source, texts)
     sample = read_sample(
         numbered, spec.n, seed=spec.seed, on_progress=lambda f, m: on_progress(0.0, m)
@@ -209,18 +228,17 @@ def audit(
         not_tested.append(f"{n_rest:,} of {sample.n_rows:,} vectors: a sample was attacked.")
     leakage = None
     if encoder is None:
-        not_tested.insert(0, f"The encoder is unknown. {told.reason}")
-    elif sample.texts is None or not any(sample.texts):
-        not_tested.insert(
-            0,
-            "No texts are known, so recovered words cannot be compared with them. "
-            "Give them with --texts.",
-        )
+        not_tested.insert(0, "The encoder is unknown, so nothing was attacked.")
     else:
-        leakage = _attacked(
+        leakage, left_out = _attacked(
             sample, encoder, spec, source.label, lambda f, m: on_progress(0.3 + 0.7 * f, m)
         )
-        not_tested += _left_out(sample, leakage)
+        not_tested = left_out + not_tested
+        if told.is_changed:
+            not_tested.append(
+                "The vectors were changed after encoding, and the attack does not know how: an "
+                "attacker who does may recover more. `evaluate --defence` measures that attacker."
+            )
     return AuditReport(
         source=source.label,
         spec=spec,
@@ -251,7 +269,7 @@ def _find_encoder(
             reasons.append(found.reason)
         return Identification(None, " ".join(reasons), is_certain=True), None
     spaces = {
-        name: _space(encoder, on_progress)
+        name: known_space(encoder, on_progress)
         for name, encoder in opened.items()
         if encoder.dimension == sample.vectors.shape[1]
     }
@@ -260,39 +278,40 @@ def _find_encoder(
     return found, None if name is None else opened[name]
 
 
-def _space(encoder: Encoder, on_progress: OnProgress) -> KnownSpace:
-    """Return the shape of an encoder's vectors, from bundled sentences."""
-    from core.attacks.inversion.evaluation import sample_texts
-    from core.corpora import bundled_sentences
-    from core.encoders.cache import CachedEncoder
-
-    texts = sample_texts(bundled_sentences(), N_REFERENCE, 0)
-    return KnownSpace(encoder.name, CachedEncoder(encoder).encode(texts, on_progress))
-
-
 def _attacked(
     sample: Sample, encoder: Encoder, spec: AuditSpec, name: str, on_progress: OnProgress
-) -> Leakage:
-    from core.attacks.inversion.shipped import open_attack
+) -> tuple[Leakage | None, list[str]]:
+    """Return what the attack recovers, and what that says nothing about."""
+    from core.attacks.inversion.shipped import open_attack, shipped_digest
 
-    attack = open_attack(spec.attack or strongest_attack(encoder), encoder, on_progress)
-    return measure_leakage(
-        sample, sample.texts or (), encoder, attack, name=name, on_progress=on_progress
-    )
+    chosen = spec.attack or strongest_attack(encoder)
+    if any(sample.texts or ()):
+        attack = open_attack(chosen, encoder, on_progress)
+        found = measure_leakage(sample, encoder, attack, name=name, on_progress=on_progress)
+        return found, _left_out(sample, found.result)
+    line = ExpectedF1.load()
+    if chosen != line.attack or shipped_digest(encoder, chosen) != line.attack_sha256:
+        return None, [
+            f"No texts are known, and for the attack {chosen} on {encoder.name} no estimate was "
+            "calibrated. Give the texts with --texts."
+        ]
+    attack = open_attack(chosen, encoder, on_progress)
+    found = expect_leakage(sample, encoder, attack, line, on_progress=on_progress)
+    return found, ["No text is known: the words were not compared with any."]
 
 
-def _left_out(sample: Sample, leakage: Leakage) -> list[str]:
+def _left_out(sample: Sample, result: EvaluationResult | None) -> list[str]:
     """Return what the figures say nothing about."""
-    result, found = leakage.result, []
+    found: list[str] = []
     n_without = sum(1 for text in sample.texts or () if not text)
     if n_without:
         found.append(f"{n_without:,} sampled rows: the source holds no text for them.")
-    if result.vocabulary_coverage < 1:
+    if result is not None and result.vocabulary_coverage < 1:
         found.append(
             f"{100 * (1 - result.vocabulary_coverage):.0f} % of the words, mostly names and "
             "numbers, are not on the attack's word list: untested, possibly recoverable."
         )
-    if result.n_unread:
+    if result is not None and result.n_unread:
         found.append(
             f"{result.n_unread:,} words in {result.n_texts_cut:,} texts lie beyond what the "
             "encoder reads."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.attacks.inversion.evaluation import attack_vocabulary, score_answers
+from core.audit.expected import ExpectedF1, own_expectation
 from core.audit.sources import Sample
 from core.encoders.white_box import parts_read
 from core.errors import InvalidInputError
@@ -23,49 +24,89 @@ from core.units import units_of
 
 @dataclass(frozen=True)
 class RowLeak:
-    """What leaked from one row whose text is known.
+    """What leaked from one row.
 
     Attributes
     ----------
     row : str
         How the source names it.
     f1 : float
-        Of its words, in [0, 1].
+        Of its words, in [0, 1]; where no text is known, what the attack expects of itself.
     recovered : tuple of str
-        Words of the text that the attack named, the surest first.
-    n_words : int
-        Words of the text that the attack can name.
+        Words of the text that the attack named, the surest first; all of its words where no text
+        is known.
+    n_words : int or None
+        Words of the text that the attack can name; None where no text is known.
     """
 
     row: str
     f1: float
     recovered: tuple[str, ...]
-    n_words: int
+    n_words: int | None
 
 
 @dataclass(frozen=True)
 class Leakage:
-    """What an attack recovered from the rows of a sample whose texts are known.
+    """What an attack recovered from the rows of a sample.
 
     Attributes
     ----------
-    result : EvaluationResult
-        F1, recall and the rest with their intervals, beside the prior-only attacker.
+    attack : str
+    f1 : Score
+        Token-set F1 in per cent with its interval, beside guessing; expected, where no text is
+        known.
+    result : EvaluationResult or None
+        All scores, where texts are known.
     rows : tuple of RowLeak
         Of each attacked row that has a word to find, the one that leaks most first.
     recovered : mapping of str to Score
         Per cent of the `names` and of the `numbers` on the attack's word list that it recovered;
-        n is the texts that hold any. The value is NaN where none does.
+        n is the texts that hold any. The value is NaN where none does. Empty without texts.
     """
 
-    result: EvaluationResult
+    attack: str
+    f1: Score
+    result: EvaluationResult | None
     rows: tuple[RowLeak, ...]
     recovered: Mapping[str, Score]
 
 
+def expect_leakage(
+    sample: Sample,
+    encoder: Encoder,
+    attack: InversionAttack,
+    line: ExpectedF1,
+    *,
+    on_progress: OnProgress = no_progress,
+) -> Leakage:
+    """Attack the rows of a sample whose texts are not known, and say which F1 to expect.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The one that made the vectors.
+    attack : InversionAttack
+        The one that `line` was measured with.
+    line : ExpectedF1
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than 2 rows, of which no interval could be given.
+    """
+    if len(sample.ids) < 2:
+        raise InvalidInputError("An estimate without texts needs at least 2 vectors.")
+    answers = attack.invert(encoder, sample.vectors, on_progress)
+    found = zip(sample.ids, answers, strict=True)
+    rows = [
+        RowLeak(row, own_expectation(answer), tuple(word.word for word in answer.words), None)
+        for row, answer in found
+    ]
+    return Leakage(line.attack, line.predict(answers), None, _sorted(rows), {})
+
+
 def measure_leakage(
     sample: Sample,
-    texts: Sequence[str | None],
     encoder: Encoder,
     attack: InversionAttack,
     *,
@@ -76,8 +117,6 @@ def measure_leakage(
 
     Parameters
     ----------
-    texts : sequence of (str or None)
-        One for each row of the sample.
     encoder : Encoder
         The one that made the vectors.
     attack : InversionAttack
@@ -90,6 +129,7 @@ def measure_leakage(
     InvalidInputError
         No row has a text with a word to find.
     """
+    texts = sample.texts or ()
     held = [i for i, text in enumerate(texts) if _is_usable(text)]
     if not held:
         raise InvalidInputError(f"{name}: no row has a text, so nothing can be compared.")
@@ -103,9 +143,12 @@ def measure_leakage(
     vocabulary = attack_vocabulary(attack, encoder)
     targets = [vocabulary.targets(part) for part in parts_read(encoder, known)]
     said = [answer.word_set & vocabulary.index.keys() for answer in answers]
-    ids = [sample.ids[i] for i in held]
     return Leakage(
-        result, _by_row(ids, targets, answers), _recovered(known, targets, said, sample.seed)
+        result.attack,
+        result.scores.score("token_set_f1", result.baseline.token_set_f1),
+        result,
+        _by_row([sample.ids[i] for i in held], targets, answers),
+        _recovered(known, targets, said, sample.seed),
     )
 
 
@@ -130,8 +173,11 @@ def _by_row(
         _, _, f1 = token_set_scores(target, answer.word_set)
         hits = tuple(found.word for found in answer.words if found.word in target)
         rows.append(RowLeak(row, f1, hits, len(target)))
-    order = np.argsort([-row.f1 for row in rows], kind="stable")
-    return tuple(rows[i] for i in order)
+    return _sorted(rows)
+
+
+def _sorted(rows: Sequence[RowLeak]) -> tuple[RowLeak, ...]:
+    return tuple(sorted(rows, key=lambda row: -row.f1))
 
 
 def _recovered(

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--attack", help="default: the strongest that ships for the encoder")
     group.add_argument(
         "--sample",
-        type=lambda text: whole_number(text, low=2),
+        type=lambda text: whole_number(text, low=30),
         default=1_000,
         metavar="N",
         help="rows to attack, drawn at random; all are read and checked (default: 1000)",
@@ -233,10 +233,12 @@ def _show(report: AuditReport, checks: list[Check]) -> None:
     )
     print(f"  {report.identification.reason}")
     if report.leakage is not None:
-        print("  The rows that leak most, with the words that leak:")
+        words = "words that leak" if report.leakage.result else "attack's words, right or wrong"
+        print(f"  The rows that leak most, with the {words}:")
         for row in report.to_dict()["rows_that_leak_most"]:
             told = ", ".join(row["recovered"]) or "none"
-            print(f"    {row['row']}: {len(row['recovered'])} of {row['n_words']}: {told}")
+            of = "" if row["n_words"] is None else f" of {row['n_words']}"
+            print(f"    {row['row']}: {len(row['recovered'])}{of}: {told}")
     for reason in report.not_tested:
         print(f"  Not tested: {reason}")
     for check in checks:

@@ -27,7 +27,7 @@ class ChromaSource:
         if not (self.path / "chroma.sqlite3").is_file():  # a client would make a new store
             raise refusal(self.label, "is not a folder of Chroma's: it has no chroma.sqlite3.")
         chromadb = library("chromadb", "Chroma stores")
-        from chromadb.api.client import SharedSystemClient
+        from chromadb.api.shared_system_client import SharedSystemClient
         from chromadb.config import Settings
 
         with copy_of(self.label, self.path) as copy:

@@ -1,0 +1,115 @@
+"""The F1 to expect where no text is known, from the probabilities that the attack gives its words.
+
+An attack that names k words with probabilities p, and thinks the next ones hold probability q
+together, expects of itself an F1 of 2·Σp / (k + Σp + q). It is too sure of itself, and the more so
+the stranger the texts; but over corpora the true F1 follows that number on a straight line. The
+line ships with the attack, measured on corpora of several genres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import stdtrit
+
+from core.assets import ASSETS
+from core.errors import ArtifactError
+from core.results import Interval, Recovery, Score
+from core.store import UNFIT, read_json
+
+SHIPPED = ASSETS / "audit" / "expected_f1.json"
+
+
+def own_expectation(answer: Recovery) -> float:
+    """Return the F1 that an attack expects of its own answer, in [0, 1].
+
+    Examples
+    --------
+    >>> from core.results import RecoveredWord
+    >>> own_expectation(Recovery((RecoveredWord("rain", 0.8), RecoveredWord("sea", 0.4))))
+    0.75
+    """
+    named = sum(word.score for word in answer.words)
+    rest = sum(word.score for word in answer.runners_up)
+    whole = len(answer.words) + named + rest
+    return float(2 * named / whole) if whole else 0.0
+
+
+@dataclass(frozen=True)
+class ExpectedF1:
+    """The line from what an attack expects of itself to its true F1, over corpora.
+
+    Attributes
+    ----------
+    attack : str
+    attack_sha256 : str
+        Of the weights with which the corpora were attacked.
+    corpora : tuple of str
+    own : ndarray of float64, shape (K,)
+        The mean of `own_expectation` on each corpus.
+    f1 : ndarray of float64, shape (K,)
+        The true token-set F1 in per cent.
+    """
+
+    attack: str
+    attack_sha256: str
+    corpora: tuple[str, ...]
+    own: np.ndarray
+    f1: np.ndarray
+
+    @classmethod
+    def load(cls, path: Path = SHIPPED) -> Self:
+        """Read the line that ships.
+
+        Raises
+        ------
+        ArtifactError
+            The file is missing, damaged, or describes no line.
+        """
+        stored = read_json(path)
+        try:
+            return cls.of_rows(stored["attack"], stored["attack_sha256"], stored["rows"])
+        except UNFIT as error:
+            raise ArtifactError(f"{path} does not hold the F1 of corpora. Restore it.") from error
+
+    @classmethod
+    def of_rows(cls, attack: str, digest: str, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """Return the line through rows of `corpus`, `own` and `f1`, at least 4."""
+        if len(rows) < 4:
+            raise ValueError("a line and its error need at least 4 corpora")
+        return cls(
+            attack,
+            digest,
+            tuple(str(row["corpus"]) for row in rows),
+            np.array([float(row["own"]) for row in rows]),
+            np.array([float(row["f1"]) for row in rows]),
+        )
+
+    def predict(self, answers: Sequence[Recovery]) -> Score:
+        """Return the F1 to expect of answers to vectors of one corpus, with its interval.
+
+        The interval is that of a new observation on a line fitted by least squares (Student's t
+        with K − 2 degrees of freedom), widened by the error of the mean over these answers.
+
+        Parameters
+        ----------
+        answers : sequence of Recovery
+            Of the attack with the weights that the line was measured with; at least 2.
+        """
+        own = np.array([own_expectation(answer) for answer in answers])
+        x, k = float(own.mean()), len(self.own)
+        centre = self.own.mean()
+        spread = float(((self.own - centre) ** 2).sum())
+        slope = float(((self.own - centre) * (self.f1 - self.f1.mean())).sum() / spread)
+        start = float(self.f1.mean() - slope * centre)
+        variance = float(((self.f1 - start - slope * self.own) ** 2).sum() / (k - 2))
+        of_line = variance * (1 + 1 / k + (x - centre) ** 2 / spread)
+        of_mean = slope**2 * float(own.var(ddof=1)) / len(own)
+        half = float(stdtrit(k - 2, 0.975)) * float(np.sqrt(of_line + of_mean))
+        value = min(100.0, max(0.0, start + slope * x))
+        ends = Interval(max(0.0, value - half), min(100.0, value + half))
+        return Score(value, ends, len(answers))

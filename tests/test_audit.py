@@ -1,0 +1,365 @@
+"""Audits: whose vectors they are, what leaks from them, and whether a build may pass."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.attacks.inversion.evaluation import evaluate
+from core.attacks.inversion.shipped import open_attack
+from core.audit.audit import AuditReport, AuditSpec, audit, row_digest
+from core.audit.expected import ExpectedF1, own_expectation
+from core.audit.gate import Check, Outcome, check_baseline, check_limit, exit_status
+from core.audit.identification import KnownSpace, agreement_with_texts, identify
+from core.audit.leakage import masked
+from core.audit.sources import open_source
+from core.encoders.transformer import TransformerEncoder
+from core.errors import ArtifactError
+from core.results import Interval, RecoveredWord, Recovery, Score
+
+FAST = "probe_mlc"
+N = 120
+
+
+def rotation(d: int, seed: int = 1) -> np.ndarray:
+    q, r = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
+    return np.asarray(q * np.sign(np.diag(r)), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def texts(bundled: list[str]) -> list[str]:
+    return bundled[5::140][:N]
+
+
+@pytest.fixture(scope="module")
+def vectors(minilm: TransformerEncoder, texts: list[str]) -> np.ndarray:
+    return minilm.encode(texts)
+
+
+@pytest.fixture(scope="module")
+def reference(minilm: TransformerEncoder, bundled: list[str]) -> np.ndarray:
+    return minilm.encode(bundled[::40][:800])
+
+
+@pytest.fixture
+def stored(tmp_path: Path, vectors: np.ndarray, texts: list[str]) -> Path:
+    """The vectors and texts as a file."""
+    path = tmp_path / "letters.jsonl"
+    rows = zip(texts, vectors.tolist(), strict=True)
+    path.write_text("\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows))
+    return path
+
+
+def report_of(path: Path, **settings: Any) -> AuditReport:
+    return audit(open_source(str(path)), AuditSpec(attack=FAST, **settings))
+
+
+def test_measured_leakage_is_that_of_evaluate(
+    stored: Path, minilm: TransformerEncoder, texts: list[str], vectors: np.ndarray
+) -> None:
+    found = report_of(stored)
+    known = evaluate(open_attack(FAST, minilm), minilm, texts, vectors=vectors)
+    assert found.leakage is not None and found.leakage.result is not None
+    assert found.leakage.result.scores == known.scores
+    assert found.leakage.result.baseline == known.baseline
+    mean = 100 * np.mean([row.f1 for row in found.leakage.rows])
+    assert mean == pytest.approx(known.scores.token_set_f1, abs=1e-9)
+    worst = [row.f1 for row in found.leakage.rows]
+    assert worst == sorted(worst, reverse=True)
+
+
+def test_only_names_and_numbers_that_can_be_named_are_counted(stored: Path) -> None:
+    found = report_of(stored)
+    assert found.leakage is not None and found.leakage.result is not None
+    scores, parts = found.leakage.result.scores, found.leakage.recovered
+    assert parts["numbers"].value == pytest.approx(scores.number_recall)
+    for score in parts.values():
+        assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 100 and score.n <= N
+
+
+def test_the_encoder_is_certain_where_a_text_is_known(
+    minilm: TransformerEncoder, texts: list[str], vectors: np.ndarray
+) -> None:
+    known = agreement_with_texts(minilm, texts[:1], vectors[:1])
+    assert known.encoder == "minilm" and known.is_certain
+    others = agreement_with_texts(minilm, texts[:5], vectors[5:10])
+    assert others.encoder is None and "the texts are not theirs" in others.reason
+    assert agreement_with_texts(minilm, texts[:2], vectors[:2, :96]).encoder is None
+
+
+def test_the_shape_of_vectors_names_their_encoder_and_no_rotation_of_them(
+    reference: np.ndarray, vectors: np.ndarray
+) -> None:
+    space = KnownSpace.measure("minilm", "", reference)
+    assert identify(vectors[:100], [space]).encoder == "minilm"
+    assert identify(3 * vectors[:100], [space]).encoder == "minilm"  # norms say nothing
+    for seed in range(3):
+        turned = vectors[:100] @ rotation(384, seed)
+        assert identify(turned, [space]).encoder is None
+        assert (
+            identify(turned[:, np.random.default_rng(0).permutation(384)], [space]).encoder is None
+        )
+    shuffled = vectors[:100][:, np.random.default_rng(0).permutation(384)]
+    assert identify(shuffled, [space]).encoder is None
+    noise = np.random.default_rng(0).standard_normal((100, 384)).astype(np.float32)
+    assert identify(noise, [space]).encoder is None
+    assert identify(vectors[:20], [space]).encoder is None
+    assert "96 dimensions" in identify(vectors[:, :96], [space]).reason
+
+
+def test_of_several_encoders_the_right_one_is_named(
+    minilm: TransformerEncoder,
+    bundled: list[str],
+    texts: list[str],
+    reference: np.ndarray,
+    vectors: np.ndarray,
+) -> None:
+    from core.encoders.minilm import load_minilm
+
+    spaces, made = [KnownSpace.measure("minilm", "", reference)], {"minilm": vectors[:100]}
+    for layer in (1, 3, 5):
+        lower = load_minilm(layer=layer, device="cpu")
+        spaces.append(KnownSpace.measure(lower.name, "", lower.encode(bundled[::40][:800])))
+        made[lower.name] = lower.encode(texts[:100])
+    for name, found in made.items():
+        assert identify(found, spaces).encoder == name
+        without = [space for space in spaces if space.encoder != name]
+        if name == "minilm":  # layers of one model are alike; its output is like none of them
+            assert identify(found, without).encoder is None
+
+
+def test_vectors_of_an_unknown_encoder_are_not_attacked(
+    tmp_path: Path, vectors: np.ndarray
+) -> None:
+    np.save(tmp_path / "v.npy", vectors @ rotation(384))
+    found = report_of(tmp_path / "v.npy")
+    told = found.to_dict()
+    assert found.leakage is None and told["encoder"] == "unknown"
+    assert told["token_set_f1"] is None and "nothing was attacked" in told["answer"]
+
+
+def test_what_an_attack_expects_of_itself_by_hand() -> None:
+    words = (RecoveredWord("rain", 0.9), RecoveredWord("sea", 0.5))
+    rest = (RecoveredWord("wind", 0.2),)
+    assert own_expectation(Recovery(words, runners_up=rest)) == pytest.approx(2.8 / 3.6)
+    assert own_expectation(Recovery(())) == 0.0
+
+
+def line(f1: list[float]) -> ExpectedF1:
+    rows = [
+        {"corpus": str(i), "own": own, "f1": value}
+        for i, (own, value) in enumerate(zip((0.5, 0.6, 0.7, 0.8), f1, strict=True))
+    ]
+    return ExpectedF1.of_rows("search", "digest", rows)
+
+
+def test_the_expected_f1_by_hand() -> None:
+    # Own expectations of 0.5 and 0.7 in equal numbers: mean 0.6, on the line 100·own − 10.
+    answers = [Recovery((RecoveredWord("a", p),)) for p in (1 / 3, 7 / 13)] * 50
+    assert [own_expectation(a) for a in answers[:2]] == pytest.approx([0.5, 0.7])
+    exact = line([40, 50, 60, 70]).predict(answers)
+    assert exact.value == pytest.approx(50)
+    # Slope 100, standard error of the mean 0.1 · √(100/99) / 10, t of 2 degrees 4.3027.
+    assert exact.ci95.high - exact.value == pytest.approx(4.3027 * 1.00504, rel=1e-4)
+    # Residuals ±1: s² = 4/2; new point at 0.6: 1 + 1/4 + 0.05²/0.05.
+    bent = line([41, 49, 59, 71]).predict(answers)
+    half = 4.3027 * np.sqrt(2 * (1.25 + 0.05) + 1.00504**2)
+    assert bent.ci95.high - bent.value == pytest.approx(half, rel=1e-4)
+
+
+def test_an_estimate_is_given_with_the_attack_that_it_was_measured_with_alone(
+    tmp_path: Path, vectors: np.ndarray
+) -> None:
+    np.save(tmp_path / "v.npy", vectors)
+    other = report_of(tmp_path / "v.npy")
+    assert other.leakage is None and "no estimate was calibrated" in other.not_tested[0]
+    assert other.identification.encoder == "minilm"
+    found = audit(open_source(str(tmp_path / "v.npy")), AuditSpec(n=30))
+    assert found.leakage is not None and found.leakage.result is None
+    told = found.to_dict()
+    assert told["is_estimate"] and told["n"] == 30 and "this is an estimate" in told["answer"]
+    low, high = told["token_set_f1_ci95"]
+    assert 0 <= low < told["token_set_f1"] < high <= 100
+
+
+def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "line.json"
+    for content in ('{"rows": []}', "[]", '{"attack": "a", "attack_sha256": "b", "rows": [{}]}'):
+        path.write_text(content)
+        with pytest.raises(ArtifactError, match="does not hold the F1 of corpora"):
+            ExpectedF1.load(path)
+
+
+@pytest.mark.parametrize(
+    ("score", "outcome"),
+    [
+        (Score(40, Interval(31, 49), 50), Outcome.FAILED),
+        (Score(40, Interval(29, 51), 50), Outcome.PASSED),  # the interval includes the limit
+        (Score(20, Interval(15, 25), 50), Outcome.PASSED),
+        (Score(40, n=1), Outcome.NOT_MEASURED),
+        (Score(float("nan")), Outcome.NOT_MEASURED),
+        (None, Outcome.NOT_MEASURED),
+    ],
+)
+def test_a_limit_is_judged_by_the_lower_end(score: Score | None, outcome: Outcome) -> None:
+    assert check_limit("max-f1", score, 30, "F1").outcome is outcome
+
+
+def test_the_exit_status() -> None:
+    checks = {outcome: Check("a", outcome, "b") for outcome in Outcome}
+    assert exit_status([checks[Outcome.PASSED]]) == 0
+    assert exit_status([checks[Outcome.PASSED], checks[Outcome.NOT_MEASURED]]) == 2
+    assert exit_status(list(checks.values())) == 1
+
+
+def test_a_baseline_is_compared_in_pairs_and_else_as_two_samples() -> None:
+    rng = np.random.default_rng(0)
+    rows = {f"r{i}": float(v) for i, v in enumerate(rng.uniform(0.1, 0.7, 200))}
+    worse = {row: min(1.0, value + 0.03) for row, value in rows.items()}
+    assert check_baseline(worse, rows).outcome is Outcome.FAILED  # in pairs, 3 points are many
+    assert check_baseline(rows, worse).outcome is Outcome.PASSED
+    assert "significantly better" in check_baseline(rows, worse).message
+    assert check_baseline(rows, rows).outcome is Outcome.PASSED
+    others = {f"s{row}": value for row, value in worse.items()}
+    assert check_baseline(others, rows).outcome is Outcome.PASSED  # of two samples, they are few
+    much = {f"s{row}": min(1.0, value + 0.2) for row, value in rows.items()}
+    assert check_baseline(much, rows).outcome is Outcome.FAILED
+    assert check_baseline({}, rows).outcome is Outcome.NOT_MEASURED
+
+
+def test_equal_leakage_seldom_fails_the_baseline() -> None:
+    rng = np.random.default_rng(1)
+    failed = 0
+    for _ in range(200):
+        one, two = (
+            {f"{seed}{i}": v for i, v in enumerate(rng.beta(2, 3, 60))} for seed in ("a", "b")
+        )
+        failed += check_baseline(one, two).outcome is Outcome.FAILED
+    assert failed <= 12  # 2.5 % of 200 are 5; 12 or more come in 0.6 % of runs
+
+
+def run_audit(core: Any, *arguments: object) -> Any:
+    return core("audit", *arguments, "--attack", FAST, "--no-cache")
+
+
+def test_the_gate_by_the_command(core: Any, stored: Path, tmp_path: Path) -> None:
+    assert run_audit(core, stored, "--max-f1", 100).status == 0
+    tight = run_audit(core, stored, "--max-f1", 10)
+    assert tight.status == 1 and "FAILED max-f1" in tight.out
+    assert run_audit(core, stored, "--max-recovered", "names=0").status == 1
+    assert run_audit(core, stored, "--max-f1", "x").status == 2
+    assert run_audit(core, stored, "--max-recovered", "shoes=1").status == 2
+    assert run_audit(core, tmp_path / "absent.npy").status == 2
+    assert run_audit(core, stored, "--json", tmp_path / "no folder" / "r.json").status == 2
+
+
+def test_what_cannot_be_measured_is_no_pass(core: Any, tmp_path: Path, vectors: np.ndarray) -> None:
+    np.save(tmp_path / "v.npy", vectors @ rotation(384))
+    found = run_audit(core, tmp_path / "v.npy", "--max-f1", 100)
+    assert found.status == 2 and "NOT MEASURED max-f1" in found.out
+    assert run_audit(core, tmp_path / "v.npy").status == 2
+
+
+def test_a_defence_that_is_switched_off_fails_the_baseline_and_another_seed_does_not(
+    core: Any, stored: Path, tmp_path: Path, vectors: np.ndarray, texts: list[str]
+) -> None:
+    noise = np.random.default_rng(0).standard_normal(vectors.shape).astype(np.float32)
+    kept = tmp_path / "defended.jsonl"
+    rows = zip(texts, (vectors + 0.04 * noise).tolist(), strict=True)
+    kept.write_text("\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows))
+    before, seeded = tmp_path / "before.json", tmp_path / "seeded.json"
+    assert run_audit(core, kept, "--sample", 100, "--json", before).status == 0
+    off = run_audit(core, stored, "--sample", 100, "--baseline", before)
+    assert off.status == 1 and "significantly worse" in off.out
+    other = run_audit(core, kept, "--sample", 100, "--seed", 1, "--baseline", before)
+    assert other.status == 0
+    assert run_audit(core, kept, "--seed", 1, "--json", seeded).status == 0
+    assert run_audit(core, stored, "--baseline", tmp_path / "letters.jsonl").status == 2
+
+
+def test_the_report_holds_what_a_build_needs_and_no_text(
+    core: Any, stored: Path, texts: list[str]
+) -> None:
+    found = run_audit(core, stored, "--json", "-", "--max-f1", 1)
+    told = json.loads(found.out)
+    assert {
+        "encoder",
+        "token_set_f1",
+        "token_set_f1_ci95",
+        "n",
+        "attacker",
+        "access",
+        "not_tested",
+        "seed",
+        "checks",
+    } <= told.keys()
+    assert told["encoder"] == "minilm" and told["n"] <= N
+    assert told["token_set_f1_ci95"][0] <= told["token_set_f1"] <= told["token_set_f1_ci95"][1]
+    longest = max((word for text in texts for word in text.split()), key=len)
+    assert longest not in found.out and not any(text in found.out for text in texts)
+    shown = run_audit(core, stored, "--json", "-", "--show-words").out
+    words = {w for row in json.loads(shown)["rows_that_leak_most"] for w in row["recovered"]}
+    hidden = {w for row in told["rows_that_leak_most"] for w in row["recovered"]}
+    assert {masked(word) for word in words} == hidden and any("•" in word for word in hidden)
+
+
+def test_junit_is_read_by_junitparser(core: Any, stored: Path, tmp_path: Path) -> None:
+    parser = pytest.importorskip("junitparser")
+    path = tmp_path / "checks.xml"
+    run_audit(core, stored, "--max-f1", 10, "--max-recovered", "numbers=100", "--junit", path)
+    (suite,) = list(parser.JUnitXml.fromfile(str(path)))
+    cases = {case.name: case for case in suite}
+    assert suite.failures == 1 and set(cases) == {"max-f1", "max-recovered-numbers"}
+    assert isinstance(cases["max-f1"].result[0], parser.Failure)
+    assert not cases["max-recovered-numbers"].result
+
+
+def test_sarif_is_read_by_its_library(core: Any, stored: Path, tmp_path: Path) -> None:
+    sarif = pytest.importorskip("sarif_pydantic")
+    path = tmp_path / "checks.sarif"
+    run_audit(core, stored, "--max-f1", 10, "--sarif", path)
+    (result,) = sarif.Sarif.model_validate_json(path.read_text()).runs[0].results
+    assert result.rule_id == "max-f1" and result.kind == "fail" and result.level == "error"
+
+
+def test_sarif_is_valid_by_the_official_schema(core: Any, stored: Path, tmp_path: Path) -> None:
+    place = os.environ.get("SARIF_SCHEMA", "")
+    if not place:
+        pytest.skip("SARIF_SCHEMA does not name the schema of SARIF 2.1.0")
+    import jsonschema
+
+    path = tmp_path / "checks.sarif"
+    run_audit(core, stored, "--max-f1", 10, "--baseline", path.with_name("none.json"))
+    run_audit(core, stored, "--max-f1", 10, "--max-recovered", "names=90", "--sarif", path)
+    schema = json.loads(Path(place).read_text())
+    jsonschema.validators.validator_for(schema)(schema).validate(json.loads(path.read_text()))
+
+
+def test_texts_from_elsewhere_are_those_of_the_rows(
+    core: Any, tmp_path: Path, vectors: np.ndarray, texts: list[str]
+) -> None:
+    np.save(tmp_path / "v.npy", vectors)
+    (tmp_path / "t.txt").write_text("\n".join(" ".join(text.split()) for text in texts))
+    found = run_audit(core, tmp_path / "v.npy", "--texts", tmp_path / "t.txt", "--json", "-")
+    assert json.loads(found.out)["n"] > 100
+    (tmp_path / "t.txt").write_text("one\ntwo\n")
+    few = run_audit(core, tmp_path / "v.npy", "--texts", tmp_path / "t.txt")
+    assert few.status == 2 and "120 vectors, and there are 2 texts" in few.err
+
+
+def test_rows_are_compared_by_digests_of_their_names() -> None:
+    assert row_digest("ann@example.org") == row_digest("ann@example.org") != row_digest("ann")
+    assert "ann" not in row_digest("ann@example.org")
+
+
+def test_nothing_of_an_audit_stays_on_disk(
+    core: Any, stored: Path, leakscope_home: Path, texts: list[str]
+) -> None:
+    core("audit", stored, "--attack", FAST)
+    kept = b"".join(p.read_bytes() for p in leakscope_home.rglob("*") if p.is_file())
+    assert not any(text.encode() in kept for text in texts)
