@@ -411,7 +411,7 @@ def hostile(folder: Path) -> dict[str, tuple[str, str]]:
         "objects": (str(npy_of(np.array([ROWS, None], object), folder, "o.npy")), "be unpickled"),
         "pickle": (save(folder / "p.npy", pickle.dumps(ROWS)), "Python pickle, which is never"),
         "pickle as parquet": (save(folder / "p.parquet", pickle.dumps(ROWS)), "Python pickle"),
-        "not npz": (save(folder / "p.npz", b"PK\x03\x04 no archive"), "truncated or damaged"),
+        "not npz": (save(folder / "p.npz", b"PK\x03\x04 no archive"), "not an archive"),
         "not safetensors": (save(folder / "p.safetensors", b"\xff" * 99), "not safetensors"),
         "not faiss": (save(folder / "p.faiss", b"IxFI" + b"\xff" * 99), "not a FAISS index"),
         "mixed widths": (

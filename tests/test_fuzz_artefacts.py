@@ -21,6 +21,7 @@ READERS_OF_ARTEFACTS = {
     "core/attacks/inversion/shipped.py": "attack that borrows",
     "core/attacks/membership/classifiers/targets/networks.py": "answers of networks",
     "core/attacks/membership/classifiers/targets/private.py": "answers of heads",
+    "core/audit/identification.py": "shape of an encoder's vectors",
     "core/defences/deniability/vocabulary.py": "statistics of tokens",
     "core/defences/stored.py": "defence leace",
     "core/defences/trained/private.py": "private classifier",

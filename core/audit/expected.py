@@ -30,8 +30,8 @@ def own_expectation(answer: Recovery) -> float:
     Examples
     --------
     >>> from core.results import RecoveredWord
-    >>> own_expectation(Recovery((RecoveredWord("rain", 0.8), RecoveredWord("sea", 0.4))))
-    0.75
+    >>> own_expectation(Recovery((RecoveredWord("rain", 1.0), RecoveredWord("sea", 0.5))))
+    0.8571428571428571
     """
     named = sum(word.score for word in answer.words)
     rest = sum(word.score for word in answer.runners_up)

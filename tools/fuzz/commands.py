@@ -29,6 +29,8 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
     lines = {
         "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
         "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],
+        "audit": ["audit", "rows.jsonl", "--encoder", kit.encoder[1], "--attack", "prior",
+                  "--max-f1", "100", "--json", "-"],
         "attributes": ["attributes", *bert, "--texts", "news.csv", "--label-column", "label",
                        "--n-per-label", "3", "--n-targets", "4", "--json"],
         "train": ["train", *bert, *prior, "--corpus", "texts.txt", "--min-words", "4",

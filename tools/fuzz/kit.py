@@ -98,8 +98,14 @@ def make_kit(folder: Path) -> Kit:
     write_inputs(folder)
     known = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_LEARNED]
     texts = known[:N_TEXTS]
-    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts), **_classifier()}
+    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts), **_classifier(),
+             "rows.jsonl": _rows(texts, opened(folder).encode(texts))}  # fmt: skip
     return Kit(folder, files, Shelf(folder, known), known)
+
+
+def _rows(texts: list[str], vectors: Any) -> bytes:
+    rows = zip(texts, vectors.tolist(), strict=True)
+    return "\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows).encode()
 
 
 def _tables(texts: list[str]) -> dict[str, bytes]:

@@ -209,6 +209,14 @@ def _shipped_vectors(making: Making) -> Artefact:
     return Artefact({"vectors": vectors}, {"kind": "vectors"})
 
 
+def _shape(making: Making) -> Artefact:
+    from core.audit.identification import KnownSpace
+
+    space = KnownSpace.measure("bert", making.encoder.fingerprint, making.vectors)
+    space.save(making.place)
+    return _loaded(making.place)
+
+
 def _names(making: Making) -> Artefact:
     from core.attacks.inversion.prior import PriorAttack
     from core.names.experiment import run_experiment
@@ -266,6 +274,7 @@ MAKERS: dict[str, Callable[[Making], Artefact]] = {
     "vectors of the map": _shipped_vectors,
     "statistics of tokens": _statistics,
     "example of names": _names,
+    "shape of an encoder's vectors": _shape,
     **{f"checkpoint of {run}": partial(_resumed, run=run) for run in RUNS},
     **{f"answers of {kind}": partial(_answers, kind=kind) for kind in ANSWERING},
     "answers of a study": _answers_of_a_cell,

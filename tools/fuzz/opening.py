@@ -126,6 +126,12 @@ def _private(name: str, folder: Path, kit: Kit) -> object:
     return load_training(folder).answer(opened(kit.folder), _TEXTS)
 
 
+def _shape(name: str, folder: Path, kit: Kit) -> object:
+    from core.audit.identification import KnownSpace, identify
+
+    return identify(kit.making.vectors, [KnownSpace.load(folder)], n_rotations=2)
+
+
 def _vectors(name: str, folder: Path, kit: Kit) -> object:
     from core.projection import shipped
     from core.projection.layout import project
@@ -206,6 +212,7 @@ _OPENED: dict[str, Callable[[str, Path, Kit], object]] = {
     "vectors of the map": _vectors,
     "statistics of tokens": _statistics,
     "example of names": _names,
+    "shape of an encoder's vectors": _shape,
     "checkpoint": _checkpoint,
     "answers": _answers,
     "answers of a study": _kept_answers,

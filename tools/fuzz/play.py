@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -176,7 +177,15 @@ def _command(case: Case) -> tuple[str, str]:
             status = stop.code
         except Exception:
             return "traceback", traceback.format_exc()
-    return _judged(status, out.text(), err.text(), "--json" in (case.words or ()))
+    return _judged(status, out.text(), err.text(), _wants_json(case.words or ()))
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Return whether standard output has to be JSON: `audit` takes a file after --json, or -."""
+    if words[:1] == ("audit",):
+        files = [file for option, file in pairwise(words) if option == "--json"]
+        return files[-1:] == ["-"]
+    return "--json" in words
 
 
 def _run(words: Sequence[str]) -> int:

@@ -23,6 +23,7 @@ from tools.fuzz.kit import Kit
 from tools.fuzz.opening import artefacts
 from tools.fuzz.play import Case, Verdict, play
 from tools.fuzz.readers import corpora, stored, tables
+from tools.fuzz.sources import sources
 from tools.fuzz.uploads import hostile_uploads
 
 __all__ = ["chosen", "run_target", "shares", "targets"]
@@ -46,7 +47,7 @@ def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
         **command_lines(kit), "specification": specifications(kit),
         "chain of defences": chains(kit, lines_of(kit)),
         **files, **of_models, **read, **of_tasks, **opened, **stored(kit),
-        **hostile_uploads(),
+        **hostile_uploads(), **sources(kit.making.vectors[:12]),
     }  # fmt: skip
 
 

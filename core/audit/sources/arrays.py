@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -17,10 +17,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from core.audit.sources.protocol import ROWS, Batch, refusal
+from core.audit.sources.protocol import ROWS, Batch, refusal, undamaged
 
 _MOST_FORTRAN_BYTES = 2 * 2**30
-_DAMAGED = "is truncated or damaged. Copy or write it again."
 
 
 class NpySource:
@@ -49,16 +48,15 @@ class NpzSource:
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
         """Give the rows of the matrix."""
-        try:
-            with zipfile.ZipFile(self.path) as archive:
+        with ExitStack() as stack:
+            with undamaged(self.label, "an archive of NumPy's"):
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
                 names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
                 name = self.array or _only(self.label, names, archive)
                 if name not in names:
                     raise refusal(self.label, f"has no array {name!r}; it has {_list(names)}.")
-                with archive.open(f"{name}.npy") as file:
-                    yield _npy_batches(self.label, cast(BinaryIO, file))
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-            raise refusal(self.label, _DAMAGED) from error
+                file = stack.enter_context(archive.open(f"{name}.npy"))
+            yield _npy_batches(self.label, cast(BinaryIO, file))
 
 
 def _only(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
@@ -85,12 +83,10 @@ def _list(names: list[str]) -> str:
 
 def _npy_header(label: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether columns come first, and type of the array that follows."""
-    try:
+    with undamaged(label, "NumPy's"):
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, is_fortran, kind = read(file)
-    except (ValueError, EOFError, SyntaxError, MemoryError) as error:
-        raise refusal(label, "is truncated, damaged or not NumPy's. Save it again.") from error
     if kind.hasobject:
         raise refusal(
             label,
@@ -124,9 +120,10 @@ def _numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> NDArray
     """Read n numbers; a file that ends before them is truncated."""
     wanted = n * kind.itemsize
     parts: list[bytes] = []
-    while wanted > 0 and (part := file.read(min(wanted, 2**24))):
-        parts.append(part)
-        wanted -= len(part)
+    with undamaged(label, "NumPy's"):  # what is compressed may be broken anywhere
+        while wanted > 0 and (part := file.read(min(wanted, 2**24))):
+            parts.append(part)
+            wanted -= len(part)
     if wanted:
         raise refusal(label, "ends before its last vector: it is truncated. Copy it again.")
     return np.frombuffer(b"".join(parts), dtype=kind)
@@ -209,14 +206,12 @@ def _tensors(label: str, file: BinaryIO) -> tuple[dict[str, dict[str, Any]], int
 
     The library checks the header; it would map the whole file into memory to read a part.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
+    with undamaged(label, "safetensors"):
         with safe_open(file.name, framework="np"):
             pass
         n = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(n))
-    except (SafetensorError, ValueError, MemoryError) as error:
-        raise refusal(label, "is truncated, damaged or not safetensors. Save it again.") from error
     header.pop("__metadata__", None)
     return header, 8 + n

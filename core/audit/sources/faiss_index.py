@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.sources.protocol import ROWS, Batch, refusal
+from core.audit.sources.protocol import ROWS, Batch, refusal, undamaged
 from core.errors import MissingDependencyError, install
 
 
@@ -35,12 +35,8 @@ class FaissSource:
             raise MissingDependencyError(
                 f"FAISS indexes are read by the library faiss: `{install('faiss-cpu')}`."
             ) from error
-        try:
+        with undamaged(self.label, "a FAISS index"):
             index = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
-        except (RuntimeError, MemoryError) as error:
-            raise refusal(
-                self.label, "is truncated, damaged or not a FAISS index. Write it again."
-            ) from error
         yield self._batches(faiss, faiss.downcast_index(index))
 
     def _batches(self, faiss: Any, index: Any) -> Iterator[Batch]:

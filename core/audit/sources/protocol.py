@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
+from core.errors import CoreError, InvalidInputError
 
 ROWS = 4096
 """Vectors in a batch, unless the caller says otherwise."""
@@ -62,6 +62,19 @@ class VectorSource(Protocol):
 def refusal(label: str, problem: str) -> InvalidInputError:
     """Return the error that says what is wrong with a source."""
     return InvalidInputError(f"{label}: {problem}")
+
+
+@contextmanager
+def undamaged(label: str, kind: str) -> Iterator[None]:
+    """Turn what a parser raises on a broken file into a message: parsers raise nearly anything."""
+    try:
+        yield
+    except CoreError:
+        raise
+    except Exception as error:
+        raise refusal(
+            label, f"is truncated, damaged or not {kind}. Copy or write it again."
+        ) from error
 
 
 def widths_differ(label: str, row: str, width: int, usual: int) -> InvalidInputError:
