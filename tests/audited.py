@@ -90,7 +90,7 @@ class RestStore:
     keys : list of str
         Credentials that came with the calls.
     fault : str
-        What it does wrong: `slow`, `drop`, `redirect`, `json`, `flood`, `change` or `refuse`.
+        What it does wrong: `drop`, `redirect`, `json`, `change` or `refuse`.
     """
 
     def __init__(self, rows: NDArray[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +16,16 @@ from core.audit.identification import (
     agreement_with_texts,
     identify,
     known_space,
+    median_cosine,
 )
 from core.audit.leakage import (
     Leakage,
+    Recovered,
     expect_leakage,
     masked,
     measure_leakage,
     strongest_attack,
+    usable_rows,
 )
 from core.audit.sources import Batch, Sample, VectorSource, read_sample
 from core.errors import InvalidInputError
@@ -31,7 +34,12 @@ from core.results import EvaluationResult, Score
 from core.specs import EncoderSpec
 
 N_CHECKED_TEXTS = 50
-"""Texts of the source that are encoded to see whether the encoder is the right one."""
+"""Texts of the sample that are encoded to choose among encoders; of the chosen one, all are."""
+
+CHANGED = (
+    "The vectors were changed after encoding, or are of a related encoder, and the attack does not "
+    "know how: an attacker who does may recover more. `evaluate --defence` measures that attacker."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +98,17 @@ class AuditReport:
 
     @property
     def f1(self) -> Score | None:
-        """Token-set F1 with its interval, beside guessing; None where it could not be measured."""
+        """Token-set F1 with its interval and the guessing baseline; None where not measured."""
         return None if self.leakage is None else self.leakage.f1
 
-    def recovered(self, kind: str) -> Score | None:
-        """Return the per cent of `names` or `numbers` recovered; None where not measured."""
+    def recovered(self, kind: str) -> Recovered | None:
+        """Return what was recovered of `names` or `numbers`; None where it was not measured."""
         return None if self.leakage is None else self.leakage.recovered.get(kind)
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether F1 was estimated, since no text is known."""
+        return self.leakage is not None and self.leakage.result is None
 
     @property
     def sentence(self) -> str:
@@ -113,6 +126,13 @@ class AuditReport:
             f"the words that the attack can name (F1 {f1.said(with_n=True)}; guessing gets "
             f"{f1.chance:.0f})."
         )
+
+    @property
+    def f1_by_row(self) -> dict[str, float]:
+        """The measured F1 of each row, by a digest of its name; empty where it was estimated."""
+        if self.leakage is None or self.is_estimate:
+            return {}
+        return {row_digest(row.row): round(row.f1, 4) for row in self.leakage.rows}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able data; it holds no text, and words only as `spec` says."""
@@ -132,26 +152,34 @@ class AuditReport:
             "not_tested": list(self.not_tested),
         }
         if self.leakage is None:
-            return found | {"token_set_f1": None, "token_set_f1_ci95": None, "n": 0}
+            return found | {
+                "token_set_f1": None,
+                "token_set_f1_ci95": None,
+                "n": 0,
+                "f1_by_row": {},
+            }
         result, f1 = self.leakage.result, self.leakage.f1
         return found | {
             "attacker": self.leakage.attack,
             "access": _access_of(self.leakage.attack),
             "n": f1.n,
-            "is_estimate": result is None,
+            "is_estimate": self.is_estimate,
             **f1.to_record("token_set_f1"),
             **({} if result is None else _measured(result)),
-            "recovered": {kind: score.to_dict() for kind, score in self.leakage.recovered.items()},
+            "recovered": {
+                kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
+                for kind, part in self.leakage.recovered.items()
+            },
             "rows_that_leak_most": [
                 {
-                    "row": row.row,
+                    "row": printable(row.row),
                     "f1": row.f1,
                     "n_words": row.n_words,
                     "recovered": [w if self.spec.shows_words else masked(w) for w in row.recovered],
                 }
                 for row in self.leakage.rows[: self.spec.n_rows_shown]
             ],
-            "f1_by_row": {row_digest(row.row): round(row.f1, 4) for row in self.leakage.rows},
+            "f1_by_row": self.f1_by_row,
         }
 
 
@@ -166,6 +194,11 @@ def _measured(result: EvaluationResult) -> dict[str, Any]:
         "prior_f1": result.baseline.token_set_f1,
         "vocabulary_coverage": result.vocabulary_coverage,
     }
+
+
+def printable(name: str) -> str:
+    """Return a row's name without what would break a line, or steer a terminal or a log."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
 
 
 def row_digest(row: str) -> str:
@@ -221,29 +254,21 @@ def audit(
             f"{source.label} holds {sample.n_rows:,} vectors, and there are {len(texts):,} texts. "
             "Give one text for each vector, in the same order."
         )
-    told, encoder = _find_encoder(sample, spec, lambda f, m: on_progress(0.3 * f, m))
-    not_tested = []
-    if not sample.is_whole:
-        n_rest = sample.n_rows - len(sample.ids)
-        not_tested.append(f"{n_rest:,} of {sample.n_rows:,} vectors: a sample was attacked.")
-    leakage = None
-    if encoder is None:
-        not_tested.insert(0, "The encoder is unknown, so nothing was attacked.")
-    else:
-        leakage, left_out = _attacked(
+    found, encoder = _find_encoder(sample, spec, lambda f, m: on_progress(0.3 * f, m))
+    leakage, not_tested = None, ["The encoder is unknown, so nothing was attacked."]
+    if encoder is not None:
+        leakage, not_tested = _attacked(
             sample, encoder, spec, source.label, lambda f, m: on_progress(0.3 + 0.7 * f, m)
         )
-        not_tested = left_out + not_tested
-        if told.is_changed:
-            not_tested.append(
-                "The vectors were changed after encoding, and the attack does not know how: an "
-                "attacker who does may recover more. `evaluate --defence` measures that attacker."
-            )
+    if leakage is not None:
+        not_tested += _untested_rows(sample)
+        if found.is_changed:
+            not_tested.append(CHANGED)
     return AuditReport(
         source=source.label,
         spec=spec,
         sample=sample,
-        identification=told,
+        identification=found,
         leakage=leakage,
         not_tested=tuple(not_tested),
     )
@@ -257,17 +282,15 @@ def _find_encoder(
 
     names = [spec.encoder] if spec.encoder else list(dict.fromkeys(("minilm", *spec.candidates)))
     opened = {name: load_encoder(EncoderSpec(name=name)) for name in names}
-    known = [i for i, text in enumerate(sample.texts or ()) if text and text.strip()]
-    known = known[:N_CHECKED_TEXTS]
-    reasons = []
+    known = usable_rows(sample.texts)
     if known:
-        texts = [(sample.texts or ())[i] or "" for i in known]
-        for encoder in opened.values():
-            found = agreement_with_texts(encoder, texts, sample.vectors[known], on_progress)
-            if found.encoder is not None:
-                return found, encoder
-            reasons.append(found.reason)
-        return Identification(None, " ".join(reasons), is_certain=True), None
+        every = [(sample.texts or ())[i] or "" for i in known]
+        spread = range(0, len(known), max(1, len(known) // N_CHECKED_TEXTS))
+        few = [every[i] for i in spread], sample.vectors[[known[i] for i in spread]]
+        cosines = {name: median_cosine(encoder, *few) for name, encoder in opened.items()}
+        best = max(opened, key=lambda name: cosines[name])
+        found = agreement_with_texts(opened[best], every, sample.vectors[known], on_progress)
+        return found, None if found.encoder is None else opened[best]
     spaces = {
         name: known_space(encoder, on_progress)
         for name, encoder in opened.items()
@@ -285,37 +308,57 @@ def _attacked(
     from core.attacks.inversion.shipped import open_attack, shipped_digest
 
     chosen = spec.attack or strongest_attack(encoder)
-    if any(sample.texts or ()):
+    if usable_rows(sample.texts):
         attack = open_attack(chosen, encoder, on_progress)
         found = measure_leakage(sample, encoder, attack, name=name, on_progress=on_progress)
-        return found, _left_out(sample, found.result)
+        return found, [] if found.result is None else _untested_words(found.result, found.recovered)
     line = ExpectedF1.load()
     if chosen != line.attack or shipped_digest(encoder, chosen) != line.attack_sha256:
         return None, [
-            f"No texts are known, and for the attack {chosen} on {encoder.name} no estimate was "
-            "calibrated. Give the texts with --texts."
+            f"No texts are known, and no estimate was calibrated for the attack {chosen} on "
+            f"{encoder.name}. Give the texts with --texts."
         ]
     attack = open_attack(chosen, encoder, on_progress)
-    found = expect_leakage(sample, encoder, attack, line, on_progress=on_progress)
-    return found, ["No text is known: the words were not compared with any."]
+    expected = expect_leakage(sample, encoder, attack, line, on_progress=on_progress)
+    if expected is None:
+        return None, [
+            "No texts are known, and the attack's answers are unlike those that the estimate was "
+            "calibrated on: the vectors may be defended, or the texts of another kind. Give the "
+            "texts with --texts."
+        ]
+    return expected, ["No text is known: the words were not compared with any."]
 
 
-def _left_out(sample: Sample, result: EvaluationResult | None) -> list[str]:
-    """Return what the figures say nothing about."""
+def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]) -> list[str]:
+    """Return which words the figures say nothing about."""
     found: list[str] = []
-    n_without = sum(1 for text in sample.texts or () if not text)
-    if n_without:
-        found.append(f"{n_without:,} sampled rows: the source holds no text for them.")
-    if result is not None and result.vocabulary_coverage < 1:
-        found.append(
-            f"{100 * (1 - result.vocabulary_coverage):.0f} % of the words, mostly names and "
-            "numbers, are not on the attack's word list: untested, possibly recoverable."
+    if result.vocabulary_coverage < 1:
+        kinds = " and ".join(
+            f"{part.n_all - part.n_listed:,} of {part.n_all:,} {kind}"
+            for kind, part in recovered.items()
         )
-    if result is not None and result.n_unread:
+        found.append(
+            f"{100 * (1 - result.vocabulary_coverage):.0f} % of the words are not on the attack's "
+            f"word list ({kinds} among them): untested, possibly recoverable."
+        )
+    if result.n_unread:
         found.append(
             f"{result.n_unread:,} words in {result.n_texts_cut:,} texts lie beyond what the "
             "encoder reads."
         )
+    return found
+
+
+def _untested_rows(sample: Sample) -> list[str]:
+    """Return which rows the figures say nothing about."""
+    found: list[str] = []
+    n_rest = sample.n_rows - sample.n_zero - len(sample.ids)
+    if n_rest:
+        found.append(f"{n_rest:,} of {sample.n_rows:,} vectors: a sample was attacked.")
+    if sample.n_zero:
+        found.append(f"{sample.n_zero:,} vectors of zeros, which hold nothing.")
+    if sample.texts is not None and (n := len(sample.texts) - len(usable_rows(sample.texts))):
+        found.append(f"{n:,} sampled rows without a text that can be encoded.")
     return found
 
 

@@ -1,9 +1,9 @@
 """The F1 to expect where no text is known, from the probabilities that the attack gives its words.
 
 An attack that names k words with probabilities p, and thinks the next ones hold probability q
-together, expects of itself an F1 of 2·Σp / (k + Σp + q). It is too sure of itself, and the more so
-the stranger the texts; but over corpora the true F1 follows that number on a straight line. The
-line ships with the attack, measured on corpora of several genres.
+together, expects of itself an F1 of 2·Σp / (k + Σp + q). These
+probabilities are overconfident, but across corpora the true F1 is linear in that number. The line
+ships with the attack, measured on corpora of several genres.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from core.results import Interval, Recovery, Score
 from core.store import UNFIT, read_json
 
 SHIPPED = ASSETS / "audit" / "expected_f1.json"
+
+MARGIN = 0.25
+"""How far beyond the corpora the line is used, as a part of what they span."""
 
 
 def own_expectation(answer: Recovery) -> float:
@@ -110,6 +113,16 @@ class ExpectedF1:
         of_line = variance * (1 + 1 / k + (x - centre) ** 2 / spread)
         of_mean = slope**2 * float(own.var(ddof=1)) / len(own)
         half = float(stdtrit(k - 2, 0.975)) * float(np.sqrt(of_line + of_mean))
-        value = min(100.0, max(0.0, start + slope * x))
-        ends = Interval(max(0.0, value - half), min(100.0, value + half))
-        return Score(value, ends, len(answers))
+        value = start + slope * x
+        low, value, high = (min(100.0, max(0.0, v)) for v in (value - half, value, value + half))
+        return Score(value, Interval(low, high), len(answers))
+
+    def covers(self, answers: Sequence[Recovery]) -> bool:
+        """Return whether the attack expects of itself what it does on the corpora, or near it.
+
+        Beyond, the line is a guess: vectors under noise, for one, look like those of hard texts.
+        """
+        x = float(np.mean([own_expectation(answer) for answer in answers]))
+        low, high = float(self.own.min()), float(self.own.max())
+        margin = MARGIN * (high - low)
+        return low - margin <= x <= high + margin

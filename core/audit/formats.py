@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import __version__
+from core.audit.audit import printable
 from core.audit.gate import Check, Outcome
 from core.errors import MissingDependencyError, install
 
 
 def junit(source: str, checks: Sequence[Check]) -> str:
-    """Return the checks as JUnit XML: a test case each, `skipped` where it was not measured.
+    """Return the checks as JUnit XML: a test case each, an error where it was not measured.
 
     Raises
     ------
@@ -21,8 +22,8 @@ def junit(source: str, checks: Sequence[Check]) -> str:
     parser = _library("junitparser")
     suite = parser.TestSuite("Leakscope audit")
     for check in checks:
-        case = parser.TestCase(check.name, classname=_printable(source))
-        message = _printable(check.message)
+        case = parser.TestCase(check.name, classname=printable(source))
+        message = printable(check.message)
         if check.outcome is Outcome.FAILED:
             case.result = [parser.Failure(message)]
         elif check.outcome is Outcome.NOT_MEASURED:
@@ -77,6 +78,12 @@ _RULES = {
 _PACKAGES = {"junitparser": "junitparser", "sarif_pydantic": "sarif-pydantic"}
 
 
+def check_libraries(*modules: str) -> None:
+    """Raise MissingDependencyError unless the libraries are there."""
+    for module in modules:
+        _library(module)
+
+
 def _library(module: str) -> Any:
     from importlib import import_module
 
@@ -86,8 +93,3 @@ def _library(module: str) -> Any:
         raise MissingDependencyError(
             f"The file is written by {module}: `{install(_PACKAGES[module])}`."
         ) from error
-
-
-def _printable(text: str) -> str:
-    """Return a text without the characters that XML has no way to write."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from core.audit.leakage import Recovered
 from core.errors import InvalidInputError
-from core.results import Score
+from core.results import Interval, Score
 
 
 class Outcome(Enum):
@@ -40,11 +41,14 @@ class Check:
     message: str
 
 
-def check_limit(name: str, measured: Score | None, limit: float, what: str) -> Check:
+def check_limit(
+    name: str, measured: Score | None, limit: float, what: str, *, is_estimate: bool = False
+) -> Check:
     """Compare the lower end of an interval with the most that is allowed.
 
     A leak is reported where the whole interval lies above the limit, so that chance alone seldom
-    fails a build. An interval around the limit passes, and the message says so.
+    fails a build. An interval around the limit passes, and the message says so; of an estimate,
+    which was not measured on these vectors, it decides nothing.
 
     Parameters
     ----------
@@ -54,33 +58,93 @@ def check_limit(name: str, measured: Score | None, limit: float, what: str) -> C
         In per cent.
     what : str
         How the message calls what was measured.
+    is_estimate : bool
+        Whether no text was known.
 
     Examples
     --------
     >>> from core.results import Interval
     >>> check_limit("max-f1", Score(40.0, Interval(35, 45), 200), 30, "F1").outcome.value
     'failed'
-    >>> print(check_limit("max-f1", Score(32.0, Interval(27, 37), 200), 30, "F1").message)
-    F1 is 32.0 [27.0, 37.0], n 200; at most 30 is allowed. The interval includes the limit: more vectors would decide.
-    """  # noqa: E501 - the message is one line
+    >>> print(check_limit("max-f1", Score(20.0, Interval(15, 25), 200), 30, "F1").message)
+    F1 is 20.0 [15.0, 25.0], n 200; at most 30 is allowed.
+    """
     if measured is None or math.isnan(measured.value):
         return Check(name, Outcome.NOT_MEASURED, f"{what} could not be measured.")
     told = f"{what} is {measured.said(with_n=True)}; at most {limit:g} is allowed"
-    if not measured.has_interval:
+    if is_estimate:
+        told += ". It is an estimate, since no text is known"
+    if not measured.ci95.is_known:
         message = f"{told}. The sample is too small for an interval."
         return Check(name, Outcome.NOT_MEASURED, message)
     if measured.ci95.low > limit:
         message = f"{told}. Even the lower end of the interval is above it."
         return Check(name, Outcome.FAILED, message)
-    if measured.ci95.high > limit:
-        message = f"{told}. The interval includes the limit: more vectors would decide."
-        return Check(name, Outcome.PASSED, message)
-    return Check(name, Outcome.PASSED, f"{told}.")
+    if measured.ci95.high <= limit:
+        return Check(name, Outcome.PASSED, f"{told}.")
+    if is_estimate:
+        message = f"{told}. The interval includes the limit: give the texts to decide."
+        return Check(name, Outcome.NOT_MEASURED, message)
+    message = f"{told}. The interval includes the limit: a larger sample could decide."
+    return Check(name, Outcome.PASSED, message)
 
 
-def check_baseline(
-    rows: Mapping[str, float], before: Mapping[str, float], *, seed: int = 0
-) -> Check:
+def check_share(kind: str, part: Recovered | None, limit: float) -> Check:
+    """Compare the share of names or numbers that is recovered with the most that is allowed.
+
+    Only words on the attack's word list can be recovered. Where fewer than half are on it, a share
+    below the limit is no pass.
+    """
+    name = f"max-recovered-{kind}"
+    if part is None:
+        return check_limit(name, None, limit, f"The share of {kind} that is recovered")
+    what = (
+        f"Of {part.n_listed:,} {kind} on the word list ({part.n_all:,} in all), the share recovered"
+    )
+    check = check_limit(name, part.share, limit, what)
+    if check.outcome is Outcome.PASSED and 2 * part.n_listed < part.n_all:
+        message = f"{check.message} Most {kind} are not on the list: untested."
+        return Check(name, Outcome.NOT_MEASURED, message)
+    return check
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an audit measured, as far as a later one can be compared with it.
+
+    Attributes
+    ----------
+    attacker, encoder : str
+    rows : mapping of str to float
+        The F1 of each row in [0, 1], by a digest of its name; empty where it was estimated.
+    """
+
+    attacker: str
+    encoder: str
+    rows: Mapping[str, float]
+
+    @classmethod
+    def of_report(cls, report: Any) -> Self:
+        """Return what a report holds.
+
+        Raises
+        ------
+        InvalidInputError
+            It is no report of an audit.
+        """
+        try:
+            rows = report["f1_by_row"] or {}
+            found = {str(row): float(value) for row, value in rows.items()}
+            if not all(0 <= value <= 1 for value in found.values()):
+                raise ValueError("no F1")
+            return cls(str(report.get("attacker", "")), str(report["encoder"]), found)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                "--baseline: the file is no report of an audit. Give what `audit --json` wrote."
+            ) from error
+
+
+def check_baseline(now: Measured, before: Measured, *, seed: int = 0) -> Check:
     """Compare F1 with that of an earlier audit, and fail where it is significantly higher.
 
     Rows that both audits attacked are compared in pairs; with fewer than 30 of them the two samples
@@ -88,28 +152,35 @@ def check_baseline(
 
     Parameters
     ----------
-    rows, before : mapping of str to float
-        The F1 of each row in [0, 1], by a digest of its name: now and then.
+    now, before : Measured
+        By the same attacker on vectors of the same encoder; else nothing is compared.
     seed : int
         Of the bootstrap.
     """
     name = "baseline"
-    if len(rows) < 2 or len(before) < 2:
-        return Check(
-            name, Outcome.NOT_MEASURED, "One of the two audits measured fewer than 2 rows."
-        )
+    if min(len(now.rows), len(before.rows)) < 2:
+        message = "One of the two audits measured fewer than 2 rows: an estimate is no measurement."
+        return Check(name, Outcome.NOT_MEASURED, message)
+    for what in ("attacker", "encoder"):
+        one, other = getattr(now, what), getattr(before, what)
+        if one != other:
+            message = (
+                f"The {what} is {one} now and was {other} before: their F1 cannot be compared."
+            )
+            return Check(name, Outcome.NOT_MEASURED, message)
     rng = np.random.default_rng(seed)
-    shared = sorted(rows.keys() & before.keys())
+    shared = sorted(now.rows.keys() & before.rows.keys())
     if len(shared) >= _LEAST_PAIRS:
-        change = 100 * np.array([rows[row] - before[row] for row in shared])
+        change = 100 * np.array([now.rows[row] - before.rows[row] for row in shared])
         value, means = change.mean(), _means(change, rng)
         of = f"{len(shared):,} rows that both audits attacked"
     else:
-        now, then = 100 * np.array(list(rows.values())), 100 * np.array(list(before.values()))
-        value, means = now.mean() - then.mean(), _means(now, rng) - _means(then, rng)
-        of = f"samples of {len(now):,} rows now and {len(then):,} before"
-    low, high = np.percentile(means, [2.5, 97.5])
-    told = f"F1 changed by {value:+.1f} [{low:+.1f}, {high:+.1f}] points since the baseline ({of})"
+        one, two = (100 * np.array(list(found.rows.values())) for found in (now, before))
+        value, means = one.mean() - two.mean(), _means(one, rng) - _means(two, rng)
+        of = f"samples of {len(one):,} rows now and {len(two):,} before"
+    low, high = map(float, np.percentile(means, [2.5, 97.5]))
+    change_of = Score(float(value), Interval(low, high), 0).said()
+    told = f"F1 now less F1 of the baseline is {change_of} points ({of})"
     if low > 0:
         return Check(name, Outcome.FAILED, f"{told}: significantly worse.")
     verdict = "significantly better" if high < 0 else "not significantly different"
@@ -137,22 +208,3 @@ def exit_status(checks: list[Check]) -> int:
     if Outcome.FAILED in outcomes:
         return 1
     return 2 if Outcome.NOT_MEASURED in outcomes else 0
-
-
-def rows_of(report: Mapping[str, Any]) -> dict[str, float]:
-    """Return the F1 of each row that a report holds.
-
-    Raises
-    ------
-    InvalidInputError
-        It is no report of an audit.
-    """
-    rows = report.get("f1_by_row")
-    if not isinstance(rows, dict) or not all(
-        isinstance(value, int | float) and 0 <= value <= 1 for value in rows.values()
-    ):
-        raise InvalidInputError(
-            "--baseline: the file is no report of an audit: it has no `f1_by_row`. Give what "
-            "`audit --json` wrote."
-        )
-    return {str(row): float(value) for row, value in rows.items()}

@@ -48,6 +48,10 @@ RELATED = 0.5
 dimensions unrelated vectors have a cosine of 0 ± 0.05; those of two sentences rarely reach 0.5."""
 
 
+MOST_OTHERS = 0.05
+"""Greatest share of texts that may not match their vectors."""
+
+
 @dataclass(frozen=True, eq=False)
 class KnownSpace:
     """The shape of an encoder's vectors: the mean and covariance of unit vectors of many texts.
@@ -212,6 +216,27 @@ def identify(
     )
 
 
+def median_cosine(encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> float:
+    """Return the median cosine of vectors with those that an encoder makes of their texts.
+
+    -1 where the encoder makes vectors of another width.
+    """
+    if encoder.dimension != vectors.shape[1]:
+        return -1.0
+    return float(np.median(_cosines(encoder, texts, vectors)))
+
+
+def _cosines(
+    encoder: Encoder,
+    texts: Sequence[str],
+    vectors: Vectors,
+    on_progress: OnProgress = no_progress,
+) -> NDArray[np.float64]:
+    made = unit(encoder.encode(check_texts(texts), on_progress).astype(np.float64))
+    cosines: NDArray[np.float64] = (made * unit(vectors.astype(np.float64))).sum(axis=1)
+    return cosines
+
+
 def known_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> KnownSpace:
     """Return the shape of an encoder's vectors: as it ships, or measured on bundled texts."""
     folder = SHIPPED / encoder.name.replace("/", "_")
@@ -259,29 +284,35 @@ def agreement_with_texts(
     InvalidInputError
         A text that cannot be encoded.
     """
+    n = f"{len(texts):,} known text{'s' if len(texts) > 1 else ''}"
     if encoder.dimension != vectors.shape[1]:
         return Identification(
             None,
             f"{encoder.name} makes vectors of {encoder.dimension} dimensions, these have "
             f"{vectors.shape[1]}.",
         )
-    made = unit(encoder.encode(check_texts(texts), on_progress).astype(np.float64))
-    cosines = (made * unit(vectors.astype(np.float64))).sum(axis=1)
+    cosines = _cosines(encoder, texts, vectors, on_progress)
     middle = float(np.median(cosines))
-    n = f"{len(texts):,} known text{'s' if len(texts) > 1 else ''}"
+    n_other = int((cosines < RELATED).sum())
+    if middle >= RELATED and n_other > MOST_OTHERS * len(texts):
+        return Identification(
+            None,
+            f"{n_other:,} of {n} do not match their vectors (cosine below {RELATED:g}). "
+            "The texts belong to other rows.",
+            is_certain=True,
+        )
     if RELATED <= middle < SAME:
         return Identification(
             encoder.name,
-            f"{encoder.name} makes similar vectors of {n} (median cosine {middle:.3f}): these were "
-            "changed after encoding.",
-            is_certain=True,
+            f"These vectors resemble {encoder.name}'s for {n} (median cosine {middle:.3f}): "
+            "changed after encoding, or made by a related encoder.",
             is_changed=True,
         )
     if middle < SAME:
         return Identification(
             None,
-            f"{encoder.name} makes other vectors of {n} (median cosine {middle:.3f}). They are of "
-            "another encoder, were changed after encoding, or the texts are not theirs.",
+            f"These vectors do not match {encoder.name}'s for {n} (median cosine {middle:.3f}). "
+            "Another encoder made them, they were changed, or the texts belong to other rows.",
             is_certain=True,
         )
     return Identification(

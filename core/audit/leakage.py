@@ -18,7 +18,7 @@ from core.intervals import clopper_pearson, ratio_interval
 from core.metrics import token_set_scores
 from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from core.results import EvaluationResult, Interval, Recovery, Score
-from core.text import check_text, numbers_of, revealing_words
+from core.text import check_text, numbers_of, revealing_words, word_set
 from core.units import units_of
 
 
@@ -33,8 +33,8 @@ class RowLeak:
     f1 : float
         Of its words, in [0, 1]; where no text is known, what the attack expects of itself.
     recovered : tuple of str
-        Words of the text that the attack named, the surest first; all of its words where no text
-        is known.
+        Words of the text that the attack named, most confident first; all of its words where no
+        text is known.
     n_words : int or None
         Words of the text that the attack can name; None where no text is known.
     """
@@ -43,6 +43,24 @@ class RowLeak:
     f1: float
     recovered: tuple[str, ...]
     n_words: int | None
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """How many words of a kind the attack recovered.
+
+    Attributes
+    ----------
+    share : Score
+        Per cent of those on the attack's word list; n is the distinct texts that hold any. NaN
+        where none does.
+    n_listed, n_all : int
+        Words of the kind in the texts: on the list, and all of them. The rest is untested.
+    """
+
+    share: Score
+    n_listed: int
+    n_all: int
 
 
 @dataclass(frozen=True)
@@ -59,16 +77,15 @@ class Leakage:
         All scores, where texts are known.
     rows : tuple of RowLeak
         Of each attacked row that has a word to find, the one that leaks most first.
-    recovered : mapping of str to Score
-        Per cent of the `names` and of the `numbers` on the attack's word list that it recovered;
-        n is the texts that hold any. The value is NaN where none does. Empty without texts.
+    recovered : mapping of str to Recovered
+        Of `names` and of `numbers`; empty without texts.
     """
 
     attack: str
     f1: Score
     result: EvaluationResult | None
     rows: tuple[RowLeak, ...]
-    recovered: Mapping[str, Score]
+    recovered: Mapping[str, Recovered]
 
 
 def expect_leakage(
@@ -78,7 +95,7 @@ def expect_leakage(
     line: ExpectedF1,
     *,
     on_progress: OnProgress = no_progress,
-) -> Leakage:
+) -> Leakage | None:
     """Attack the rows of a sample whose texts are not known, and say which F1 to expect.
 
     Parameters
@@ -89,6 +106,11 @@ def expect_leakage(
         The one that `line` was measured with.
     line : ExpectedF1
 
+    Returns
+    -------
+    Leakage or None
+        None where the answers are unlike those to the corpora of the line.
+
     Raises
     ------
     InvalidInputError
@@ -97,6 +119,8 @@ def expect_leakage(
     if len(sample.ids) < 2:
         raise InvalidInputError("An estimate without texts needs at least 2 vectors.")
     answers = attack.invert(encoder, sample.vectors, on_progress)
+    if not line.covers(answers):
+        return None
     found = zip(sample.ids, answers, strict=True)
     rows = [
         RowLeak(row, own_expectation(answer), tuple(word.word for word in answer.words), None)
@@ -130,7 +154,7 @@ def measure_leakage(
         No row has a text with a word to find.
     """
     texts = sample.texts or ()
-    held = [i for i, text in enumerate(texts) if _is_usable(text)]
+    held = usable_rows(texts)
     if not held:
         raise InvalidInputError(f"{name}: no row has a text, so nothing can be compared.")
     known = [texts[i] or "" for i in held]
@@ -148,8 +172,13 @@ def measure_leakage(
         result.scores.score("token_set_f1", result.baseline.token_set_f1),
         result,
         _by_row([sample.ids[i] for i in held], targets, answers),
-        _recovered(known, targets, said, sample.seed),
+        _recovered(known, parts_read(encoder, known), targets, said, sample.seed),
     )
+
+
+def usable_rows(texts: Sequence[str | None] | None) -> list[int]:
+    """Return the places of the texts that are there and can be encoded."""
+    return [i for i, text in enumerate(texts or ()) if _is_usable(text)]
 
 
 def _is_usable(text: str | None) -> bool:
@@ -182,20 +211,24 @@ def _sorted(rows: Sequence[RowLeak]) -> tuple[RowLeak, ...]:
 
 def _recovered(
     texts: Sequence[str],
+    parts: Sequence[str],
     targets: Sequence[AbstractSet[str]],
     said: Sequence[AbstractSet[str]],
     seed: int,
-) -> dict[str, Score]:
-    """Return the share of names and of numbers recovered, with intervals over distinct texts."""
+) -> dict[str, Recovered]:
+    """Return what was recovered of names and of numbers in the parts that the encoder reads."""
     revealing = [
-        revealing_words(text) & target for text, target in zip(texts, targets, strict=True)
+        revealing_words(text) & word_set(part) for text, part in zip(texts, parts, strict=True)
     ]
     numbers = [numbers_of(words) for words in revealing]
     names = [words - digits for words, digits in zip(revealing, numbers, strict=True)]
-    return {
-        kind: _share(texts, sought, said, seed)
-        for kind, sought in (("names", names), ("numbers", numbers))
-    }
+    found = {}
+    for kind, words in (("names", names), ("numbers", numbers)):
+        sought = [mine & target for mine, target in zip(words, targets, strict=True)]
+        found[kind] = Recovered(
+            _share(texts, sought, said, seed), sum(map(len, sought)), sum(map(len, words))
+        )
+    return found
 
 
 def _share(
@@ -211,6 +244,8 @@ def _share(
     hits = np.array([len(sought[i] & said[i]) for i in held], dtype=np.float64)
     units = units_of([texts[i] for i in held])
     n, share = len(set(units)), float(hits.sum() / over.sum())
+    if n < 2:  # nothing shows how texts differ
+        return Score(100 * share, n=n)
     if share in (0.0, 1.0):  # a bootstrap of equal samples has no width
         interval = clopper_pearson(round(share * n), n)
     else:

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from core.audit.sources.protocol import ROWS, Batch, refusal, undamaged
 
+MOST_DIMENSIONS = 65_536
+"""Far more than any encoder of texts has; a file may claim any number."""
+
 _MOST_FORTRAN_BYTES = 2 * 2**30
 
 
@@ -104,7 +107,7 @@ def _npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
         if n * width * kind.itemsize > _MOST_FORTRAN_BYTES:
             raise refusal(
                 label,
-                "stores columns one after another and is too large to turn around. Save it with "
+                "is in Fortran order and too large to transpose in memory. Save it with "
                 "numpy.save(path, numpy.ascontiguousarray(vectors)).",
             )
         whole = _numbers(label, file, n * width, kind).reshape(width, n).T
@@ -139,6 +142,11 @@ def check_matrix(label: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Non
     """
     if kind.kind not in "fiu":
         raise refusal(label, f"holds {kind}, not real numbers. Save the vectors as float32.")
+    if len(shape) == 2 and shape[1] > MOST_DIMENSIONS:
+        raise refusal(
+            label,
+            f"its vectors have {shape[1]:,} dimensions; at most {MOST_DIMENSIONS:,} are read.",
+        )
     if len(shape) != 2:
         told = "×".join(map(str, shape)) or "a single number"
         raise refusal(label, f"holds an array of {told}, not a matrix with a vector a row.")
@@ -185,10 +193,12 @@ class SafetensorsSource:
             yield self._batches(file, header[name], start)
 
     def _batches(self, file: BinaryIO, told: dict[str, Any], start: int) -> Iterator[Batch]:
-        stored, (n, width) = told["dtype"], told["shape"]
+        stored, shape = told["dtype"], tuple(told["shape"])
         if stored not in _TENSOR_KINDS:
             raise refusal(self.label, f"holds {stored}, not real numbers. Save it as float32.")
         kind = np.dtype(_TENSOR_KINDS[stored])
+        check_matrix(self.label, shape, kind)
+        n, width = shape
         file.seek(start + told["data_offsets"][0])
         for first in range(0, n, ROWS):
             rows = min(ROWS, n - first)

@@ -24,6 +24,12 @@ def copy_of(label: str, path: Path) -> Iterator[Path]:
     """
     if not path.exists():
         raise refusal(label, "does not exist. Check the path.")
+    if link := next((file for file in path.rglob("*") if file.is_symlink()), None):
+        raise refusal(
+            label,
+            f"holds a link ({link.name}), through which the store itself would be written to. Copy "
+            "the store to a folder without links, as `cp -rL` does, and audit that.",
+        )
     before = _state(path)
     size = sum(n for _, n, _ in before)
     with tempfile.TemporaryDirectory(prefix="leakscope-audit-") as folder:

@@ -10,7 +10,7 @@ from typing import Any
 from core.audit.sources.copied import copy_of
 from core.audit.sources.protocol import ROWS, Batch
 from core.audit.sources.stores import chosen, library, text_field, unreadable
-from core.audit.sources.tables import arrow_vectors
+from core.audit.sources.tables import arrow_vectors, named
 
 
 class LanceSource:
@@ -43,7 +43,8 @@ class LanceSource:
         lists = [
             f.name
             for f in schema
-            if pa.types.is_fixed_size_list(f.type) or pa.types.is_list(f.type)
+            if (pa.types.is_fixed_size_list(f.type) or pa.types.is_list(f.type))
+            and pa.types.is_floating(f.type.value_type)
         ]
         name = chosen(self.label, column, lists, "column of vectors", "TABLE.COLUMN")
         strings = [
@@ -55,7 +56,7 @@ class LanceSource:
         number = 0
         text: str | None = None
         for part in table.search().select(asked).to_batches(ROWS):
-            if not number:
+            if text is None:
                 first = {n: part.column(n).slice(0, 100).to_pylist() for n in strings}
                 text = text_field(
                     [
@@ -64,7 +65,7 @@ class LanceSource:
                     ]
                 )
             ids = (
-                [str(v) for v in part.column(key).to_pylist()]
+                named(part.column(key).to_pylist(), number)
                 if key
                 else [str(number + i) for i in range(part.num_rows)]
             )

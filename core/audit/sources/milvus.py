@@ -61,7 +61,7 @@ class MilvusSource:
             pages = client.query_iterator(name, batch_size=ROWS, output_fields=["*"])
             try:
                 while rows := pages.next():
-                    if not n_read:
+                    if text is None:
                         text = text_field([_texts(row, (vector, key)) for row in rows[:100]])
                     ids = [str(row[key]) if key else str(n_read + i) for i, row in enumerate(rows)]
                     found = [
@@ -72,7 +72,7 @@ class MilvusSource:
                         if len(one) != len(found[0]):
                             raise widths_differ(self.label, i, len(one), len(found[0]))
                     n_read += len(rows)
-                    texts = [row.get(text) for row in rows] if text else None
+                    texts = [_text_of(row.get(text)) for row in rows] if text else None
                     yield Batch(np.stack(found), ids, texts)
             finally:
                 pages.close()
@@ -86,6 +86,10 @@ def _plain(cell: Any, kind: Any) -> Any:
     if isinstance(cell, list) and len(cell) == 1 and isinstance(cell[0], bytes):
         cell = cell[0]
     return np.frombuffer(cell, dtype=kind) if isinstance(cell, bytes) else cell
+
+
+def _text_of(cell: Any) -> str | None:
+    return cell if isinstance(cell, str) else None
 
 
 def _texts(row: dict[str, Any], others: tuple[str | None, ...]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class PostgresSource:
             raise refusal("pgvector", _FORM)
         bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
         self.label = f"pgvector:{bare.render_as_string()}" + f"#{collection}" * bool(collection)
-        if url.password or "password" in url.query:
+        if url.password or any("password" in name for name in url.query):
             raise refusal(
                 self.label,
                 "leave the password out of the address, where other users see it in the list of "
@@ -87,7 +87,7 @@ class PostgresSource:
             psycopg.connect(
                 self.url.set(drivername="postgresql").render_as_string(), connect_timeout=20
             ).close()
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:  # told when the engine connects
             if "password" in str(error).lower():
                 return getpass.getpass(f"Password of {self.url.username or 'the database'}: ")
         return None
@@ -124,7 +124,7 @@ class PostgresSource:
             )
             number, text = 0, None
             for rows in found.partitions(ROWS):
-                if not number:
+                if text is None:
                     text = text_field(
                         [{n: getattr(row, f"other_{n}") for n in texts} for row in rows[:100]]
                     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from core.audit.sources.protocol import VectorSource, refusal
 from core.errors import InvalidInputError, similar
@@ -139,7 +138,7 @@ def open_source(reference: str) -> VectorSource:
     if colon and kind in SOURCES:
         location, collection = _apart(rest)
         return _made(kind, location, collection)
-    if colon and urlsplit(rest).scheme and not Path(reference).exists():
+    if colon and "://" in rest and not Path(reference).exists():
         raise InvalidInputError(
             f"{kind!r} is no kind of source; there are {', '.join(SOURCES)}."
             + similar(kind, SOURCES)
@@ -148,7 +147,7 @@ def open_source(reference: str) -> VectorSource:
     path = Path(location)
     kind = next((n for n, e in SOURCES.items() if path.suffix.lower() in e.endings), "")
     if not kind:
-        told = "is a folder" if path.is_dir() else "has an ending that says nothing"
+        told = "is a folder" if path.is_dir() else "has an unknown file extension"
         stores = ", ".join(e.example for e in SOURCES.values() if not e.is_file)
         raise refusal(
             location,
@@ -171,6 +170,11 @@ def _made(kind: str, location: str, collection: str) -> VectorSource:
     if not location:
         raise InvalidInputError(f"{kind}: names no place. Write it as {entry.example}.")
     if not entry.is_file:
+        if "://" in location and ("#" in location or "@" in collection or location.count("@") > 1):
+            raise InvalidInputError(
+                f"{kind}: the address holds # or @ where none belongs. Leave credentials out, "
+                f"and write it as {entry.example}."
+            )
         store: VectorSource = entry.kind(location, collection)
         return store
     path = Path(location)

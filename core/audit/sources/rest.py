@@ -29,7 +29,10 @@ class _Server:
     """A server that is asked for JSON, again where it drops the connection."""
 
     def __init__(self, kind: str, location: str, key: Mapping[str, str]) -> None:
-        parts = urlsplit(location)
+        try:
+            parts = urlsplit(location)
+        except ValueError as error:
+            raise InvalidInputError(f"{kind}: write {kind}:http://HOST:PORT#COLLECTION.") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidInputError(f"{kind}: write {kind}:http://HOST:PORT#COLLECTION.")
         if parts.username or parts.password or parts.query:
@@ -59,6 +62,8 @@ class _Server:
             try:
                 with requests.Session() as session:
                     session.auth = _no_auth  # else a .netrc of the user would be read
+                    if self.base.startswith("http:"):  # a proxy would see the key
+                        session.trust_env = False
                     answer = session.request(
                         method,
                         f"{self.base}{path}",
@@ -121,19 +126,21 @@ def _key(name: str, header: str, form: str = "{}") -> dict[str, str]:
     return {header: form.format(value)} if value else {}
 
 
-def _page(label: str, found: list[tuple[str, Any, str | None]]) -> Batch:
+def _page(label: str, found: list[tuple[str, Any, Any]]) -> Batch:
     """Return a page of (id, vector, text) as a batch."""
     vectors = [vector_of(label, i, vector) for i, vector, _ in found]
     for (i, _, _), one in zip(found, vectors, strict=True):
         if len(one) != len(vectors[0]):
             raise widths_differ(label, i, len(one), len(vectors[0]))
-    texts = [text for *_, text in found]
+    texts = [text if isinstance(text, str) else None for *_, text in found]
     return Batch(np.stack(vectors), [i for i, *_ in found], texts if any(texts) else None)
 
 
 def _named(label: str, vector: Any, asked: str) -> Any:
     """Return one vector where a row may have several by name."""
     if isinstance(vector, dict):
+        if asked and asked not in vector:
+            raise refusal(label, f"a row has no vector {asked!r}. Name one that every row has.")
         return vector.get(
             chosen(label, asked, list(vector), "vector of a row", "COLLECTION.VECTOR")
         )
@@ -168,7 +175,7 @@ class QdrantSource:
             points = _list_of(self.label, told, "points")
             if points:
                 payloads = [point.get("payload") or {} for point in points]
-                text = text if n_read else text_field(payloads)
+                text = text or text_field(payloads)
                 yield _page(
                     self.label,
                     [
@@ -252,7 +259,7 @@ class WeaviateSource:
             if not objects:
                 return
             properties = [one.get("properties") or {} for one in objects]
-            text = text if after else text_field(properties)
+            text = text or text_field(properties)
             try:
                 ids = [str(one["id"]) for one in objects]
             except KeyError as error:

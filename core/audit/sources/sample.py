@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ class Sample:
     ----------
     vectors : ndarray of float32, shape (n, d)
     ids : tuple of str
+        The rows' names; with their numbers from 0, where several have one name.
     texts : tuple of (str or None), or None
         What the vectors were made from; None where the source holds no texts.
     n_rows : int
@@ -177,5 +179,9 @@ class _Kept:
         """Return what was drawn, in the order of the source."""
         if self.n is not None:
             self._shrink()
-        _, _, vectors, ids, texts = self._joined()
-        return vectors, tuple(ids), tuple(texts) if self.has_texts else None
+        _, rows, vectors, ids, texts = self._joined()
+        times = Counter(ids)
+        named = (
+            i if times[i] == 1 else f"{i} (row {row})" for i, row in zip(ids, rows, strict=True)
+        )
+        return vectors, tuple(named), tuple(texts) if self.has_texts else None

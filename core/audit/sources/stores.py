@@ -55,7 +55,7 @@ def chosen(
     what : str
         What `names` are, for messages.
     form : str
-        What stands after # to name one.
+        The syntax after #.
 
     Raises
     ------

@@ -122,7 +122,7 @@ class TableSource:
         with table.opened() as parquet:
             for batch in table.batches(parquet, tops):
                 ids = (
-                    [str(v) for v in table.column_of(batch, key).to_pylist()]
+                    named(table.column_of(batch, key).to_pylist(), number)
                     if key
                     else [str(number + i) for i in range(batch.num_rows)]
                 )
@@ -134,6 +134,11 @@ class TableSource:
                     texts = None if texts is None else [texts[i] for i in held]
                 if len(ids):
                     yield Batch(vectors, ids, texts)
+
+
+def named(keys: Sequence[Any], start: int) -> list[str]:
+    """Return the names of rows: their keys, or their numbers where they have none."""
+    return [str(start + i) if key is None else str(key) for i, key in enumerate(keys)]
 
 
 def arrow_vectors(
