@@ -184,5 +184,6 @@ def test_what_is_held_of_uploads_is_bounded(tmp_path: Path) -> None:
         assert upload(server, second, part, token, "a")[0] == 204, "there is room again"
         chunked = head | {"Transfer-Encoding": "chunked"}
         assert server.ask(path, "PUT", chunked)[0] == 411
-        assert server.ask(path, "PUT", chunked | {"Content-Length": "1"})[0] == 411
+        # By this server, or already by the parser of HTTP, where httptools is installed.
+        assert server.ask(path, "PUT", chunked | {"Content-Length": "1"})[0] in (400, 411)
         assert server.done("tempfile.mkstemp") == []
