@@ -271,7 +271,7 @@ def agreement_with_texts(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> Identification:
-    """Say whether an encoder makes these vectors of these texts: one known text is enough.
+    """Compare vectors with those that an encoder makes of their texts; one text is enough.
 
     Parameters
     ----------

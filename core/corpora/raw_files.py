@@ -12,6 +12,7 @@ from core.errors import InvalidInputError
 
 __all__ = [
     "MAX_TEXT_CHARACTERS",
+    "PICKLES",
     "File",
     "Source",
     "check_file",
@@ -46,7 +47,8 @@ _KINDS = {
     b"\xff\xd8\xff": "a picture; only texts can be read",
     b"\x93NUMPY": "a NumPy array; only texts can be read",
 }
-_PICKLES = tuple(bytes([0x80, version]) for version in range(2, 6))
+PICKLES = tuple(bytes([0x80, version]) for version in range(2, 6))
+"""How a Python pickle begins."""
 
 
 def refusal(source: Source, place: str, problem: str) -> InvalidInputError:
@@ -64,7 +66,7 @@ def check_file(path: File, *, is_parquet: bool = False) -> None:
         if not head.startswith(b"PAR1"):
             raise refusal(path, "", "is not Parquet. Write it again, or name it by what it is.")
         return
-    if head.startswith(_PICKLES):
+    if head.startswith(PICKLES):
         raise refusal(
             path, "", "looks like a Python pickle, which is never opened. Save the texts as CSV."
         )

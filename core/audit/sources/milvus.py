@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.audit.sources.copied import copy_of
-from core.audit.sources.protocol import ROWS, Batch, refusal, vector_of, widths_differ
+from core.audit.sources.protocol import ROWS, Batch, refusal, stacked
 from core.audit.sources.stores import chosen, library, text_field, unreadable
 
 
@@ -64,16 +64,10 @@ class MilvusSource:
                     if text is None:
                         text = text_field([_texts(row, (vector, key)) for row in rows[:100]])
                     ids = [str(row[key]) if key else str(n_read + i) for i, row in enumerate(rows)]
-                    found = [
-                        vector_of(self.label, i, _plain(row[vector], kind), kind)
-                        for i, row in zip(ids, rows, strict=True)
-                    ]
-                    for i, one in zip(ids, found, strict=True):
-                        if len(one) != len(found[0]):
-                            raise widths_differ(self.label, i, len(one), len(found[0]))
+                    cells = [_plain(row[vector], kind) for row in rows]
                     n_read += len(rows)
                     texts = [_text_of(row.get(text)) for row in rows] if text else None
-                    yield Batch(np.stack(found), ids, texts)
+                    yield Batch(stacked(self.label, ids, cells, kind), ids, texts)
             finally:
                 pages.close()
 

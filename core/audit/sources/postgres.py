@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.sources.protocol import ROWS, Batch, refusal, vector_of, widths_differ
+from core.audit.sources.protocol import ROWS, Batch, refusal, stacked
 from core.audit.sources.stores import chosen, library, text_field
 from core.errors import CoreError
 
@@ -62,7 +62,7 @@ class PostgresSource:
             connect_args={"connect_timeout": 20, "password": self._password(sa)},
         )
         try:
-            with self._told():
+            with self._database_errors():
                 opened = engine.connect()
             with opened as connection:
                 yield self._batches(
@@ -93,7 +93,7 @@ class PostgresSource:
         return None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _database_errors(self) -> Iterator[None]:
         """Turn what the database answers into a message: its first line, without what it quotes."""
         try:
             yield
@@ -108,7 +108,7 @@ class PostgresSource:
             ) from error
 
     def _batches(self, sa: Any, connection: Any) -> Iterator[Batch]:
-        with self._told():
+        with self._database_errors():
             schema, table, column = self._column(sa, connection)
             names = _kinds(sa, connection, schema, table)
             kind = _TYPES[names[column]]
@@ -132,16 +132,10 @@ class PostgresSource:
                     str(getattr(row, f"other_{keys[0]}")) if keys else str(number + i)
                     for i, row in enumerate(rows)
                 ]
-                vectors = [
-                    vector_of(self.label, i, row.vector, kind)
-                    for i, row in zip(ids, rows, strict=True)
-                ]
-                for i, one in zip(ids, vectors, strict=True):
-                    if len(one) != len(vectors[0]):
-                        raise widths_differ(self.label, i, len(one), len(vectors[0]))
+                vectors = stacked(self.label, ids, [row.vector for row in rows], kind)
                 number += len(rows)
                 said = [getattr(row, f"other_{text}") for row in rows] if text else None
-                yield Batch(np.stack(vectors), ids, said)
+                yield Batch(vectors, ids, said)
 
     def _column(self, sa: Any, connection: Any) -> tuple[str, str, str]:
         """Return schema, table and column: those that were named, or the only ones."""

@@ -113,3 +113,22 @@ def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArra
             label, f"row {row} holds something other than a vector. Write each as [0.1, 0.2, …]."
         )
     return found
+
+
+def stacked(
+    label: str, rows: Sequence[str], cells: Sequence[Any], kind: Any = np.float32
+) -> NDArray[Any]:
+    """Return the vectors of cells below each other, shape (n, d); at least one cell.
+
+    Raises
+    ------
+    InvalidInputError
+        A cell holds no vector, or one of another width than the first.
+    """
+    vectors: list[NDArray[Any]] = []
+    for row, cell in zip(rows, cells, strict=True):
+        vector = vector_of(label, row, cell, kind)
+        if vectors and len(vector) != len(vectors[0]):
+            raise widths_differ(label, row, len(vector), len(vectors[0]))
+        vectors.append(vector)
+    return np.stack(vectors)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.audit.sources.protocol import VectorSource, refusal
+from core.corpora.raw_files import PICKLES
 from core.errors import InvalidInputError, similar
 from core.registry import Entry
 
@@ -193,7 +194,7 @@ def _refuse_pickles(path: Path) -> None:
             head = file.read(2)
     except OSError as error:
         raise refusal(str(path), f"cannot be read ({error.strerror}). Check its rights.") from error
-    if head in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+    if head in PICKLES:
         raise refusal(
             str(path),
             "is a Python pickle, which is never opened: it could run any program. Save the "

@@ -12,9 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import numpy as np
-
-from core.audit.sources.protocol import Batch, refusal, vector_of, widths_differ
+from core.audit.sources.protocol import Batch, refusal, stacked
 from core.audit.sources.stores import chosen, text_field
 from core.errors import InvalidInputError
 
@@ -128,12 +126,10 @@ def _key(name: str, header: str, form: str = "{}") -> dict[str, str]:
 
 def _page(label: str, found: list[tuple[str, Any, Any]]) -> Batch:
     """Return a page of (id, vector, text) as a batch."""
-    vectors = [vector_of(label, i, vector) for i, vector, _ in found]
-    for (i, _, _), one in zip(found, vectors, strict=True):
-        if len(one) != len(vectors[0]):
-            raise widths_differ(label, i, len(one), len(vectors[0]))
+    ids = [i for i, *_ in found]
+    vectors = stacked(label, ids, [vector for _, vector, _ in found])
     texts = [text if isinstance(text, str) else None for *_, text in found]
-    return Batch(np.stack(vectors), [i for i, *_ in found], texts if any(texts) else None)
+    return Batch(vectors, ids, texts if any(texts) else None)
 
 
 def _named(label: str, vector: Any, asked: str) -> Any:

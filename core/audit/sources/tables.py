@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.audit.sources.arrays import as_float
-from core.audit.sources.protocol import ROWS, Batch, refusal, vector_of, widths_differ
+from core.audit.sources.protocol import ROWS, Batch, refusal, stacked, widths_differ
 from core.corpora.guess import longest_text_column
 from core.corpora.parquet_table import ParquetTable
 from core.corpora.tables import Table, open_table
@@ -94,7 +94,7 @@ class TableSource:
         n = len(columns)
         found = enumerate(table.rows(asked))
         while rows := list(islice(found, ROWS)):
-            vectors: list[NDArray[Any]] = []
+            held: list[Any] = []
             ids: list[str] = []
             texts: list[str | None] = []
             for number, (_, cells) in rows:
@@ -104,14 +104,11 @@ class TableSource:
                 cell = cells[0] if n == 1 else list(cells[:n])
                 if cell is None or cell == "":
                     continue
-                vector = vector_of(self.label, row, cell)
-                if vectors and len(vector) != len(vectors[0]):
-                    raise widths_differ(self.label, row, len(vector), len(vectors[0]))
-                vectors.append(vector)
+                held.append(cell)
                 ids.append(row)
                 texts.append(said if isinstance(said, str) and said.strip() else None)
-            if vectors:
-                yield Batch(np.stack(vectors), ids, texts if text else None)
+            if held:
+                yield Batch(stacked(self.label, ids, held), ids, texts if text else None)
 
     def _arrow_batches(
         self, table: ParquetTable, column: str, text: str | None, key: str | None
